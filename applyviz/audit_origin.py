@@ -23,7 +23,7 @@ current: ContextVar[Origin] = ContextVar("origin", default=Origin())  # noqa: B0
 
 
 def shorten_agent(text: str) -> str:
-    """A user agent as a person reads it: products and versions, without the remarks in brackets; one line."""
+    """Return a user agent as a person reads it: products and versions, without the remarks in brackets; one line."""
     printable = "".join(c if c.isprintable() else " " for c in text)
     without = re.sub(r"\([^()]*\)", " ", printable)
     return " ".join(without.split())[:_LONGEST]

@@ -19,7 +19,7 @@ _FALSE = frozenset({"0", "false", "no", "off", ""})
 
 
 def text(name: str, default: str = "") -> str:
-    """The value of `NAME`, or the stripped content of the file that `NAME_FILE` names."""
+    """Return the value of `NAME`, or the stripped content of the file that `NAME_FILE` names."""
     path = os.environ.get(f"{name}_FILE")
     if path:
         try:
@@ -30,7 +30,7 @@ def text(name: str, default: str = "") -> str:
 
 
 def flag(name: str, *, default: bool) -> bool:
-    """A yes or no."""
+    """Return a yes or no."""
     value = text(name, "on" if default else "off").strip().lower()
     if value in _TRUE:
         return True
@@ -40,7 +40,7 @@ def flag(name: str, *, default: bool) -> bool:
 
 
 def number(name: str, default: int) -> int:
-    """A whole number."""
+    """Return a whole number."""
     value = text(name, str(default))
     try:
         return int(value)
@@ -110,7 +110,7 @@ def require_strong_keys(keys: Mapping[str, str]) -> None:
 
 
 def kept_secret(path: Path, made: str | None = None) -> str:
-    """The secret kept in a private file of this installation; made on first use.
+    """Return the secret kept in a private file of this installation; made on first use.
 
     - Two processes that start at once agree: the file is linked into place, which only one can do.
     """

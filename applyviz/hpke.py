@@ -68,40 +68,40 @@ def _private(opening_key: str) -> tuple[X25519PrivateKey, bytes]:
 
 
 def make_opening_key() -> str:
-    """A new opening key, as text."""
+    """Return a new opening key, as text."""
     return _write(_OPENING, X25519PrivateKey.generate().private_bytes_raw())
 
 
 def opening_key_from(secret: str, purpose: str) -> str:
-    """The opening key that a secret of at least 128 random bits gives for one purpose, each time the same."""
+    """Return the opening key that a secret of at least 128 random bits gives for one purpose, each time the same."""
     derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=purpose.encode()).derive(secret.encode())
     return _write(_OPENING, derived)
 
 
 def sealing_key_of(opening_key: str) -> str:
-    """The sealing key of the pair; raises `KeyTextError` for a text that is no opening key."""
+    """Return the sealing key of the pair; raises `KeyTextError` for a text that is no opening key."""
     return _write(_SEALING, _private(opening_key)[0].public_key().public_bytes_raw())
 
 
 def name_of(sealing_key: str) -> str:
-    """The short name by which tokens know the key; raises `KeyTextError` for a text that is no sealing key."""
+    """Return the short name by which tokens know the key; raises `KeyTextError` for a text that is no sealing key."""
     return _public(sealing_key)[1][1:].hex()
 
 
 def seal(content: bytes, sealing_key: str) -> bytes:
-    """A token of the content that the opening key of the pair alone opens."""
+    """Return a token of the content that the opening key of the pair alone opens."""
     key, head = _public(sealing_key)
     return head + _SUITE.encrypt(content, key, info=_PURPOSE + head)
 
 
 def is_sealed_for(token: bytes, sealing_key: str) -> bool:
-    """Whether a token says that it was sealed under this key."""
+    """Return whether a token says that it was sealed under this key."""
     head = _public(sealing_key)[1]
     return token[: len(head)] == head
 
 
 def unseal(token: bytes, opening_keys: Iterable[str]) -> bytes:
-    """The content of a token; raises `NoKeyFitsError` when no key fits or a bit of it was changed."""
+    """Return the content of a token; raises `NoKeyFitsError` when no key fits or a bit of it was changed."""
     for key, head in map(_private, opening_keys):
         if token[: len(head)] == head:
             try:

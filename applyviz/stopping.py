@@ -21,5 +21,5 @@ def clear() -> None:
 
 
 def is_requested() -> bool:
-    """Whether it must end."""
+    """Return whether it must end."""
     return _page[0] == 1

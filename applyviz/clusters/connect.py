@@ -38,7 +38,7 @@ def open_transport(cluster: Cluster) -> Transport:
 
 
 def reader_over(cluster: Cluster, transport: Transport) -> ClusterReader:
-    """A reader over a connection; a sandbox is asked one request after the other."""
+    """Return a reader over a connection; a sandbox is asked one request after the other."""
     return ClusterReader(transport, parallel=1) if cluster.is_sandbox else ClusterReader(transport)
 
 
@@ -54,7 +54,7 @@ def open_reader(cluster: Cluster, identity: Identity = _OWN) -> ClusterReader:
 
 
 def server_of(credential: JSONValue) -> str:
-    """The address that a credential leads to; asks nothing."""
+    """Return the address that a credential leads to; asks nothing."""
     transport = _open_live(credential)
     try:
         return transport.server

@@ -99,18 +99,18 @@ class _ClusterCRDs:
         return CRDSource(items, origin=SchemaOrigin.CLUSTER_CRD)
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
-        """The kind, when a CRD of the cluster defines it; built-in groups are not asked for."""
+        """Return the kind, when a CRD of the cluster defines it; built-in groups are not asked for."""
         is_builtin = "." not in gvk.group or gvk.group.endswith(".k8s.io")
         if is_builtin and bundled().find_kind(gvk) is not None:
             return None
         return self._source.find_kind(gvk)
 
     def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
-        """How the kind is addressed."""
+        """Return how the kind is addressed."""
         return self._source.find_resource(gvk) if "." in gvk.group else None
 
     def find_preferred(self, group: str, kind: str) -> Resource | None:
-        """How the kind is addressed at its preferred version."""
+        """Return how the kind is addressed at its preferred version."""
         return self._source.find_preferred(group, kind) if "." in group else None
 
     def list_resources(self) -> tuple[Resource, ...]:
@@ -122,7 +122,7 @@ class _BundledKinds:
     """The bundled schemas without their resources: a cluster that serves a kind says so itself."""
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
-        """The kind as of the bundled version."""
+        """Return the kind as of the bundled version."""
         return bundled().find_kind(gvk)
 
 

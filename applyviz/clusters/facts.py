@@ -78,7 +78,7 @@ def require_answer(reader: ClusterReader, server: str = "") -> None:
 
 
 def explain(answer: Answer, server: str = "", forbidden: str = _NO_VERSION) -> ClusterError:
-    """The error for an answer that is no success; `forbidden` is the sentence for a 403."""
+    """Return the error for an answer that is no success; `forbidden` is the sentence for a 403."""
     facts = {"server": server or "the cluster"}
     detail = str(get_at(answer.body, ("detail",), "") or answer.message)[:1000]
     if answer.status == HTTPStatus.UNAUTHORIZED:

@@ -75,7 +75,7 @@ _BROKE = (
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and what it was made of, from the outside to the inside."""
+    """Yield an error and what it was made of, from the outside to the inside."""
     seen: set[int] = set()
     waiting: list[BaseException] = [error]
     while waiting:
@@ -113,7 +113,7 @@ def _explain_connection(causes: list[BaseException]) -> str:
 
 
 def explain_failure(error: HTTPError, *, server: str, connect: float, total: float) -> ClusterError:
-    """The error of our own for a request that got no answer.
+    """Return the error of our own for a request that got no answer.
 
     - `NotSentError` where the request certainly never reached the server; asking again may help when `retryable`.
     - `connect` and `total` are the seconds that connecting and the whole request were given.

@@ -67,7 +67,7 @@ def _find_user_problems(user: str) -> Iterator[str]:
 
 
 def find_identity_problems(user: object, groups: object) -> Iterator[str]:
-    """Every reason why a user and groups cannot be impersonated; nothing when they can."""
+    """Yield every reason why a user and groups cannot be impersonated; nothing when they can."""
     if not isinstance(user, str):
         yield "the user must be text"
     else:

@@ -150,7 +150,7 @@ def _load(data: bytes) -> Mapping[str, JSONValue]:
 
 
 def list_contexts(data: bytes) -> tuple[tuple[str, ...], str]:
-    """The names of the contexts of an upload, and the current one ("" when none)."""
+    """Return the names of the contexts of an upload, and the current one ("" when none)."""
     config = _load(data)
     contexts = config.get("contexts")
     names = (

@@ -57,7 +57,7 @@ class Limits:
 
 
 def read_warnings(header: str) -> tuple[str, ...]:
-    """The texts of a Warning header (RFC 9111, code 299 from an API server)."""
+    """Return the texts of a Warning header (RFC 9111, code 299 from an API server)."""
     return tuple(re.sub(r"\\(.)", r"\1", text) for text in _WARNING.findall(header))
 
 
@@ -126,7 +126,7 @@ class LiveTransport:
         return self._send_once(request)
 
     def acting_as(self, identity: Identity) -> Self:
-        """The same connections, with the headers of an impersonated identity on every request."""
+        """Return the same connections, with the headers of an impersonated identity on every request."""
         twin = copy.copy(self)
         twin._acting = identity.list_headers()
         return twin
@@ -202,7 +202,7 @@ def _write_private(folder: Path, name: str, data: str) -> str:
 
 
 def from_credential(credential: Credential) -> LiveTransport:
-    """A transport for a vetted upload.
+    """Return a transport for a vetted upload.
 
     - A client certificate is written to a private folder, because TLS takes it only from files; `close`
       removes it.
@@ -228,7 +228,7 @@ _IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")
 
 
 def _read_users(paths: str) -> Iterator[tuple[str, Mapping[str, JSONValue]]]:
-    """The users of this machine's kubeconfigs, by name; what cannot be read is told by whoever loads it."""
+    """Yield the users of this machine's kubeconfigs, by name; what cannot be read is told by whoever loads it."""
     for path in paths.split(os.pathsep):
         try:
             loaded = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
@@ -254,7 +254,7 @@ def _refuse_impersonation(paths: str, context: str) -> None:
 
 
 def from_own_context(context: str = "", *, path: str = "") -> LiveTransport:
-    """A transport for a context of this process's own kubeconfig (`KUBECONFIG`, else `~/.kube/config`).
+    """Return a transport for a context of this process's own kubeconfig (`KUBECONFIG`, else `~/.kube/config`).
 
     - Only for clusters that an administrator added on this machine: its plugins are run.
     """
@@ -270,7 +270,7 @@ def from_own_context(context: str = "", *, path: str = "") -> LiveTransport:
 
 
 def from_service_account() -> LiveTransport:
-    """A transport for the service account of the pod that this process runs in; its token is re-read."""
+    """Return a transport for the service account of the pod that this process runs in; its token is re-read."""
     made = client.Configuration()
     try:
         config.load_incluster_config(client_configuration=made)  # type: ignore[no-untyped-call]  # as above

@@ -19,7 +19,7 @@ _PARALLEL = 16
 
 
 def is_harmless(request: Request) -> bool:
-    """Whether the server persists nothing: a read, or a dry run where the server heeds it."""
+    """Return whether the server persists nothing: a read, or a dry run where the server heeds it."""
     return not request.is_write or request.is_dry_run
 
 

@@ -25,7 +25,7 @@ def _now() -> datetime:
 
 
 def open_sandbox(cluster: Cluster) -> Sandbox:
-    """The sandbox itself, over the database; it may be written to by anyone who holds it."""
+    """Return the sandbox itself, over the database; it may be written to by anyone who holds it."""
     return Sandbox(DatabaseStore(cluster.pk), _now)
 
 
@@ -46,7 +46,7 @@ class SandboxTransport:
         return self._sandbox.handle(request, user=self._user, caller=RequestUser(identity.user, identity.groups))
 
     def acting_as(self, identity: Identity) -> SandboxTransport:
-        """The same sandbox; it takes us for somebody else, as an API server would, and allows as much."""
+        """Return the same sandbox; it takes us for somebody else, as an API server would, and allows as much."""
         identity.list_headers()
         return SandboxTransport(self._cluster, user=self._user, identity=identity)
 
@@ -60,7 +60,7 @@ def hash_token(token: str) -> str:
 
 
 def is_token_of(cluster: Cluster, token: str) -> bool:
-    """Whether a token opens this sandbox over HTTP; compared in constant time."""
+    """Return whether a token opens this sandbox over HTTP; compared in constant time."""
     if not cluster.token_hash or not token:
         return False
     return hmac.compare_digest(cluster.token_hash.encode(), hash_token(token).encode())
@@ -82,7 +82,7 @@ def answer_watch(
     *,
     has_bookmark: bool,
 ) -> WatchPart:
-    """A part of a watch, from a position on; None begins it."""
+    """Return a part of a watch, from a position on; None begins it."""
     return _open_face(cluster).watch(path, query, headers, position, has_bookmark=has_bookmark)
 
 

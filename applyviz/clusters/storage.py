@@ -38,13 +38,13 @@ class DatabaseStore:
             yield
 
     def get(self, key: ObjectKey) -> JSONObject | None:
-        """The object at a key, None when there is none."""
+        """Return the object at a key, None when there is none."""
         row = self._at(key).only("body").first()
         obj: JSONObject | None = row.body.open_json() if row is not None else None
         return obj
 
     def list(self, group: str, plural: str, namespace: str | None = None) -> Sequence[JSONObject]:
-        """The objects of one resource by namespace and name."""
+        """Return the objects of one resource by namespace and name."""
         rows = SandboxObject.objects.filter(cluster_id=self._cluster_id, group=group, plural=plural)
         if namespace is not None:
             rows = rows.filter(namespace=namespace)
@@ -61,16 +61,16 @@ class DatabaseStore:
         self._at(key).delete()
 
     def list_keys(self, namespace: str) -> Sequence[ObjectKey]:
-        """The keys of everything in one namespace, of any resource."""
+        """Return the keys of everything in one namespace, of any resource."""
         rows = SandboxObject.objects.filter(cluster_id=self._cluster_id, namespace=namespace)
         return sorted(ObjectKey(*row) for row in rows.values_list("group", "plural", "namespace", "name"))
 
     def revision(self) -> int:
-        """The last revision given."""
+        """Return the last revision given."""
         return self._read_state()[0]
 
     def next_revision(self) -> int:
-        """A revision greater than any before; only inside a transaction."""
+        """Return a revision greater than any before; only inside a transaction."""
         revision = self.revision() + 1
         SandboxState.objects.filter(cluster_id=self._cluster_id).update(revision=revision)
         return revision
@@ -99,7 +99,7 @@ class DatabaseStore:
     def list_changes(
         self, since: int, group: str, plural: str, namespace: str | None = None
     ) -> Sequence[StoredChange] | None:
-        """The changes of one resource after a revision; None when some of them are compacted."""
+        """Return the changes of one resource after a revision; None when some of them are compacted."""
         rows = list(self._changes_of(since, group, plural, namespace).order_by("revision"))
         # Read last: what was compacted by then may have been missed.
         if since < self._read_state()[1]:
@@ -127,12 +127,12 @@ class DatabaseStore:
         return rows if namespace is None else rows.filter(namespace=namespace)
 
     def _read_state(self) -> tuple[int, int]:
-        """The last revision given, and the last one whose change is not kept any more."""
+        """Return the last revision given, and the last one whose change is not kept any more."""
         rows = SandboxState.objects.filter(cluster_id=self._cluster_id).values_list("revision", "compacted")
         return rows.first() or (0, 0)
 
     def get_meta(self, name: str) -> JSONValue:
-        """A small value of the cluster, None when it was never put."""
+        """Return a small value of the cluster, None when it was never put."""
         return (
             SandboxMeta.objects.filter(cluster_id=self._cluster_id, name=name).values_list("value", flat=True).first()
         )

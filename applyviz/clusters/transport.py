@@ -18,6 +18,6 @@ class Transport(Protocol):
     def send(self, request: Request) -> Answer: ...
 
     def acting_as(self, identity: Identity) -> Transport:
-        """The same connection, whose every request goes out as this identity."""
+        """Return the same connection, whose every request goes out as this identity."""
 
     def close(self) -> None: ...

@@ -24,7 +24,7 @@ _FEATURE = re.compile(r"\b(KUBECTL_[A-Z_]+)=(\S+)")
 
 
 def _crd_after(exchange: StoryExchange) -> tuple[str, JSONObject | None] | None:
-    """The definition that a write leaves behind: its name and what it is now (None: gone)."""
+    """Return the definition that a write leaves behind: its name and what it is now (None: gone)."""
     is_definition = exchange.path.startswith(_CRD_PATH) and not exchange.path.endswith("/status")
     if not is_definition or not exchange.is_write or not exchange.answer.is_ok or exchange.query.get("dryRun"):
         return None
@@ -68,7 +68,7 @@ class SeenDefinitions:
 
 
 def _inside(path: str, files: Mapping[str, str]) -> str:
-    """An absolute path as the story names it: the recorder's own folder is cut off."""
+    """Return an absolute path as the story names it: the recorder's own folder is cut off."""
     steps = path.split("/") if path.startswith("/") else []
     for cut in range(1, len(steps)):
         name = "/".join(steps[cut:]).rstrip("/")

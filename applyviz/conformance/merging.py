@@ -28,14 +28,14 @@ FAMILIES = ("smp3", "jmp3")
 
 
 def run_file(path: Path, family: str, crds: Mapping[str, JSONObject]) -> Iterator[CaseResult]:
-    """The verdict on every case of a gzip'd file of JSON lines; these families need no definitions."""
+    """Yield the verdict on every case of a gzip'd file of JSON lines; these families need no definitions."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             yield judge_case(json.loads(line), family, f"{path.name} line {number}")
 
 
 def judge_case(case: Mapping[str, Any], family: str, name: str) -> CaseResult:
-    """The verdict on one case."""
+    """Return the verdict on one case."""
     expected = {k: v for k, v in case["expected"].items() if k in ("patch", "result", "resultError", "error")}
     got = answer_case(case["input"], family)
     reason = _find_difference(expected, got)

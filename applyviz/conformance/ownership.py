@@ -61,7 +61,7 @@ class Kinds:
         self._sources: dict[str, CRDSource] = {}
 
     def get(self, gvk: GroupVersionKind, crd: str) -> KindSchema:
-        """The kind of a case.
+        """Return the kind of a case.
 
         - Raises `LookupError` when nothing defines it.
         """
@@ -137,7 +137,7 @@ def _reduce_error(text: str) -> Any:
 
 
 def _names_one_of(expected: str, got: str) -> bool:
-    """Whether one typed error is among several: the server stops at a field of its choice, we tell them all."""
+    """Return whether one typed error is among several: the server stops at a field of its choice, we tell them all."""
     head, mark, tail = got.partition("errors:\n")
     return bool(mark) and any(_reduce_error(head + line.strip()) == expected for line in tail.splitlines())
 

@@ -150,7 +150,7 @@ class _Leaves:
         return before is None and bool(self._uid) and self._uid in json.dumps(value)
 
     def differ(self, path: FieldPath) -> bool:
-        """Whether a leaf is another after than before."""
+        """Return whether a leaf is another after than before."""
         return not _is_same(self.before.get(path, MISSING), self.after.get(path, MISSING))
 
 
@@ -205,7 +205,7 @@ def _tell(path: FieldPath, real: _Leaves) -> str:
 
 
 def _is_true(field: FieldReason, real: _Leaves, change: PlannedObject) -> bool:
-    """Whether what is said of one field is what happened to it."""
+    """Return whether what is said of one field is what happened to it."""
     before, after = field.path in real.before, field.path in real.after
     if field.operation in _KEPT:
         return not real.differ(field.path)

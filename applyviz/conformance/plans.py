@@ -78,7 +78,7 @@ def _without_preconditions(body: JSONValue) -> JSONValue:
 
 
 def _is_same_write(request: Request, exchange: StoryExchange) -> bool:
-    """Whether a dry run asks for what an exchange did.
+    """Return whether a dry run asks for what an exchange did.
 
     - What binds ours to the live object does not count, nor that the parent of an ApplySet is forced at once.
     """
@@ -180,7 +180,7 @@ class _Scene:
         return planner.plan()
 
     def _changes_sides(self, options: ApplyOptions, documents: Sequence[ManifestDocument]) -> bool:
-        """Whether a server-side apply meets what client-side apply wrote.
+        """Return whether a server-side apply meets what client-side apply wrote.
 
         - There kubectl moves ownership after the apply and the product before it, so the recording can judge kubectl's
           own flow only. `tests/controlplane` judges the product's with a real server.
@@ -212,7 +212,7 @@ class _Scene:
 
 
 def _is_client_side(live: JSONObject, manager: str) -> bool:
-    """Whether client-side apply wrote an object, as kubectl tells it or as the product does for this manager."""
+    """Return whether client-side apply wrote an object, as kubectl tells it or as the product does for this manager."""
     has_annotation = ANNOTATION in (get_at(live, ("metadata", "annotations")) or {})
     return has_annotation or (manager == SERVER_SIDE_MANAGER and bool(find_managers(live, manager=manager)))
 
@@ -225,6 +225,6 @@ def _check(change: PlannedObject, truth: Truth, kind: KindSchema | None, missing
 
 
 def _check_unspoken(plan: PlannedSet, is_refused: bool) -> PlanVerdict:
-    """A write that no change speaks of: a problem of the set says why, and the server refused it as well."""
+    """Return a write that no change speaks of: a problem of the set says why, and the server refused it as well."""
     reason = "" if is_refused and plan.problems else "the plan does not speak of it"
     return PlanVerdict(reason, expected=[p.reason for p in plan.problems])

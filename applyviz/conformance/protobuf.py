@@ -33,7 +33,7 @@ def _answers_after(exchange: StoryExchange, story: Story) -> Iterator[JSONObject
 
 
 def guess_body(exchange: StoryExchange, story: Story) -> MutableObject:
-    """The object that a protobuf body created."""
+    """Return the object that a protobuf body created."""
     envelope = _ENVELOPE.search(exchange.text)
     if envelope is None:
         return {}

@@ -42,7 +42,7 @@ def _is_object(body: JSONValue) -> bool:
 
 
 def list_shown(exchange: StoryExchange) -> Iterator[tuple[RecordedKey, JSONObject]]:
-    """Every object that an answer shows as it is, with its key."""
+    """Yield every object that an answer shows as it is, with its key."""
     route, body = parse_path(exchange.path), exchange.answer.body
     if route is None or not exchange.answer.is_ok or not isinstance(body, Mapping) or route.subresource == "scale":
         return
@@ -56,7 +56,7 @@ def list_shown(exchange: StoryExchange) -> Iterator[tuple[RecordedKey, JSONObjec
 
 
 def is_stored(exchange: StoryExchange) -> bool:
-    """Whether an exchange was a write that changed something."""
+    """Return whether an exchange was a write that changed something."""
     is_dry = exchange.query.get("dryRun") or get_at(exchange.body, ("dryRun",))
     return exchange.is_write and exchange.answer.is_ok and not is_dry
 
@@ -134,7 +134,7 @@ class RecordedCluster:
         return None
 
     def has_namespace(self, name: str) -> bool:
-        """Whether a namespace is there; one that the story never speaks of is."""
+        """Return whether a namespace is there; one that the story never speaks of is."""
         key = RecordedKey("", "namespaces", "", name)
         if key in self.absent or key in self.objects:
             return key in self.objects
@@ -178,7 +178,7 @@ def _is_below(key: RecordedKey, route: Route) -> bool:
 
 
 def _tells_of_namespace(exchange: StoryExchange, key: RecordedKey) -> bool | None:
-    """Whether an exchange shows that a namespace was there before it; None when it does not tell."""
+    """Return whether an exchange shows that a namespace was there before it; None when it does not tell."""
     route, answer = parse_path(exchange.path), exchange.answer
     if answer.message == f'namespaces "{key.name}" not found':
         return False
@@ -189,7 +189,7 @@ def _tells_of_namespace(exchange: StoryExchange, key: RecordedKey) -> bool | Non
 
 
 def _at_version(obj: JSONObject, route: Route) -> JSONObject:
-    """The object at the version of a path; custom kinds are converted as with strategy None."""
+    """Return the object at the version of a path; custom kinds are converted as with strategy None."""
     version = str(obj.get("apiVersion")).rpartition("/")[2]
     if version == route.version:
         return obj

@@ -41,12 +41,12 @@ _STALE = "1"
 
 
 def run_story(path: Path) -> Iterator[CaseResult]:
-    """The verdict on every write of a story."""
+    """Yield the verdict on every write of a story."""
     yield from judge_story(load_story(path))
 
 
 def judge_story(story: Story) -> Iterator[CaseResult]:
-    """The verdict on every write of a story that was read."""
+    """Yield the verdict on every write of a story that was read."""
     replay = _Replay(story)
     for step in story.steps:
         yield from replay.judge_step(step)
@@ -171,7 +171,7 @@ def _show(answer: Answer) -> JSONValue:
 
 
 def simplify(value: JSONValue) -> JSONValue:
-    """A body without what a server makes up."""
+    """Return a body without what a server makes up."""
     if isinstance(value, list):
         return [simplify(v) for v in value]
     if isinstance(value, str):  # a Job's labels hold its uid, an annotation may hold a whole object
@@ -246,7 +246,7 @@ def _parts(message: str) -> set[str]:
 
 
 def _plain_parts(answer: Answer, is_go: bool) -> list[str]:
-    """A message in parts without order: several causes come in the order of a Go map; structs of Go left out."""
+    """Return a message in parts without order: several causes come in the order of a Go map; structs of Go left out."""
     plain = _QUOTED_VERSION.sub(r"\1VERSION", _GO_LINES.sub("", answer.message))
     plain = _STRUCT.sub("STRUCT", plain) if is_go else plain
     plain = _VERSION.sub(r"\1 (VERSION)", _UID.sub("UID", _TIME.sub("TIME", plain)))

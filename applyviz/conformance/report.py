@@ -91,7 +91,7 @@ class Report:
         self.families.setdefault(case.family, Tally()).add(case)
 
     def as_data(self) -> dict[str, JSONValue]:
-        """The figures as JSON values."""
+        """Return the figures as JSON values."""
         return {
             "families": {
                 name: {"agree": t.agree, "total": t.total, "disagree": [c.name for c in t.disagreeing]}
@@ -102,7 +102,7 @@ class Report:
 
 
 def is_story(path: Path) -> bool:
-    """Whether a file holds a recorded story."""
+    """Return whether a file holds a recorded story."""
     if not path.name.endswith(_STORY_SUFFIXES) or path.name == _CRDS:
         return False
     data = load_json(path)
@@ -110,7 +110,7 @@ def is_story(path: Path) -> bool:
 
 
 def find_corpora(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files of both formats under the paths, in order.
+    """Yield the files of both formats under the paths, in order.
 
     - Raises `FileNotFoundError` for a path that is not there.
     """
@@ -124,7 +124,7 @@ def find_corpora(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _judge(family: str, module: str, path: Path, *more: object) -> Iterator[CaseResult]:
-    """The cases of a family's runner; when it breaks, that is one more case, with its reason."""
+    """Yield the cases of a family's runner; when it breaks, that is one more case, with its reason."""
     try:
         runner = importlib.import_module(f"{__package__}.{module}")
         yield from runner.run_file(path, family, *more) if more else runner.run_story(path)
@@ -178,7 +178,7 @@ def _pretty(value: JSONValue) -> list[str]:
 
 
 def render_case(case: CaseResult) -> str:
-    """One disagreement as text: where, why, and what differs."""
+    """Return one disagreement as text: where, why, and what differs."""
     head = f"{case.family}: {case.name}: {case.reason or 'differs'}"
     if case.expected is None and case.got is None:
         return head
@@ -196,7 +196,7 @@ def _render_caveats(tally: Tally) -> str:
 
 
 def render_report(report: Report, *, show: int = 0) -> str:
-    """The figures per family, then the first `show` disagreements of each."""
+    """Return the figures per family, then the first `show` disagreements of each."""
     width = max((len(name) for name in report.families), default=0)
     lines = [f"{name:<{width}}  {t.agree:>6} / {t.total}{_render_caveats(t)}" for name, t in report.families.items()]
     for tally in report.families.values():

@@ -35,7 +35,7 @@ class _Recording:
     last_reads: dict[str, Answer] = field(default_factory=dict)
 
     def answer(self, request: Request) -> Answer:
-        """A read is answered by the next exchange of its path, a write by the next write there.
+        """Answer a read with the next exchange of its path, and a write with the next write there.
 
         - One read more than recorded finds what the last one found.
         """
@@ -106,7 +106,7 @@ def _run_command(
 
 
 def _ends_step(step: StoryStep, invocation: Invocation) -> bool:
-    """Whether this kubectl was the last command of its step, so that the step's exit code is its own."""
+    """Return whether this kubectl was the last command of its step, so that the step's exit code is its own."""
     last = _SEPARATOR.split(step.run.strip())[-1].strip()
     is_plain = "kubectl" in last and not last.startswith("!") and not last.endswith("&")
     return is_plain and invocation.number == len(step.invocations) - 1
@@ -163,7 +163,7 @@ def _judge(story: Story, step: StoryStep, invocation: Invocation, catalog: Catal
 
 
 def run_story(path: Path) -> Iterator[CaseResult]:
-    """Every `kubectl apply` of a story."""
+    """Yield every `kubectl apply` of a story."""
     story = load_story(path)
     definitions = SeenDefinitions()
     for step in story.steps:

@@ -43,7 +43,7 @@ class Truths:
         return set(self._writes)
 
     def is_refused(self, key: RecordedKey) -> bool:
-        """Whether every write to an object was refused."""
+        """Return whether every write to an object was refused."""
         return not any(e.answer.is_ok for e in self._writes[key])
 
     def find_key(self, change: PlannedObject, resource: Resource | None) -> RecordedKey:
@@ -78,7 +78,7 @@ class Truths:
         return Truth(live, ok[-1].answer.body, is_half_migrated=is_half)
 
     def _lacks_what_the_set_makes(self, writes: Sequence[StoryExchange]) -> bool:
-        """Whether a dry run was refused only because what the same set makes was not there yet."""
+        """Return whether a dry run was refused only because what the same set makes was not there yet."""
         namespaces = {k.name for k in self._writes if (k.group, k.plural) == ("", "namespaces")}
         return writes[-1].query.get("dryRun") == "All" and any(
             f'namespaces "{name}" not found' == writes[-1].answer.message for name in namespaces
@@ -97,7 +97,7 @@ class Truths:
 
 
 def _last_of_first(ok: Sequence[StoryExchange]) -> StoryExchange:
-    """The last write for the first of two manifests of one object."""
+    """Return the last write for the first of two manifests of one object."""
     first, found = ok[0], ok[0]
     for exchange in ok:
         if _is_own(exchange) and not is_same_json(first.body, exchange.body):
@@ -107,7 +107,7 @@ def _last_of_first(ok: Sequence[StoryExchange]) -> StoryExchange:
 
 
 def _is_own(exchange: StoryExchange) -> bool:
-    """Whether a write sends a manifest, and is no step of a migration."""
+    """Return whether a write sends a manifest, and is no step of a migration."""
     return exchange.content_type != JSON_PATCH and exchange.query.get("fieldManager") != LAST_APPLIED_MANAGER
 
 

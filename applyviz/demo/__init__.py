@@ -13,7 +13,7 @@ ShopVersion = Literal["v1", "v2"]
 
 
 def load_shop(version: ShopVersion) -> dict[str, bytes]:
-    """The manifest files of one version of the shop, by file name, in the order of their names."""
+    """Return the manifest files of one version of the shop, by file name, in the order of their names."""
     folder = files("applyviz.demo") / "shop" / version
     found = {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.name.endswith(".yaml")}
     return dict(sorted(found.items()))

@@ -23,7 +23,7 @@ _ABSENT = Answer(404, {"kind": "Status", "reason": "NotFound", "message": "not f
 
 
 def _read_cluster(text: str) -> dict[str, JSONObject]:
-    """The objects by their paths."""
+    """Return the objects by their paths."""
     found: dict[str, JSONObject] = {}
     for document in parse_manifests(text.encode(), "cluster").documents:
         resource = bundled().find_resource(GroupVersionKind.from_object(document.obj))
@@ -46,7 +46,7 @@ def _answer(request: Request, cluster: Mapping[str, JSONObject]) -> Answer:
 
 
 def run_command(command: str, manifests: str, cluster: str) -> Sequence[str]:
-    """The lines that the command prints, and one for each error."""
+    """Return the lines that the command prints, and one for each error."""
     words = shlex.split(command)
     start = words.index("kubectl")
     environment = dict(word.partition("=")[::2] for word in words[:start])

@@ -33,7 +33,7 @@ class Entry:
 
 @cache
 def list_entries() -> tuple[Entry, ...]:
-    """All pages, in the order of the table."""
+    """Return all pages, in the order of the table."""
     rows = _ROW.findall((FOLDER / "README.md").read_text(encoding="utf-8"))
     return tuple(
         Entry(parse_page(name, (FOLDER / f"{name}.md").read_text(encoding="utf-8")), question.replace("`", ""))
@@ -42,12 +42,12 @@ def list_entries() -> tuple[Entry, ...]:
 
 
 def find_entry(name: str) -> Entry | None:
-    """The page of that name."""
+    """Return the page of that name."""
     return next((entry for entry in list_entries() if entry.page.name == name), None)
 
 
 @cache
 def list_examples() -> Mapping[str, Example]:
-    """Every worked example that the playground can hold, by its name."""
+    """Return every worked example that the playground can hold, by its name."""
     examples = ((name, example) for entry in list_entries() for name, example in entry.examples.items())
     return {name: example for name, example in examples if not example.is_set}

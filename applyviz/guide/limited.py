@@ -99,7 +99,7 @@ def _read_change(said: JSONObject) -> PlannedObject:
 
 @lru_cache(maxsize=32)
 def explain_once(kept: Given, now: str, pool: Pool = PEOPLE) -> PlannedObject:
-    """The answer to a question that is masked already; it is not computed again for each of its pages.
+    """Return the answer to a question that is masked already; it is not computed again for each of its pages.
 
     - Raises `GivenError`.
     """

@@ -18,7 +18,7 @@ _LINE = 72
 
 
 def unfold(example: Example) -> Example:
-    """An example with long lines as one in block YAML, so that it can be read in a narrow column."""
+    """Return an example with long lines as one in block YAML, so that it can be read in a narrow column."""
     given = [b for b in example.blocks if b.part.is_given and b.text]
     if example.is_set or all(len(line) <= _LINE for block in given for line in block.text.splitlines()):
         return example

@@ -27,7 +27,7 @@ _TIME = "2026-01-01T00:00:00Z"
 
 
 def _name_paths(kind: KindSchema | None, live: JSONObject) -> Mapping[str, FieldPath]:
-    """Every field of an object, and every map and list entry that holds one, by its printed path."""
+    """Return every field of an object, and every map and list entry that holds one, by its printed path."""
     found: dict[str, FieldPath] = {}
     for leaf in list_leaves(kind.root if kind else None, live):
         for length in range(1, len(leaf) + 1):
@@ -44,7 +44,7 @@ def _split(text: str) -> Iterator[str]:
 def own_fields(
     live: JSONObject, text: str, *, kind: KindSchema | None
 ) -> tuple[MutableObject, tuple[GivenProblem, ...]]:
-    """The live object with managedFields as the lines say, and the lines that cannot be used."""
+    """Return the live object with managedFields as the lines say, and the lines that cannot be used."""
     named = _name_paths(kind, live)
     entries: list[MutableObject] = []
     problems: list[GivenProblem] = []

@@ -79,7 +79,7 @@ class Example:
     blocks: tuple[Block, ...]
 
     def find(self, part: PagePart) -> str | None:
-        """The text of the first block of that part."""
+        """Return the text of the first block of that part."""
         return next((b.text for b in self.blocks if b.part is part), None)
 
     @property

@@ -50,7 +50,7 @@ class _UnknownKinds:
         self._is_namespaced = is_namespaced
 
     def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
-        """A plural with an s; only for kinds of a group, as the core group has no custom resources."""
+        """Return a plural with an s; only for kinds of a group, as the core group has no custom resources."""
         return Resource(gvk, f"{gvk.kind.lower()}s", self._is_namespaced) if gvk.group and gvk.kind else None
 
     def find_preferred(self, group: str, kind: str) -> Resource | None:
@@ -88,7 +88,7 @@ def _check_same(manifest: ObjectRef, part: str, other: ManifestDocument) -> Iter
 
 
 def _read_text(part: str, text: str) -> ParsedFile:
-    """One text, parsed here: this process is the disposable one, or the text is an example of the guide."""
+    """Return one text, parsed here: this process is the disposable one, or the text is an example of the guide."""
     data, position = text.encode(), SourcePosition(part)
     if len(data) > LIMITS.file_bytes:
         return ParsedFile(
@@ -167,7 +167,7 @@ def _remember(live: JSONObject | None, applied: JSONObject | None) -> JSONObject
 
 
 def options_of(given: Given, *, namespace: str = "default") -> ApplyOptions:
-    """How it is applied."""
+    """Return how it is applied."""
     return ApplyOptions(
         mode=given.mode,
         field_manager=given.field_manager,
@@ -178,7 +178,7 @@ def options_of(given: Given, *, namespace: str = "default") -> ApplyOptions:
 
 
 def explain(given: Given, *, now: str) -> PlannedObject:
-    """The change of the one object, masked.
+    """Return the change of the one object, masked.
 
     - `now` is RFC 3339 in UTC.
     - Raises `GivenError`.

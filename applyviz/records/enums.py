@@ -51,7 +51,7 @@ class RunState(models.TextChoices):
 
     @classmethod
     def unfinished(cls) -> tuple[RunState, ...]:
-        """The states that a worker still has to end."""
+        """Return the states that a worker still has to end."""
         return (cls.QUEUED, cls.RUNNING)
 
 
@@ -72,7 +72,7 @@ class Outcome(models.TextChoices):
 
     @classmethod
     def unfinished(cls) -> tuple[Outcome, ...]:
-        """The outcomes that are none yet."""
+        """Return the outcomes that are none yet."""
         return (cls.WAITING, cls.APPLYING)
 
     @property

@@ -59,7 +59,7 @@ _SQLITE_TRIGGERS = {
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text, as they are stored and as they are looked for."""
+    """Return the words of a text, as they are stored and as they are looked for."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return [word[:_LONGEST] for word in _WORD.findall(plain)]
 
@@ -80,7 +80,7 @@ def _texts(value: JSONValue) -> Iterator[str]:
 
 
 def collect_words(columns: Iterable[str], detail: JSONValue) -> str:
-    """All words of an entry, each once; of a very long body the first ones alone."""
+    """Return all words of an entry, each once; of a very long body the first ones alone."""
     found: dict[str, None] = {}
     for text in (*columns, *_texts(detail)):
         found.update(dict.fromkeys(split_words(text)))

@@ -24,7 +24,7 @@ class SealError(ApplyVizError):
 
 
 def can_open() -> bool:
-    """Whether this process holds a key that opens anything; a web process of a team does not."""
+    """Return whether this process holds a key that opens anything; a web process of a team does not."""
     return bool(settings.APPLYVIZ_OPENING_KEYS)
 
 
@@ -44,7 +44,7 @@ def find_mismatch() -> str:
 
 
 def sealing_key() -> str:
-    """The key that seals here: the one that is set, else that of the first opening key.
+    """Return the key that seals here: the one that is set, else that of the first opening key.
 
     - Raises `ImproperlyConfigured` when there is none, or the text is no such key.
     """
@@ -95,11 +95,11 @@ class Sealed:
         return cls.of_bytes(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
     def open_bytes(self) -> bytes:
-        """The content; raises `SealError` when no key fits, or this process holds none."""
+        """Return the content; raises `SealError` when no key fits, or this process holds none."""
         return _open(self.token)
 
     def open_json(self) -> JSONValue:
-        """The content as a JSON value."""
+        """Return the content as a JSON value."""
         return json.loads(self.open_bytes())
 
     @property
@@ -108,5 +108,5 @@ class Sealed:
         return hpke.is_sealed_for(self.token, sealing_key())
 
     def resealed(self) -> Self:
-        """The same content sealed anew, under the key that seals now."""
+        """Return the same content sealed anew, under the key that seals now."""
         return self.of_bytes(self.open_bytes())

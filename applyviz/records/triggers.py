@@ -32,7 +32,7 @@ def _sqlite(guard: Guard) -> list[str]:
 
 
 def _function(name: str, body: str, schema: str) -> str:
-    """A trigger's function that finds our tables, whatever a session creates or puts on its search path."""
+    """Return a trigger's function that finds our tables, whatever a session creates or puts on its search path."""
     return (
         f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SET search_path = {schema}, pg_temp"
         f" AS $$ BEGIN {body} END $$"

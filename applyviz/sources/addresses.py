@@ -53,7 +53,7 @@ _ISATAP_MARKS = (0x00005EFE, 0x02005EFE)
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is a public unicast one, and an IPv4 address that hides in it too."""
+    """Return whether an address is a public unicast one, and an IPv4 address that hides in it too."""
     if isinstance(address, IPv4Address):
         return address.is_global and not any(address in network for network in _REFUSED_V4)
     if address.ipv4_mapped is not None:
@@ -65,7 +65,7 @@ def is_public(address: Address) -> bool:
 
 
 def _list_hidden(address: IPv6Address) -> Iterator[IPv4Address]:
-    """The IPv4 addresses that an IPv6 address may lead to."""
+    """Yield the IPv4 addresses that an IPv6 address may lead to."""
     number = int(address)
     if address.ipv4_mapped is not None:
         yield address.ipv4_mapped
@@ -76,14 +76,14 @@ def _list_hidden(address: IPv6Address) -> Iterator[IPv4Address]:
 
 
 def is_link_local(address: Address) -> bool:
-    """Whether an address is link-local or a cloud's metadata service, also when it hides in an IPv6 one."""
+    """Return whether an address is link-local or a cloud's metadata service, also when it hides in an IPv6 one."""
     if any(address in network for network in _LINK_LOCAL if network.version == address.version):
         return True
     return isinstance(address, IPv6Address) and any(map(is_link_local, _list_hidden(address)))
 
 
 def find_link_local(texts: Iterable[str]) -> str:
-    """The first of some addresses that is link-local, "" when none is; what is no address is not looked at."""
+    """Return the first of some addresses that is link-local, "" when none is; what is no address is not looked at."""
     for text in texts:
         with suppress(ValueError):
             if is_link_local(ip_address(text.partition("%")[0])):
@@ -92,7 +92,7 @@ def find_link_local(texts: Iterable[str]) -> str:
 
 
 def find_public(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The addresses when every one of them is public, else (): one bad answer spoils the name."""
+    """Return the addresses when every one of them is public, else (): one bad answer spoils the name."""
     try:
         addresses = [ip_address(text) for text in texts]
     except ValueError:

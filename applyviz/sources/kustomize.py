@@ -37,7 +37,7 @@ DEFAULT_LIMITS = RenderLimits()
 
 
 def find_program(search: str | None = None) -> tuple[str, ...]:
-    """The command that renders: `kustomize build` or `kubectl kustomize`, () when there is neither."""
+    """Return the command that renders: `kustomize build` or `kubectl kustomize`, () when there is neither."""
     kustomize = shutil.which("kustomize", path=search)
     if kustomize:
         return kustomize, "build"

@@ -26,7 +26,7 @@ _TOO_MUCH = "reading it needs more memory or a deeper stack than is allowed"
 
 
 def _ask_child(files: Sequence[BundledFile], limits: ReadLimits, child_limits: ChildLimits) -> tuple[list[bytes], str]:
-    """The lines of one child, and why it ended early ("" when it did not)."""
+    """Return the lines of one child, and why it ended early ("" when it did not)."""
     header = {
         "memory_bytes": child_limits.memory_bytes,
         "cpu_seconds": child_limits.cpu_seconds,

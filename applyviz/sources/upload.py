@@ -36,7 +36,7 @@ DEFAULT_LIMITS = UploadLimits()
 
 
 def clean_name(name: str) -> str:
-    """The relative path of an uploaded file; raises `SourceError` for a path that leaves its folder."""
+    """Return the relative path of an uploaded file; raises `SourceError` for a path that leaves its folder."""
     path = PurePosixPath(unicodedata.normalize("NFC", name.replace("\\", "/")))
     shown = _UNSAFE.sub("?", name)[:200]
     if _UNSAFE.search(name) or len(name) > 400:
@@ -47,7 +47,7 @@ def clean_name(name: str) -> str:
 
 
 def is_manifest_name(name: str) -> bool:
-    """Whether kubectl would read a file of a folder: its extension decides, and case counts."""
+    """Return whether kubectl would read a file of a folder: its extension decides, and case counts."""
     return name.endswith(EXTENSIONS)
 
 

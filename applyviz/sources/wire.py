@@ -40,7 +40,7 @@ def _encode_document(document: ManifestDocument) -> list[JSONValue]:
 
 
 def encode_file(parsed: ParsedFile) -> bytes:
-    """One line for one file."""
+    """Return one line for one file."""
     value = [
         [_encode_document(document) for document in parsed.documents],
         [[problem.reason, _place(problem.position), list(problem.path)] for problem in parsed.problems],

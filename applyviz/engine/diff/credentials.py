@@ -77,17 +77,17 @@ def names_credential(name: str) -> bool:
 
 @lru_cache(maxsize=64)
 def compile_globs(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """One expression for many globs, without regard to case."""
+    """Return one expression for many globs, without regard to case."""
     return re.compile("|".join(translate(pattern) for pattern in patterns) or r"(?!)", re.IGNORECASE)
 
 
 def is_reference(text: str) -> bool:
-    """Whether text only says where a value comes from, or that it is to be filled in."""
+    """Return whether text only says where a value comes from, or that it is to be filled in."""
     return not text.strip() or _REFERENCE.fullmatch(text.strip()) is not None
 
 
 def is_registry_login(text: str) -> bool:
-    """Whether text is a configuration of Docker that holds logins."""
+    """Return whether text is a configuration of Docker that holds logins."""
     return '"auths"' in text and ('"auth"' in text or '"password"' in text)
 
 
@@ -120,7 +120,7 @@ def _find_spans(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def redact(text: str, mask: Callable[[str, str], str]) -> str:
-    """The text with each credential in it replaced by `mask(credential, name)`."""
+    """Return the text with each credential in it replaced by `mask(credential, name)`."""
     if _HINT.search(text) is None:
         return text
     pieces: list[str] = []

@@ -22,7 +22,7 @@ _YAML_SECRET = re.compile(
 
 
 def decode_secret(text: str) -> bytes:
-    """The bytes of a value of `data`; the text itself when it is no base64."""
+    """Return the bytes of a value of `data`; the text itself when it is no base64."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -30,12 +30,12 @@ def decode_secret(text: str) -> bytes:
 
 
 def names_secret(kind: JSONValue) -> bool:
-    """Whether a kind, as claimed or resolved, means Secrets; spelling and group do not count."""
+    """Return whether a kind, as claimed or resolved, means Secrets; spelling and group do not count."""
     return isinstance(kind, str) and kind.lower() in ("secret", "secrets", "secretlist")
 
 
 def parse_embedded(text: str) -> Mapping[str, Any] | list[Any] | None:
-    """The object or list that a text holds as JSON, None when it holds none."""
+    """Return the object or list that a text holds as JSON, None when it holds none."""
     stripped = text.lstrip("\ufeff \t\r\n")
     if not stripped.startswith(("{", "[", '"')):
         return None
@@ -49,7 +49,7 @@ def parse_embedded(text: str) -> Mapping[str, Any] | list[Any] | None:
 
 
 def looks_secret(text: str) -> bool:
-    """Whether text that cannot be read as JSON may hold a Secret all the same."""
+    """Return whether text that cannot be read as JSON may hold a Secret all the same."""
     if _YAML_SECRET.search(text) and _YAML_DATA.search(text):
         return True
     return "secret" in text.lower() and ('"data"' in text or "stringData" in text)

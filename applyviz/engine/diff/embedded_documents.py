@@ -48,7 +48,7 @@ class _Reader:
         self._types: Any = yaml.resolver.Resolver()
 
     def read(self) -> list[JSONValue]:
-        """Every document of the text."""
+        """Return every document of the text."""
         documents = []
         for event in self._events:
             if isinstance(event, DocumentStartEvent):
@@ -90,7 +90,7 @@ class _Reader:
 
 
 def read_yaml(text: str) -> tuple[JSONValue, ...] | None:
-    """The documents of a text of several lines that is YAML; None where it is none, or cannot be compared so.
+    """Return the documents of a text of several lines that is YAML; None where it is none, or cannot be compared so.
 
     - Each is a map or a list; scalars are text, a `Plain` where they stand without quotes.
     """

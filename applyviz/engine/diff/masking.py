@@ -70,7 +70,7 @@ def mask(
     policy: MaskPolicy = DEFAULT_POLICY,
     beside: Iterable[Beside] | None = None,
 ) -> dict[str, Any]:
-    """The object with every secret value masked.
+    """Return the object with every secret value masked.
 
     - `gvk` is what the server resolved for the request, None when nobody knows (then `data` is masked).
     - `scope` names the object: equal values in two scopes have different tags.
@@ -92,7 +92,7 @@ def mask_patch(
     policy: MaskPolicy = DEFAULT_POLICY,
     beside: Iterable[Beside] | None = None,
 ) -> JSONValue:
-    """The body of a patch with every secret value masked; nulls and directives stay visible."""
+    """Return the body of a patch with every secret value masked; nulls and directives stay visible."""
     is_secret = gvk is None or names_secret(gvk.kind)
     masker = _make_masker(body, gvk, tag_key, scope, policy, beside)
     if content_type == JSON_PATCH and isinstance(body, list):
@@ -103,7 +103,7 @@ def mask_patch(
 
 
 def is_masked(value: JSONValue | bytes) -> bool:
-    """Whether a value, or anything inside it, is or holds masked text."""
+    """Return whether a value, or anything inside it, is or holds masked text."""
     if isinstance(value, bytes):
         return _OPEN.encode() in value
     if isinstance(value, str):
@@ -159,7 +159,7 @@ class _Masker:
     is_guarded: bool = False
 
     def mask_value(self, value: JSONValue, path: Path, *, is_encoded: bool = False) -> JSONValue:
-        """One value; `data` and `stringData` of one content have one tag. Null is no value."""
+        """Return one value; `data` and `stringData` of one content have one tag. Null is no value."""
         if value is None:
             return None
         if isinstance(value, str):
@@ -167,7 +167,7 @@ class _Masker:
         return self.tags.make(b"\x00" + _encode(canonical_json(value)), path)
 
     def mask_object(self, obj: Mapping[str, Any], path: Path, *, is_secret: bool) -> dict[str, Any]:
-        """An object or a part of one; a Secret's list makes every item a Secret."""
+        """Return an object or a part of one; a Secret's list makes every item a Secret."""
         is_secret = is_secret or names_secret(obj.get("kind"))
         masked: dict[str, Any] = {}
         for key, value in obj.items():
@@ -189,7 +189,7 @@ class _Masker:
         return self._walk(item, path)
 
     def _mask_holder(self, obj: Mapping[str, Any], holder: str, path: Path) -> JSONValue:
-        """The values of a Secret; where `stringData` has the last word, `data` below it is no second guess."""
+        """Return the values of a Secret; where `stringData` has the last word, `data` below it is no second guess."""
         value, is_encoded = obj[holder], holder == "data"
         if not isinstance(value, Mapping):
             return self.mask_value(value, (*path, holder))
@@ -230,7 +230,7 @@ class _Masker:
         return self._walk(value, path)
 
     def _mask_embedded(self, embedded: Mapping[str, Any] | list[Any], path: Path, text: str, *, is_secret: bool) -> str:
-        """An object inside text: of its own author, so that nothing but its own values counts in it."""
+        """Return an object inside text: of its own author, so that nothing but its own values counts in it."""
         inside = replace(self, beside=(), is_guarded=False)
         if self.beside:
             own = find_secrets({"items": [embedded]}, gvk=GroupVersionKind("", "v1", "Secret" if is_secret else ""))
@@ -276,7 +276,7 @@ class _Masker:
         return masked
 
     def _takes_credential(self, flag: JSONValue) -> bool:
-        """Whether the next argument is the credential: `--token`, `-password`."""
+        """Return whether the next argument is the credential: `--token`, `-password`."""
         return isinstance(flag, str) and flag.startswith("-") and "=" not in flag and self._is_credential(flag)
 
     def _mask_text(self, text: str, path: Path) -> JSONValue:
@@ -306,13 +306,13 @@ class _Masker:
         return bool(paths) and compile_globs(paths).fullmatch(".".join(path)) is not None
 
     def _is_credential(self, name: str) -> bool:
-        """Whether what goes by a name is a credential: by the built-in list, or a glob of the policy."""
+        """Return whether what goes by a name is a credential: by the built-in list, or a glob of the policy."""
         if self.policy.has_plain and names_credential(name):
             return True
         return bool(self.policy.names) and compile_globs(self.policy.names).fullmatch(name[:1000]) is not None
 
     def mask_operation(self, operation: JSONValue, *, is_secret: bool) -> JSONValue:
-        """One operation of a JSON patch: its value is masked as what stands at its path."""
+        """Return one operation of a JSON patch: its value is masked as what stands at its path."""
         if not isinstance(operation, Mapping):
             return self.mask_value(operation, ())
         if "value" not in operation:

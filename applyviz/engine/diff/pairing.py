@@ -87,7 +87,7 @@ def _head(path: FieldPath, depth: int, name: str, text: str, inside: str) -> YAM
 
 
 def _place(line: YAMLLine | None, path: FieldPath) -> YAMLLine | None:
-    """A line of a text: it belongs to the field that holds the text."""
+    """Return a line of a text: it belongs to the field that holds the text."""
     return line and line._replace(path=path)
 
 
@@ -111,7 +111,7 @@ class Pairer:
         path: FieldPath,
         depth: int,
     ) -> Iterator[LinePair]:
-        """The lines of two maps; `path` and `depth` are those of their fields."""
+        """Yield the lines of two maps; `path` and `depth` are those of their fields."""
         for name in sort_names({*before, *after}):
             element = "f:" + name
             old, new = before.get(name, _ABSENT), after.get(name, _ABSENT)

@@ -26,7 +26,7 @@ _QUOTES = "\"'`"
 
 
 def find_secrets(obj: Mapping[str, Any], *, gvk: GroupVersionKind | None) -> frozenset[str]:
-    """Every secret value that an object holds: as it is written and as it reads decoded."""
+    """Return every secret value that an object holds: as it is written and as it reads decoded."""
     found: set[str] = set()
     _collect(obj, gvk is None or names_secret(gvk.kind), found)
     return frozenset(found)
@@ -84,7 +84,7 @@ class Repeats:
         self._runs = frozenset(form[n : n + _RUN] for form in long for n in range(0, len(form) - _RUN + 1, stride))
 
     def are_in(self, text: str) -> bool:
-        """Whether the text holds one of the values, or a recognizable part of one."""
+        """Return whether the text holds one of the values, or a recognizable part of one."""
         if self._runs:
             compact = _BLANK.sub("", text)
             if any(compact[n : n + _RUN] in self._runs for n in range(len(compact) - _RUN + 1)):

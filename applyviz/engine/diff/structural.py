@@ -53,7 +53,7 @@ class StructuralDifference:
 
 
 def diff_objects(before: JSONValue, after: JSONValue, *, root: Node | None = None) -> tuple[StructuralDifference, ...]:
-    """All leaves that differ, in the order of the live object, then of what is new; None is no object."""
+    """Return all leaves that differ, in the order of the live object, then of what is new; None is no object."""
     differences = _Differences([], [])
     left, right = (MISSING if obj is None else obj for obj in (before, after))
     differences.walk(of_root(root), left, right, ())
@@ -126,7 +126,7 @@ class _Differences(NamedTuple):
 
 
 def is_equal_in_meaning(left: JSONValue, right: JSONValue) -> bool:
-    """Whether two scalars are one quantity (`0.5` and `500m`) or one duration (`60s` and `1m`)."""
+    """Return whether two scalars are one quantity (`0.5` and `500m`) or one duration (`60s` and `1m`)."""
     if isinstance(left, bool) or isinstance(right, bool):
         return False
     amounts = [_read_quantity(v) for v in (left, right)]
@@ -137,7 +137,7 @@ def is_equal_in_meaning(left: JSONValue, right: JSONValue) -> bool:
 
 
 def is_same_at(root: Node | None, path: FieldPath, left: JSONValue, right: JSONValue) -> bool:
-    """Whether two values of a field are the same: equal, or one quantity where the schema has a quantity."""
+    """Return whether two values of a field are the same: equal, or one quantity where the schema has a quantity."""
     if is_same_json(left, right):
         return True
     if isinstance(left, Mapping | list) or not is_equal_in_meaning(left, right):

@@ -83,7 +83,7 @@ def diff_lines(
     root: Node | None = None,
     looks_inside: bool = True,
 ) -> tuple[TextDiffRow, ...]:
-    """All rows of two objects side by side; None is no object.
+    """Return all rows of two objects side by side; None is no object.
 
     - `looks_inside`: text that is JSON or YAML on both sides is compared by its fields, not by its lines.
     """
@@ -92,7 +92,7 @@ def diff_lines(
 
 
 def fold_rows(rows: Sequence[TextDiffRow], *, context: int = 3) -> tuple[TextDiffRow | Fold, ...]:
-    """The rows with long runs of equal ones folded; `context` rows stay around what differs."""
+    """Return the rows with long runs of equal ones folded; `context` rows stay around what differs."""
     shown = bytearray(len(rows))
     for position, row in enumerate(rows):
         if row.state is not LineState.SAME:
@@ -117,7 +117,7 @@ def _close_fold(hidden: list[TextDiffRow]) -> Iterable[TextDiffRow | Fold]:
 
 
 def unify_rows(rows: Iterable[TextDiffRow]) -> tuple[TextDiffRow, ...]:
-    """The rows for one column: what is removed stands before what is added."""
+    """Return the rows for one column: what is removed stands before what is added."""
     unified: list[TextDiffRow] = []
     removed: list[TextDiffRow] = []
     added: list[TextDiffRow] = []

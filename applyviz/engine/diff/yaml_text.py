@@ -68,7 +68,7 @@ def _escape(text: str) -> str:
 
 
 def write_scalar(value: JSONValue) -> str:
-    """One scalar, or an empty map or list, as YAML."""
+    """Return one scalar, or an empty map or list, as YAML."""
     if isinstance(value, Plain):
         return str(value) if value.isprintable() else _escape(value)
     if not isinstance(value, str):
@@ -78,7 +78,7 @@ def write_scalar(value: JSONValue) -> str:
 
 
 def is_block(value: JSONValue) -> bool:
-    """Whether text is shown as a literal block: several lines, and nothing that a block would hide."""
+    """Return whether text is shown as a literal block: several lines, and nothing that a block would hide."""
     if not isinstance(value, str) or "\n" not in value.rstrip("\n"):
         return False
     lines = value.split("\n")
@@ -88,7 +88,7 @@ def is_block(value: JSONValue) -> bool:
 
 
 def name_entries(place: Topology | None, entries: list[JSONValue]) -> list[PathElement]:
-    """The path elements of list entries: by key where the list merges, else by position."""
+    """Return the path elements of list entries: by key where the list merges, else by position."""
     if place is not None and place.is_list and not place.is_atomic_list:
         try:
             names = [place.name_item(e) for e in entries]
@@ -100,7 +100,7 @@ def name_entries(place: Topology | None, entries: list[JSONValue]) -> list[PathE
 
 
 def below(place: Topology | None, element: PathElement) -> Topology | None:
-    """The place of a field or an entry."""
+    """Return the place of a field or an entry."""
     if place is None:
         return None
     if element[0] == "f":
@@ -109,7 +109,7 @@ def below(place: Topology | None, element: PathElement) -> Topology | None:
 
 
 def render_lines(place: Topology | None, value: JSONValue, path: FieldPath = (), depth: int = 0) -> Iterator[YAMLLine]:
-    """The lines of a map or list (its own name is written by who holds it)."""
+    """Yield the lines of a map or list (its own name is written by who holds it)."""
     if isinstance(value, Mapping):
         for name in sort_names(value):
             element = "f:" + name
@@ -122,7 +122,7 @@ def render_lines(place: Topology | None, value: JSONValue, path: FieldPath = (),
 def render_field(
     place: Topology | None, name: str, value: JSONValue, path: FieldPath, depth: int
 ) -> Iterator[YAMLLine]:
-    """The lines of a field: its name, and what it holds."""
+    """Yield the lines of a field: its name, and what it holds."""
     label = write_scalar(name)
     if is_block(value):
         yield YAMLLine(path, depth, f"{label}: {block_mark(value)}")
@@ -142,7 +142,7 @@ def _mean(before: str, value: JSONValue) -> str:
 
 
 def block_mark(text: str) -> str:
-    """The mark before a literal block: how it ends."""
+    """Return the mark before a literal block: how it ends."""
     if not text.endswith("\n"):
         return "|-"
     return "|+" if text.endswith("\n\n") else "|"
@@ -162,18 +162,18 @@ def render_entry(place: Topology | None, value: JSONValue, path: FieldPath, dept
 
 
 def dash(line: YAMLLine, depth: int) -> YAMLLine:
-    """The line as the first of a list entry."""
+    """Return the line as the first of a list entry."""
     meaning = f"- {line.meaning}" if line.meaning else ""
     return line._replace(depth=depth, text=f"- {line.text}", is_entry=True, meaning=meaning)
 
 
 def show_escapes(text: str) -> str:
-    """One line of text in which nothing is invisible, blanks at its end included."""
+    """Return one line of text in which nothing is invisible, blanks at its end included."""
     kept = text.rstrip(" ")
     shown = kept if kept.isprintable() else "".join(c if c.isprintable() else _escape(c)[1:-1] for c in kept)
     return shown + "\\x20" * (len(text) - len(kept))
 
 
 def render_yaml(place: Topology | None, value: JSONValue) -> str:
-    """An object as text."""
+    """Return an object as text."""
     return "".join(f"{line}\n" for line in render_lines(place, value))

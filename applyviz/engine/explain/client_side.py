@@ -33,7 +33,7 @@ _CLIENT_SIDE_MANAGER = "kubectl-client-side-apply"
 
 
 def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: str) -> LeafExplanation:
-    """The rule of client-side apply for a leaf that the merge decided."""
+    """Return the rule of client-side apply for a leaf that the merge decided."""
     after, live, wanted, _, _, owners, _, _ = row
     operation = name_operation(live, after)
     if operation is not UNCHANGED:
@@ -81,7 +81,7 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
 
 
 def _find_dropped(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
-    """The section or entry that was last applied and is gone from the manifest with all below it."""
+    """Return the section or entry that was last applied and is gone from the manifest with all below it."""
     for length in range(1, len(path)):
         above = path[:length]
         if versions.last_applied.has_place(above) and not versions.manifest.has_place(above):
@@ -90,7 +90,7 @@ def _find_dropped(versions: ObjectVersions, path: FieldPath) -> FieldPath | None
 
 
 def _find_retaining(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
-    """The place above with patch strategy `retainKeys`, when the manifest has something there."""
+    """Return the place above with patch strategy `retainKeys`, when the manifest has something there."""
     node: Node | None = versions.root if versions.is_strategic else None
     for length, element in enumerate(path[:-1], start=1):
         node = None if node is None else node.child(element[2:]) if element[0] == "f" else node.items

@@ -52,7 +52,7 @@ def explain(
     document: ManifestDocument | None = None,
     subresource: str = "",
 ) -> tuple[FieldReason, ...]:
-    """One reason per leaf of any version, in the order of the object after, then of what is gone.
+    """Return one reason per leaf of any version, in the order of the object after, then of what is gone.
 
     - `mode` is an `ApplyMode`; `conflicts` are those that nobody decided.
     - `document` is where the manifest was read: a leaf that the manifest has, or that stands below one of its

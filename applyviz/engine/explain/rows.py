@@ -47,7 +47,7 @@ class _At:
         self.is_below_manifest = is_below_manifest
 
     def enter(self, place: Topology, element: PathElement) -> _At:
-        """One step down; `place` is the topology of this one."""
+        """Return one step down; `place` is the topology of this one."""
         spot = self.spot.enter(place, element)
         return _At((*self.path, element), self.owners.enter(element), spot, self.is_below_manifest)
 
@@ -159,7 +159,7 @@ class RowReader:
 
 
 def _unite(maps: Iterable[dict[Any, JSONValue]]) -> dict[Any, JSONValue]:
-    """All keys, each once, in the order of the first that has them; values count for nothing."""
+    """Return all keys, each once, in the order of the first that has them; values count for nothing."""
     first, *others = maps
     keys = dict(first)
     last = first

@@ -75,7 +75,7 @@ _BY_VALUE = "`{list}` is a set: this value is new"
 
 
 def find_sentence(reason: FieldReason) -> Sentence:
-    """The sentence of a reason, with the facts it needs."""
+    """Return the sentence of a reason, with the facts it needs."""
     if reason.reason is Reason.NEW_ENTRY:
         return _describe_entry(reason)
     if reason.detail and reason.reason in _BY_PLACE:
@@ -89,7 +89,7 @@ def find_sentence(reason: FieldReason) -> Sentence:
 
 
 def render_reason(reason: FieldReason) -> str:
-    """The sentence of a reason in English."""
+    """Return the sentence of a reason in English."""
     return str(find_sentence(reason))
 
 
@@ -108,7 +108,7 @@ def _describe_entry(reason: FieldReason) -> Sentence:
 
 
 def _find_entry(reason: FieldReason) -> FieldPath:
-    """The part of the path that leads to the new entry, which the detail names."""
+    """Return the part of the path that leads to the new entry, which the detail names."""
     for length in range(1, len(reason.path)):
         if render_path(reason.path[:length]) == reason.detail:
             return reason.path[:length]

@@ -41,7 +41,7 @@ def judge_apply(
     manager: str,
     subresource: str,
 ) -> LeafExplanation:
-    """The rule of server-side apply for a leaf that the merge decided.
+    """Return the rule of server-side apply for a leaf that the merge decided.
 
     - `conflicts`: the undecided ones that touch the leaf.
     """

@@ -32,13 +32,13 @@ class SourceSpot:
         return read_position(self._tree, self._file)
 
     def locate(self, name: str) -> SourcePosition:
-        """The position of a field below."""
+        """Return the position of a field below."""
         tree = self._tree
         below = tree.get(name) if isinstance(tree, dict) else None
         return read_position(tree if below is None else below, self._file)
 
     def enter(self, place: Topology, element: PathElement) -> SourceSpot:
-        """The spot one step down; `place` is the topology of this one."""
+        """Return the spot one step down; `place` is the topology of this one."""
         tree, value = self._tree, self._value
         if isinstance(tree, dict):
             name = element[2:]
@@ -57,7 +57,7 @@ class SourceSpot:
 
 
 def _index_items(place: Topology, items: list[Any]) -> dict[PathElement, int]:
-    """The first index of each entry that can be named."""
+    """Return the first index of each entry that can be named."""
     found: dict[PathElement, int] = {}
     for index, item in enumerate(items):
         try:
@@ -68,14 +68,14 @@ def _index_items(place: Topology, items: list[Any]) -> dict[PathElement, int]:
 
 
 def start(document: ManifestDocument | None) -> SourceSpot:
-    """The spot of a whole document; without one every position is unknown."""
+    """Return the spot of a whole document; without one every position is unknown."""
     if document is None:
         return SourceSpot("", 0, None)
     return SourceSpot(document.positions.file, document.positions.tree, document.obj)
 
 
 def locate(document: ManifestDocument, place: Topology, path: FieldPath) -> SourcePosition:
-    """The position of one field path."""
+    """Return the position of one field path."""
     spot = start(document)
     below: Topology | None = place
     for element in path:

@@ -41,7 +41,7 @@ def name_operation(live: JSONValue, after: JSONValue) -> FieldOperation:
 
 
 def find_new_entry(versions: ObjectVersions, path: FieldPath) -> str:
-    """The list entry that is new in a list that was there before, "" when there is none above the path."""
+    """Return the list entry that is new in a list that was there before, "" when there is none above the path."""
     for length in range(1, len(path) + 1):
         if path[length - 1][0] in "kv" and not versions.live.has_place(path[:length]):
             return render_path(path[:length]) if versions.live.has_place(path[: length - 1]) else ""
@@ -62,7 +62,7 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
 
 
 def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:
-    """A leaf that the manifest gives its value."""
+    """Return a leaf that the manifest gives its value."""
     entry = find_new_entry(versions, path) if operation is FieldOperation.SET else ""
     if entry:
         return LeafExplanation(operation, Reason.NEW_ENTRY, entry)
@@ -75,7 +75,7 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
 
 
 def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
-    """The null of the manifest at a path or above it."""
+    """Return the null of the manifest at a path or above it."""
     if versions.manifest.get(path) is None:
         return path
     above = versions.manifest.find_above(path)
@@ -83,5 +83,5 @@ def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
 
 
 def render_above(path: FieldPath, place: FieldPath) -> str:
-    """The place that decided, "" when it is the leaf itself."""
+    """Return the place that decided, "" when it is the leaf itself."""
     return "" if place == path else render_path(place)

@@ -42,7 +42,7 @@ class Column:
         self._places: set[FieldPath] | None = None
 
     def get(self, path: FieldPath) -> JSONValue:
-        """The leaf at a path, `MISSING` when there is none."""
+        """Return the leaf at a path, `MISSING` when there is none."""
         row = self._rows.get(path)
         return MISSING if row is None else row[self._index]
 
@@ -112,7 +112,7 @@ def _line_up(versions: AllVersions, is_deletion: bool) -> Values:
 
 
 def is_same(left: JSONValue, right: JSONValue) -> bool:
-    """Whether two leaves are equal; a missing leaf equals a missing one."""
+    """Return whether two leaves are equal; a missing leaf equals a missing one."""
     if left is right:
         return True
     if type(left) is str and type(right) is str:

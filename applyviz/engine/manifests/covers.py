@@ -32,7 +32,7 @@ class _Covers:
     originals: dict[int, str] = field(default_factory=dict)
 
     def cover_of(self, original: str) -> str:
-        """The private character that stands for a character; "" when none is free."""
+        """Return the private character that stands for a character; "" when none is free."""
         for cover in _FREE:
             if self.originals.get(ord(cover)) == original:
                 return cover

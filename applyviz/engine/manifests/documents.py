@@ -77,20 +77,20 @@ def make_mark(line: int, column: int) -> int:
 
 
 def find_mark(tree: PositionTree) -> int:
-    """The mark at the root of a tree."""
+    """Return the mark at the root of a tree."""
     if isinstance(tree, int):
         return tree
     return int(tree[OWN] if isinstance(tree, dict) else tree[0])
 
 
 def read_position(tree: PositionTree, file: str) -> SourcePosition:
-    """The position at the root of a tree; a mark is a tree too."""
+    """Return the position at the root of a tree; a mark is a tree too."""
     mark = tree if type(tree) is int else find_mark(tree)
     return SourcePosition(file, mark >> _COLUMN_BITS, mark & _COLUMNS)
 
 
 def put_mark(mark: int, places: Any) -> PositionTree:
-    """The tree of a value at a mark: `places` holds the trees below it, None for a scalar.
+    """Return the tree of a value at a mark: `places` holds the trees below it, None for a scalar.
 
     - The mark is put into `places` itself.
     """
@@ -118,17 +118,17 @@ class Positions:
     tree: PositionTree = 0
 
     def find(self, path: PlainPath) -> SourcePosition | None:
-        """The position of the value at `path`; for a field, where its key stands. None when absent."""
+        """Return the position of the value at `path`; for a field, where its key stands. None when absent."""
         node, depth = self._walk(path)
         return read_position(node, self.file) if depth == len(path) else None
 
     def nearest(self, path: PlainPath) -> SourcePosition:
-        """The position of the value at `path`, or of the nearest value above it."""
+        """Return the position of the value at `path`, or of the nearest value above it."""
         node, _ = self._walk(path)
         return read_position(node, self.file)
 
     def subtree(self, path: PlainPath) -> PositionTree:
-        """The part of the tree at `path`, or at the nearest value above it."""
+        """Return the part of the tree at `path`, or at the nearest value above it."""
         return self._walk(path)[0]
 
     def _walk(self, path: PlainPath) -> tuple[PositionTree, int]:

@@ -43,7 +43,7 @@ class _Edit:
 
 
 def find_span(source: str, line: int) -> Span:
-    """The document of a file that holds a line: between the separators, as kubectl cuts it."""
+    """Return the document of a file that holds a line: between the separators, as kubectl cuts it."""
     if is_json_like(source):
         return Span(0, len(source), 1)
     start, first_line = 0, 1
@@ -60,7 +60,7 @@ def _refuse(reason: str, file: str, line: int) -> ManifestError:
 
 
 def find_in_object(obj: JSONObject, path: PlainPath) -> bool:
-    """Whether an object has anything at a plain path."""
+    """Return whether an object has anything at a plain path."""
     value: JSONValue = obj
     for step in path:
         is_entry = isinstance(value, list) and isinstance(step, int) and step < len(value)
@@ -71,7 +71,7 @@ def find_in_object(obj: JSONObject, path: PlainPath) -> bool:
 
 
 def change_object(obj: JSONObject, path: PlainPath, value: object) -> JSONObject:
-    """An object with another value at a plain path that it has, or without it (`REMOVED`)."""
+    """Return an object with another value at a plain path that it has, or without it (`REMOVED`)."""
     edited = clone(dict(obj))
     place: JSONValue = edited
     for step in path[:-1]:
@@ -84,7 +84,7 @@ def change_object(obj: JSONObject, path: PlainPath, value: object) -> JSONObject
 
 
 def widen_removal(obj: JSONObject, path: PlainPath) -> PlainPath:
-    """The path to remove so that no map or list is left empty behind."""
+    """Return the path to remove so that no map or list is left empty behind."""
     while len(path) > 1:
         above: JSONValue = obj
         for step in path[:-1]:
@@ -110,7 +110,7 @@ class _Editor:
         return _refuse(reason, self._file, self._line(node))
 
     def edit(self, path: PlainPath, value: object, *, item_at: tuple[int, int] | None) -> _Edit:
-        """The edit of the text that gives a field another value, or removes it.
+        """Return the edit of the text that gives a field another value, or removes it.
 
         - `item_at`: line and column of the list item that the path starts in; None for the whole document.
         """
@@ -233,7 +233,7 @@ class _Editor:
         return len(self._text) if end < 0 else end + 1
 
     def _find_dash(self, at: int) -> int:
-        """The dash of an entry that begins at `at`: only blank space and comments stand between the two."""
+        """Return the dash of an entry that begins at `at`: only blank space and comments stand between the two."""
         line_start = self._text.rfind("\n", 0, at) + 1
         while not (before := _COMMENT.sub("", self._text[line_start:at]).rstrip()):
             at = line_start - 1
@@ -248,7 +248,7 @@ def _find_document(documents: tuple[ManifestDocument, ...], document: ManifestDo
 
 
 def read_original(source: str, document: ManifestDocument) -> JSONObject | None:
-    """The object as its file alone has it; None when the file does not hold it (any more)."""
+    """Return the object as its file alone has it; None when the file does not hold it (any more)."""
     span = find_span(source, document.position.line)
     found = parse_manifests(source[span.start : span.end].encode(), document.position.file).documents
     place = _find_document(found, document, span.first_line)
@@ -256,7 +256,7 @@ def read_original(source: str, document: ManifestDocument) -> JSONObject | None:
 
 
 def edit_source(source: str, document: ManifestDocument, path: PlainPath, value: object) -> str:
-    """The text of a file with another value for one field of one document, or without it (`REMOVED`).
+    """Return the text of a file with another value for one field of one document, or without it (`REMOVED`).
 
     - Raises `ManifestError` with the line and the reason when the text cannot be edited mechanically.
     """

@@ -64,7 +64,7 @@ class TypeProblem(NamedTuple):
 
 
 def name_of_type(value: JSONValue) -> str:
-    """The JSON type of a value in the words of Go's decoder."""
+    """Return the JSON type of a value in the words of Go's decoder."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, (int, float)):
@@ -138,7 +138,7 @@ def _check_fields(value: JSONObject, fields: Mapping[str, str], prefix: str, pat
 
 
 def find_type_problem(meta: JSONValue) -> TypeProblem | None:
-    """The first reason why `metadata` does not decode, None when it does."""
+    """Return the first reason why `metadata` does not decode, None when it does."""
     if meta is None:
         return None
     if not isinstance(meta, Mapping):

@@ -73,7 +73,7 @@ class DocumentReader:
         self._positions = Positions(file, tree.positions)
 
     def read(self) -> Iterator[ManifestDocument | ManifestError]:
-        """The objects of the document in order."""
+        """Yield the objects of the document in order."""
         value = self._tree.value
         if not isinstance(value, dict):
             kind = name_of_type(value)

@@ -181,7 +181,7 @@ def _write_float32(number: float) -> str:
 
 
 def write_key(scalar: Scalar) -> str:
-    """The JSON object key of a resolved scalar; raises `ValueError` for what cannot be one."""
+    """Return the JSON object key of a resolved scalar; raises `ValueError` for what cannot be one."""
     value = scalar.value
     if isinstance(value, str):
         return value

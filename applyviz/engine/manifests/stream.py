@@ -62,7 +62,7 @@ def skip_space_and_line(text: str, at: int) -> int | None:
 
 
 def is_json_like(text: str) -> bool:
-    """Whether the first character that is no space, among the first ones, is an open brace."""
+    """Return whether the first character that is no space, among the first ones, is an open brace."""
     return text[:_LOOK_AHEAD].lstrip(_GO_SPACE).startswith("{")
 
 

@@ -55,7 +55,7 @@ class TextNode:
     items: tuple[TextNode, ...] = ()
 
     def find_pair(self, name: str) -> int | None:
-        """The place of the last pair with a key; the last one wins."""
+        """Return the place of the last pair with a key; the last one wins."""
         found = [n for n, (key, _value) in enumerate(self.pairs) if key.shape is Shape.SCALAR and key.name == name]
         return found[-1] if found else None
 
@@ -84,7 +84,7 @@ def _index_of(mark: Any) -> int:
 
 
 def _end_of(text: str, start: int, end: int) -> int:
-    """The end of a scalar without the blank space that block scalars and empty ones run on over."""
+    """Return the end of a scalar without the blank space that block scalars and empty ones run on over."""
     return start + len(text[start:end].rstrip())
 
 
@@ -135,7 +135,7 @@ class _Builder:
 
 
 def read_nodes(text: str) -> TextNode:
-    """The nodes of the first document of a text.
+    """Return the nodes of the first document of a text.
 
     - Raises `TextError` where there is none, or none that can be read.
     """
@@ -146,7 +146,7 @@ def read_nodes(text: str) -> TextNode:
 
 
 def list_aliases(node: TextNode) -> Iterator[str]:
-    """The names of all aliases in a node."""
+    """Yield the names of all aliases in a node."""
     if node.shape is Shape.ALIAS:
         yield node.word
     for key, value in node.pairs:
@@ -157,7 +157,7 @@ def list_aliases(node: TextNode) -> Iterator[str]:
 
 
 def walk_path(node: TextNode, path: PlainPath) -> Iterator[tuple[TextNode, int | None]]:
-    """Each container on the way to a path with the place of the pair or entry taken; None where the way ends."""
+    """Yield each container on the way to a path with the place of the pair or entry taken; None where the way ends."""
     for step in path:
         if node.shape is Shape.MAP and isinstance(step, str):
             place = node.find_pair(step)

@@ -77,7 +77,7 @@ class Frame:
 
 
 def holds_unusable(value: JSONValue) -> bool:
-    """Whether NaN, an infinity or an unusable key is anywhere in a value."""
+    """Return whether NaN, an infinity or an unusable key is anywhere in a value."""
     if isinstance(value, dict):
         return UNUSABLE_KEY in value or any(holds_unusable(v) for v in value.values())
     if isinstance(value, list):
@@ -86,7 +86,7 @@ def holds_unusable(value: JSONValue) -> bool:
 
 
 def allowed_alias_share(count: int) -> float:
-    """Which part of the decoding steps aliases may cause: 99 % up to 400,000, 10 % from 4,000,000 on."""
+    """Return which part of the decoding steps aliases may cause: 99 % up to 400,000, 10 % from 4,000,000 on."""
     low, high = 400_000, 4_000_000
     if count <= low:
         return 0.99

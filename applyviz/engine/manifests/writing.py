@@ -35,7 +35,7 @@ def _is_plain(text: str) -> bool:
 
 
 def write_text(text: str, *, style: str = "") -> str:
-    """A text as a scalar on one line, quoted as before where it was."""
+    """Return a text as a scalar on one line, quoted as before where it was."""
     if style == "'" and text.isprintable():
         return "'" + text.replace("'", "''") + "'"
     return text if style != '"' and _is_plain(text) else _quote(text)
@@ -69,7 +69,7 @@ def write_block_text(text: str, indent: int) -> str | None:
 
 
 def write_block(value: JSONValue, indent: int) -> str:
-    """A map or list in block style whose first line goes where the text stands already, at column `indent`."""
+    """Return a map or list in block style whose first line goes where the text stands already, at column `indent`."""
     pad = "\n" + " " * indent
     if isinstance(value, Mapping) and value:
         return pad.join(f"{write_text(k)}:{_write_below(v, indent)}" for k, v in value.items())

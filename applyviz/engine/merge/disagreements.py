@@ -73,7 +73,7 @@ def _settle_list(left: list[Any], right: list[Any], shape: PatchShape, strategy:
 
 
 def _sort_values(values: list[Any]) -> tuple[list[Any], int]:
-    """The values without duplicates, sorted; what fell out stays behind them, and how many are left."""
+    """Return the values without duplicates, sorted; what fell out stays behind them, and how many are left."""
     memory, size = squeeze_duplicates(values)
     return sorted(memory[:size], key=print_value) + memory[size:], size
 

@@ -73,7 +73,7 @@ def _rounded(value: JSONValue) -> JSONValue:
 
 
 def _diff(before: JSONObject, after: JSONObject) -> dict[str, Any]:
-    """A merge patch from one object to the other; deleted fields are null."""
+    """Return a merge patch from one object to the other; deleted fields are null."""
     patch: dict[str, Any] = {}
     for key, new in after.items():
         old = before.get(key, _MISSING)
@@ -127,7 +127,7 @@ def _merge(target: JSONObject, patch: JSONObject) -> dict[str, Any]:
 
 
 def _without_nulls(value: JSONValue) -> JSONValue:
-    """The value without null map fields, inside lists too, its maps sorted; null list entries stay."""
+    """Return the value without null map fields, inside lists too, its maps sorted; null list entries stay."""
     if isinstance(value, dict):
         return {k: _without_nulls(value[k]) for k in sorted(value) if value[k] is not None}
     if isinstance(value, list):

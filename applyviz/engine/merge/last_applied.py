@@ -41,12 +41,12 @@ def _refuse(constant: str) -> JSONValue:
 
 
 def render(manifest: JSONObject) -> str:
-    """The annotation's text for a manifest."""
+    """Return the annotation's text for a manifest."""
     return render_json(_annotate(manifest, None)) + "\n"
 
 
 def attach(manifest: JSONObject) -> dict[str, Any]:
-    """The manifest with the annotation for itself."""
+    """Return the manifest with the annotation for itself."""
     return _annotate(manifest, render(manifest))
 
 

@@ -20,7 +20,7 @@ DIRECTIVE = "$patch"
 
 
 def identify(value: JSONValue) -> Hashable:
-    """A key that is equal for equal scalars of one type only.
+    """Return a key that is equal for equal scalars of one type only.
 
     - Maps and lists are no merge keys; the reference breaks when it compares two of them, so any will do.
     """
@@ -31,7 +31,7 @@ def identify(value: JSONValue) -> Hashable:
 
 
 def require_one_type(*lists: Sequence[JSONValue]) -> type:
-    """The type of all entries of all lists; mixed types, lists of lists and no entries are refused."""
+    """Return the type of all entries of all lists; mixed types, lists of lists and no entries are refused."""
     kinds = {type(v) for entries in lists for v in entries}
     if not kinds:
         raise PatchError("no elements in any of the given slices")
@@ -46,21 +46,21 @@ def require_one_type(*lists: Sequence[JSONValue]) -> type:
 
 
 def require_map(entry: JSONValue) -> dict[str, Any]:
-    """The entry as a map, else the merge's error."""
+    """Return the entry as a map, else the merge's error."""
     if isinstance(entry, dict):
         return entry
     raise PatchError(f"expected a map[string]interface {{}}, but received a {print_type(entry)}")
 
 
 def require_list(entry: JSONValue) -> list[Any]:
-    """The value as a list, else the merge's error."""
+    """Return the value as a list, else the merge's error."""
     if isinstance(entry, list):
         return entry
     raise PatchError(f"expected a []interface {{}}, but received a {print_type(entry)}")
 
 
 def read_merge_key(entry: dict[str, Any], merge_key: str) -> JSONValue:
-    """The value of the merge key, which every entry must have."""
+    """Return the value of the merge key, which every entry must have."""
     if merge_key not in entry:
         raise PatchError(f"map: {print_value(entry)} does not contain declared merge key: {merge_key}")
     return entry[merge_key]
@@ -166,7 +166,7 @@ class EntryFinder:
         self._size += 1
 
     def find(self, value: JSONValue) -> int:
-        """The first position whose merge key is `value`, -1 when there is none."""
+        """Return the first position whose merge key is `value`, -1 when there is none."""
         place = self._places.get(identify(value), -1)
         if self._broken >= 0 and not 0 <= place < self._broken:
             raise PatchError(f"value for key {self._broken} is not a map")

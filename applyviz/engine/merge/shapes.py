@@ -47,14 +47,14 @@ class PatchShape:
         return (self.node.type if self.node is not None else "") or "Struct"
 
     def map_rule(self, key: str) -> Rule:
-        """The rule of a map below `key`; its shape is that of the map's fields."""
+        """Return the rule of a map below `key`; its shape is that of the map's fields."""
         rule = self._maps.get(key)
         if rule is None:
             rule = self._maps[key] = self._find_map(key)
         return rule
 
     def list_rule(self, key: str) -> Rule:
-        """The rule of a list below `key`; its shape is that of the list's entries."""
+        """Return the rule of a list below `key`; its shape is that of the list's entries."""
         rule = self._lists.get(key)
         if rule is None:
             rule = self._lists[key] = self._find_list(key)
@@ -134,7 +134,7 @@ class GoTypeShape(PatchShape):
         return {"array": "slice", "object": "map"}.get(node.type, node.type or "struct")
 
     def _find(self, key: str) -> tuple[str, Node]:
-        """A field with its own name; a key in other case finds it too."""
+        """Return a field with its own name; a key in other case finds it too."""
         node = self.node
         if node is None or not node.properties:
             kind = {"array": "slice", "object": "map"}.get(node.type if node is not None else "", "string")

@@ -167,7 +167,7 @@ class _QuickSort(_Sort):
             self.swap(position, a + (other - length if other >= length else other))
 
     def _choose_pivot(self, a: int, b: int) -> tuple[int, bool]:
-        """A pivot and whether the slice looks sorted; a falling slice is turned around first."""
+        """Return a pivot and whether the slice looks sorted; a falling slice is turned around first."""
         quarter = (b - a) // 4
         i, j, k = a + quarter, a + quarter * 2, a + quarter * 3
         swaps = [0]

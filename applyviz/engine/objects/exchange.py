@@ -69,7 +69,7 @@ class Request:
         return self.query.get("dryRun") == "All"
 
     def as_dry_run(self) -> Self:
-        """The same request with `dryRun=All`, where the API server heeds it."""
+        """Return the same request with `dryRun=All`, where the API server heeds it."""
         if self.method == "DELETE" and self.body is not None:
             return replace(self, body={**self.body, "dryRun": ["All"]})
         return replace(self, query={**self.query, "dryRun": "All"})

@@ -45,7 +45,7 @@ class FieldSet:
         return len(self.members) + sum(len(c) for c in self.children.values())
 
     def __iter__(self) -> Iterator[FieldPath]:
-        """All paths as the API server lists them: members before what is below, in path order."""
+        """Yield all paths as the API server lists them: members before what is below, in path order."""
         return self._walk(())
 
     def _walk(self, prefix: FieldPath) -> Iterator[FieldPath]:
@@ -58,7 +58,7 @@ class FieldSet:
         return f"FieldSet({list(self)!r})"
 
     def has(self, path: FieldPath) -> bool:
-        """Whether the path itself is in the set."""
+        """Return whether the path itself is in the set."""
         if not path:
             return False
         node: FieldSet | None = self
@@ -67,7 +67,7 @@ class FieldSet:
         return node is not None and path[-1] in node.members
 
     def below(self, element: PathElement) -> FieldSet:
-        """The set of paths that begin with an element, without it."""
+        """Return the set of paths that begin with an element, without it."""
         return self.children.get(element, EMPTY)
 
     def union(self, other: FieldSet) -> FieldSet:
@@ -125,7 +125,7 @@ class FieldSet:
         return FieldSet(self.members - other.members, children)
 
     def is_subset(self, other: FieldSet) -> bool:
-        """Whether every path of this set is in the other."""
+        """Return whether every path of this set is in the other."""
         if self is other:
             return True
         if not self.members <= other.members:
@@ -134,7 +134,7 @@ class FieldSet:
         return all(e in theirs and mine.is_subset(theirs[e]) for e, mine in self.children.items())
 
     def render(self) -> dict[str, Any]:
-        """The set as fieldsV1."""
+        """Return the set as fieldsV1."""
         fields: dict[str, Any] = {}
         children = self.children
         for element in self.members:
@@ -167,7 +167,7 @@ class FieldSetBuilder:
         self.descend(path[:-1]).members.add(path[-1])
 
     def descend(self, path: FieldPath) -> FieldSetBuilder:
-        """The builder of what is below a path, made when there is none yet."""
+        """Return the builder of what is below a path, made when there is none yet."""
         node = self
         for element in path:
             below = node.children.get(element)
@@ -177,13 +177,13 @@ class FieldSetBuilder:
         return node
 
     def build(self) -> FieldSet:
-        """The set of all paths added."""
+        """Return the set of all paths added."""
         children = {e: built for e, c in self.children.items() if (built := c.build())}
         return FieldSet(frozenset(self.members), children)
 
 
 def from_paths(paths: Iterable[FieldPath]) -> FieldSet:
-    """The set of some paths."""
+    """Return the set of some paths."""
     builder = FieldSetBuilder()
     for path in paths:
         builder.add(path)

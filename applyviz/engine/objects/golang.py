@@ -35,7 +35,7 @@ def _exponent(value: float) -> str:
 
 
 def render_float(value: float, *, low: float, high: float = 1e21) -> str:
-    """A float with the fewest digits that tell it apart; exponents below `low` and from `high` on."""
+    """Return a float with the fewest digits that tell it apart; exponents below `low` and from `high` on."""
     if value == 0:
         return "-0" if str(value)[0] == "-" else "0"
     if abs(value) < low or abs(value) >= high:
@@ -45,12 +45,12 @@ def render_float(value: float, *, low: float, high: float = 1e21) -> str:
 
 
 def render_number(value: JSONValue) -> str:
-    """A number as `%v` prints it."""
+    """Return a number as `%v` prints it."""
     return render_float(value, low=1e-4, high=1e6) if isinstance(value, float) else str(value)
 
 
 def quote(text: str) -> str:
-    """A string as `%q` prints it."""
+    """Return a string as `%q` prints it."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(_quote_character(c) for c in text) + '"'
@@ -74,17 +74,17 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def json_string(text: str) -> str:
-    """A JSON string with <, >, & and the line separators escaped, as Go writes it for the web."""
+    """Return a JSON string with <, >, & and the line separators escaped, as Go writes it for the web."""
     return _HTML.sub(_escape, encode_basestring(text))
 
 
 def is_plain(text: str) -> bool:
-    """Whether JSON writes a text without any escape."""
+    """Return whether JSON writes a text without any escape."""
     return _SPECIAL.search(text) is None
 
 
 def element_string(text: str) -> str:
-    """A JSON string as fieldsV1 has it: backspace and form feed have no short form there."""
+    """Return a JSON string as fieldsV1 has it: backspace and form feed have no short form there."""
     if is_plain(text):
         return f'"{text}"'
     written = json_string(text)
@@ -99,14 +99,14 @@ _INT64_DIGITS = 18
 
 
 def read_integer(text: str) -> int | float:
-    """An integer of a JSON text as Go holds it where it knows no types: beyond 64 bits it is a float."""
+    """Return an integer of a JSON text as Go holds it where it knows no types: beyond 64 bits it is a float."""
     if len(text) <= _INT64_DIGITS:
         return int(text)
     return float(text) if len(text) > _INT64_DIGITS + 2 or not -(1 << 63) <= int(text) < 1 << 63 else int(text)
 
 
 def json_number(value: JSONValue) -> str:
-    """A number as Go's JSON writes it: 1.0 is 1, exponents are short."""
+    """Return a number as Go's JSON writes it: 1.0 is 1, exponents are short."""
     if not isinstance(value, float):
         return str(value)
     text = render_float(value, low=1e-6)

@@ -70,12 +70,12 @@ def _make_exact(element: PathElement, rounded: JSONValue) -> PathElement:
 
 
 def field(name: str) -> PathElement:
-    """The element of a struct field or map entry."""
+    """Return the element of a struct field or map entry."""
     return "f:" + name
 
 
 def key(keys: Mapping[str, JSONValue]) -> PathElement:
-    """The element of an entry of a map list, by its key fields."""
+    """Return the element of an entry of a map list, by its key fields."""
     element = "k:" + _text(keys)
     if any(map(_is_inexact, keys.values())):
         return _make_exact(element, {k: float(v) if _is_inexact(v) else v for k, v in keys.items()})
@@ -83,23 +83,23 @@ def key(keys: Mapping[str, JSONValue]) -> PathElement:
 
 
 def value(item: JSONValue) -> PathElement:
-    """The element of an entry of a set."""
+    """Return the element of an entry of a set."""
     element = "v:" + _text(item)
     return _make_exact(element, float(item)) if _is_inexact(item) else element
 
 
 def index(position: int) -> PathElement:
-    """The element of a list entry by its position."""
+    """Return the element of a list entry by its position."""
     return f"i:{position}"
 
 
 def fields(*names: str) -> FieldPath:
-    """A path of fields only: `fields("metadata", "labels")`."""
+    """Return a path of fields only: `fields("metadata", "labels")`."""
     return tuple("f:" + n for n in names)
 
 
 def write_element(element: PathElement) -> str:
-    """The text of an element in fieldsV1."""
+    """Return the text of an element in fieldsV1."""
     return element.written if isinstance(element, ExactElement) else element
 
 

@@ -60,17 +60,17 @@ class Bookkeeper:
         self._resets = {v: from_paths(paths) for (s, v), paths in kind.reset_fields.items() if s == subresource}
 
     def get_resets(self, api_version: str) -> FieldSet:
-        """The fields that this write leaves out of ownership at a version."""
+        """Return the fields that this write leaves out of ownership at a version."""
         return self._resets.get(api_version, EMPTY)
 
     def identify(self, manager: str, operation: str) -> ManagerIdentity:
-        """The identity under which this operation owns fields."""
+        """Return the identity under which this operation owns fields."""
         return identify(manager or "unknown", operation, self.api_version, self.subresource)
 
     def check(
         self, obj: JSONObject, what: str, how: str, *, allow_duplicates: bool, like: JSONValue = None
     ) -> TypedObject:
-        """The object as a typed one; `like` is one that was checked already in the same way.
+        """Return the object as a typed one; `like` is one that was checked already in the same way.
 
         - Raises `OwnershipError` that begins with `what`, names the object and says `how` it failed.
         """
@@ -82,13 +82,13 @@ class Bookkeeper:
             raise OwnershipError(reason, error.code, error.errors) from None
 
     def at_own_version(self, obj: JSONObject) -> JSONObject:
-        """The object with the version of the request; a live custom resource may be stored at another."""
+        """Return the object with the version of the request; a live custom resource may be stored at another."""
         if not self.kind.is_custom or obj.get("apiVersion") == self.api_version:
             return obj
         return {**obj, "apiVersion": self.api_version}
 
     def reconcile(self, live: TypedObject, owned: Mapping[ManagerIdentity, Owned]) -> dict[ManagerIdentity, Owned]:
-        """All entries under the present topology; those of versions that are gone are dropped."""
+        """Return all entries under the present topology; those of versions that are gone are dropped."""
         result = {}
         for identity, entry in owned.items():
             if self.versions.is_kept(entry.api_version):

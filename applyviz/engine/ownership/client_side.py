@@ -27,7 +27,7 @@ _IN_PART: Final = (BEFORE_FIRST_APPLY, "kubectl-edit")
 
 
 def track(live: JSONObject, *, kind: KindSchema) -> JSONObject:
-    """The object with the entries that the server would give it at its first apply, when it has none.
+    """Return the object with the entries that the server would give it at its first apply, when it has none.
 
     - Gives the very object when it has entries, or when the server could not read it.
     """
@@ -41,7 +41,7 @@ def track(live: JSONObject, *, kind: KindSchema) -> JSONObject:
 
 
 def find_managers(live: JSONObject, *, manager: str) -> tuple[str, ...]:
-    """The Update managers of client-side apply, whose fields a server-side apply by `manager` takes over first.
+    """Return the Update managers of client-side apply, whose fields a server-side apply by `manager` takes over first.
 
     - kubectl's own by its name; `before-first-apply`, the manager itself and other commands of kubectl when they
       own last-applied.
@@ -88,7 +88,7 @@ def _read(entry: JSONObject) -> FieldSet:
 
 
 def _join(entries: list[MutableObject], manager: str, fields: FieldSet, api_version: str) -> list[MutableObject]:
-    """The entries with these fields in the Apply entry of the manager, which is made when there is none."""
+    """Return the entries with these fields in the Apply entry of the manager, which is made when there is none."""
     for position, entry in enumerate(entries):
         if entry.get("manager") == manager and entry.get("operation") == APPLY and not entry.get("subresource"):
             joined = {**entry, "fieldsV1": _read(entry).union(fields).render()}
@@ -98,7 +98,7 @@ def _join(entries: list[MutableObject], manager: str, fields: FieldSet, api_vers
 
 
 def _without(entry: MutableObject, fields: FieldSet) -> Iterator[MutableObject]:
-    """The entry without these fields; nothing when it has no others."""
+    """Yield the entry without these fields; nothing when it has no others."""
     owned = _read(entry)
     rest = owned.difference(fields)
     if rest:
@@ -129,7 +129,7 @@ def _claim_annotation(entries: list[MutableObject], manager: str, api_version: s
 
 
 def _keep_named(fields: FieldSet, value: JSONValue) -> FieldSet:
-    """The fields that a manifest names, or that are on the way to one; names of system metadata are nobody's."""
+    """Return the fields that a manifest names, or that are on the way to one; names of system metadata are nobody's."""
     members = frozenset(e for e in fields.members if _find(value, e) is not _NOTHING)
     children = {}
     for element, below in fields.children.items():

@@ -32,7 +32,7 @@ class OwnerComparison:
         return self.modified.union(self.added)
 
     def without(self, fields: FieldSet) -> OwnerComparison:
-        """The same, fields and all below them left out."""
+        """Return the same, fields and all below them left out."""
         if not fields:
             return self
         return OwnerComparison(

@@ -16,14 +16,14 @@ from applyviz.engine.ownership.managed_fields import UPDATE, Managed, ManagerIde
 
 
 def render_identity(identity: ManagerIdentity) -> str:
-    """An identity as the JSON text by which the API server sorts managers."""
+    """Return an identity as the JSON text by which the API server sorts managers."""
     named = {"manager": identity.manager, "operation": identity.operation, "apiVersion": identity.api_version}
     parts = [*named.items(), ("subresource", identity.subresource)]
     return "{" + ",".join(f"{render_json(k)}:{render_json(v)}" for k, v in parts if v) + "}"
 
 
 def name_manager(identity: ManagerIdentity) -> str:
-    """A manager as messages name it: `"hpa" with subresource "scale" using apps/v1`."""
+    """Return a manager as messages name it: `"hpa" with subresource "scale" using apps/v1`."""
     text = quote(identity.manager)
     if identity.subresource:
         text += f" with subresource {quote(identity.subresource)}"
@@ -33,7 +33,7 @@ def name_manager(identity: ManagerIdentity) -> str:
 def list_conflicts(
     found: Mapping[ManagerIdentity, FieldSet], managed: Managed, fresh: frozenset[ManagerIdentity] = frozenset()
 ) -> tuple[Conflict, ...]:
-    """One conflict per manager and field, managers in the order of the message.
+    """Return one conflict per manager and field, managers in the order of the message.
 
     - `fresh`: managers whose fields were not read from managedFields (numbers in paths are printed so).
     """
@@ -56,7 +56,7 @@ def list_conflicts(
 
 
 def make_error(conflicts: Sequence[Conflict]) -> ConflictError:
-    """The error of an apply that is refused, with the server's message."""
+    """Return the error of an apply that is refused, with the server's message."""
     if len(conflicts) == 1:
         only = conflicts[0]
         return ConflictError(tuple(conflicts), f"Apply failed with 1 conflict: {only.message}: {only.field}")

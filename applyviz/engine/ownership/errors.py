@@ -21,7 +21,7 @@ _TYPES = {bool: "bool", int: "int64", float: "float64", str: "string", list: "[]
 
 
 def print_value(value: JSONValue) -> str:
-    """A JSON value as `%v` prints it."""
+    """Return a JSON value as `%v` prints it."""
     if value is None:
         return "<nil>"
     if isinstance(value, bool):
@@ -64,22 +64,22 @@ def expect_form(form: str, value: JSONValue) -> str:
 
 
 def list_texts(errors: Sequence[TypedError]) -> tuple[str, ...]:
-    """Each error in one line."""
+    """Return each error in one line."""
     return tuple(f"{where}: {what}" if where else what for where, what in errors)
 
 
 def render_errors(errors: Sequence[TypedError]) -> str:
-    """All errors as one text."""
+    """Return all errors as one text."""
     texts = list_texts(errors)
     return texts[0] if len(texts) == 1 else "\n".join(("errors:", *(f"  {t}" for t in texts)))
 
 
 def render_kind(gvk: GroupVersionKind) -> str:
-    """A kind as messages name it: `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`."""
+    """Return a kind as messages name it: `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`."""
     return f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
 
 
 def name_object(obj: JSONObject) -> str:
-    """An object as messages name it: `default/web; apps/v1, Kind=Deployment`."""
+    """Return an object as messages name it: `default/web; apps/v1, Kind=Deployment`."""
     ref = ObjectRef.from_object(obj)
     return f"{ref.namespace}/{ref.name}; {render_kind(ref.gvk)}"

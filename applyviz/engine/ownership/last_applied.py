@@ -28,7 +28,7 @@ MAX_ANNOTATIONS_SIZE: Final = 256 * 1024
 
 
 def find_annotations(obj: JSONObject) -> dict[str, str] | None:
-    """The annotations of an object, nulls as empty texts; None when there are none that could be read."""
+    """Return the annotations of an object, nulls as empty texts; None when there are none that could be read."""
     found = get_at(obj, ("metadata", "annotations"))
     if not isinstance(found, Mapping) or not all(v is None or isinstance(v, str) for v in found.values()):
         return None
@@ -43,7 +43,7 @@ def _parse(text: str) -> Any:
 
 
 def find_allowed(keeper: Bookkeeper, live: JSONObject) -> FieldSet | None:
-    """The fields whose live value still is the last applied one; None when nothing can be said."""
+    """Return the fields whose live value still is the last applied one; None when nothing can be said."""
     text = (find_annotations(live) or {}).get(ANNOTATION)
     last = _parse(text) if text else None
     if not isinstance(last, dict) or GroupVersionKind.from_object(last) != keeper.kind.gvk:
@@ -60,7 +60,7 @@ def find_allowed(keeper: Bookkeeper, live: JSONObject) -> FieldSet | None:
 
 
 def refresh(obj: MutableObject, applied: JSONObject) -> MutableObject:
-    """The object with its annotation, if it has one, saying what was applied now."""
+    """Return the object with its annotation, if it has one, saying what was applied now."""
     annotations = find_annotations(obj)
     if annotations is None or not annotations.get(ANNOTATION):
         return obj

@@ -52,13 +52,13 @@ class Managed:
 
 
 def identify(manager: str, operation: str, api_version: str, subresource: str) -> ManagerIdentity:
-    """The identity of an entry; a manager without a name is `unknown`."""
+    """Return the identity of an entry; a manager without a name is `unknown`."""
     return ManagerIdentity(manager, operation, "" if operation == APPLY else api_version, subresource)
 
 
 @lru_cache(maxsize=4096)
 def normalize_time(text: str) -> str:
-    """A time in UTC and whole seconds.
+    """Return a time in UTC and whole seconds.
 
     - Raises `ValueError` for what is no RFC 3339 time.
     """
@@ -84,7 +84,7 @@ def _is_entry(raw: JSONValue) -> bool:
 
 
 def find_entries(obj: JSONObject) -> list[JSONObject] | None:
-    """The raw entries of an object; None when there are none that could be read."""
+    """Return the raw entries of an object; None when there are none that could be read."""
     raw = get_at(obj, ("metadata", "managedFields"))
     if not isinstance(raw, list) or not all(map(_is_entry, raw)):
         return None
@@ -104,7 +104,7 @@ def _check_entry(position: int, raw: JSONObject) -> None:
 
 
 def _print_entry(raw: JSONObject) -> str:
-    """An entry as Go prints it."""
+    """Return an entry as Go prints it."""
     time = raw.get("time")
     moment = normalize_time(time).replace("T", " ").replace("Z", " +0000 UTC") if time else "<nil>"
     named = [raw.get(k) or "" for k in ("manager", "operation", "apiVersion")]
@@ -145,7 +145,7 @@ def _sort_key(entry: JSONObject) -> tuple[str, ...]:
 
 
 def render_entry(raw: JSONObject) -> MutableObject:
-    """An entry as the API server writes it: known keys only, empty ones left out, time in UTC."""
+    """Return an entry as the API server writes it: known keys only, empty ones left out, time in UTC."""
     entry: MutableObject = {k: raw[k] for k in _TEXTS if raw.get(k)}
     if raw.get("time"):
         entry["time"] = normalize_time(raw["time"])
@@ -155,7 +155,7 @@ def render_entry(raw: JSONObject) -> MutableObject:
 
 
 def encode(managed: Managed, memo: FieldSetMemo | None = None) -> list[MutableObject]:
-    """All entries as the API server writes them, in its order."""
+    """Return all entries as the API server writes them, in its order."""
     entries = []
     write = memo.write if memo is not None else FieldSet.render
     for identity, owned in managed.owned.items():
@@ -173,14 +173,14 @@ def encode(managed: Managed, memo: FieldSetMemo | None = None) -> list[MutableOb
 
 
 def keep_entries(entries: list[MutableObject], known: Sequence[JSONValue] | None) -> list[MutableObject]:
-    """The entries, each that is as before as the very same value: what looks at both sees at once that it is."""
+    """Return the entries, each that is as before as the very same value: what looks at both sees at once that it is."""
     if not known:
         return entries
     return [next((before for before in known if before == entry), entry) for entry in entries]
 
 
 def with_entries(obj: JSONObject, entries: list[MutableObject] | None) -> MutableObject:
-    """The object with its managedFields replaced; None and [] remove them."""
+    """Return the object with its managedFields replaced; None and [] remove them."""
     metadata = obj.get("metadata")
     if not entries:
         if not isinstance(metadata, Mapping) or "managedFields" not in metadata:
@@ -205,11 +205,11 @@ class FieldOwners:
     entries: tuple[OwnedFields, ...] = ()
 
     def of(self, path: FieldPath) -> tuple[Owner, ...]:
-        """The owners of a field, also those who own an enclosing value as one."""
+        """Return the owners of a field, also those who own an enclosing value as one."""
         return tuple(e.owner for e in self.entries if _owns(e.fields, path))
 
     def start(self, after: FieldOwners) -> owning.OwnerCursor:
-        """The owners of many fields, with those after a change, found on the way down from the root."""
+        """Return the owners of many fields, with those after a change, found on the way down from the root."""
         return owning.start([(e.owner, e.fields) for e in self.entries], [(e.owner, e.fields) for e in after.entries])
 
 

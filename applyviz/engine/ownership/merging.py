@@ -18,7 +18,7 @@ MAP, LIST, SCALAR, ANY = "map", "list", "scalar", "any"
 
 
 def find_form(place: Topology, value: JSONValue) -> str:
-    """Which of the forms that a place allows a value has; ANY for null and for what does not fit."""
+    """Return which of the forms that a place allows a value has; ANY for null and for what does not fit."""
     if isinstance(value, dict):
         return MAP if place.is_map else ANY
     if isinstance(value, list):
@@ -27,7 +27,7 @@ def find_form(place: Topology, value: JSONValue) -> str:
 
 
 def choose_form(place: Topology, form: str) -> str:
-    """The form in which a value is handled: maps before scalars before lists where it is open."""
+    """Return the form in which a value is handled: maps before scalars before lists where it is open."""
     if form is not ANY:
         return form
     if place.is_map:
@@ -73,7 +73,7 @@ def _merge_map(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValu
 
 
 def is_identical(left: JSONValue, right: JSONValue) -> bool:
-    """Whether two values are equal to the last type, so that either may stand for both."""
+    """Return whether two values are equal to the last type, so that either may stand for both."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):

@@ -36,7 +36,7 @@ def _read(entry: JSONObject) -> FieldSet:
 
 
 def find_owners(live: JSONObject) -> tuple[str, ...]:
-    """The Update managers that own the last-applied annotation."""
+    """Return the Update managers that own the last-applied annotation."""
     found = []
     for entry in find_entries(live) or ():
         try:

@@ -44,7 +44,7 @@ class OwnerCursor:
         self._combinations = combinations
 
     def of(self, element: PathElement) -> tuple[Owners, Owners]:
-        """The owners of one field below, before and after."""
+        """Return the owners of one field below, before and after."""
         bits = self._whole
         for bit, fields in self._entries:
             if element in fields.members:
@@ -52,7 +52,7 @@ class OwnerCursor:
         return self._combinations[bits]
 
     def enter(self, element: PathElement) -> OwnerCursor:
-        """The cursor one step down."""
+        """Return the cursor one step down."""
         if not self._entries:
             return self
         bits, entries = self._whole, []
@@ -66,7 +66,7 @@ class OwnerCursor:
 
 
 def start(before: Entries, after: Entries) -> OwnerCursor:
-    """The cursor at the root of an object; a set that both have is walked once."""
+    """Return the cursor at the root of an object; a set that both have is walked once."""
     bits: dict[int, tuple[int, FieldSet]] = {}
     for number, (_, fields) in enumerate((*before, *after)):
         known, _ = bits.get(id(fields), (0, fields))

@@ -31,7 +31,7 @@ class _Pruning:
         self._named: dict[int, tuple[TypedObject, FieldSet]] = {}
 
     def list_named(self, obj: TypedObject) -> FieldSet:
-        """The fields of an object with their declared parents; each object is walked once."""
+        """Return the fields of an object with their declared parents; each object is walked once."""
         known = self._named.get(id(obj.value))
         if known is None or known[0].place is not obj.place:
             # The object is kept beside its fields, so that its id stays its own.

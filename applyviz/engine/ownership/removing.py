@@ -15,7 +15,7 @@ from applyviz.engine.schema.topology import Topology
 
 
 def remove_fields(place: Topology, value: JSONValue, fields: FieldSet) -> JSONValue:
-    """The value without the given fields; the parts not touched are shared with it."""
+    """Return the value without the given fields; the parts not touched are shared with it."""
     form = choose_form(place, find_form(place, value))
     if form is MAP:
         return _remove_from_map(place, value, fields)
@@ -56,7 +56,7 @@ def _find_place(place: Topology, element: PathElement) -> Topology | None:
 
 
 def name_parents(place: Topology | None, fields: FieldSet) -> FieldSet:
-    """The set with every declared field that has fields below it; map entries and items are not added."""
+    """Return the set with every declared field that has fields below it; map entries and items are not added."""
     if place is None or not fields.children:
         return fields
     members = set(fields.members)
@@ -69,7 +69,7 @@ def name_parents(place: Topology | None, fields: FieldSet) -> FieldSet:
 
 
 def reconcile(place: Topology, fields: FieldSet) -> FieldSet:
-    """The set under the present topology; the very same set when nothing changed.
+    """Return the set under the present topology; the very same set when nothing changed.
 
     - An object that is atomic as a whole keeps every set as it was: nobody owns the top.
     """
@@ -85,7 +85,7 @@ def reconcile(place: Topology, fields: FieldSet) -> FieldSet:
 
 
 def _is_whole(place: Topology) -> bool:
-    """Whether what is below this place is owned as one now."""
+    """Return whether what is below this place is owned as one now."""
     if place.is_map:
         return place.is_atomic_map and not place.is_free_form
     return not place.scalar and place.is_list and place.is_atomic_list

@@ -76,7 +76,7 @@ class _Apply:
         self.fresh: frozenset[ManagerIdentity] = frozenset()
 
     def begin(self) -> Managed:
-        """The entries before the apply; an object without any is booked to `before-first-apply`."""
+        """Return the entries before the apply; an object without any is booked to `before-first-apply`."""
         try:
             managed = decode(find_entries(self.live) or (), self.keeper.memo)
         except OwnershipError as error:
@@ -96,7 +96,7 @@ class _Apply:
         return managed
 
     def check(self) -> tuple[TypedObject, TypedObject]:
-        """The live and the applied object, both typed."""
+        """Return the live and the applied object, both typed."""
         if (
             isinstance(get_at(self.applied, ("metadata", "managedFields")), list)
             and find_entries(self.applied) is not None
@@ -130,7 +130,7 @@ class _Apply:
         return _Outcome(merged.value if is_changed else self.live, Managed(owned, times), is_changed)
 
     def list_allowed(self, error: TakenFieldsError, managed: Managed) -> tuple[Conflict, ...]:
-        """The conflicts, all of them allowed; raises what is refused.
+        """Return the conflicts, all of them allowed; raises what is refused.
 
         - For the manager `kubectl`, fields that still are as client-side apply left them are taken over.
         """

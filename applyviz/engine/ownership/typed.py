@@ -26,7 +26,7 @@ def _prefixed(prefix: str, errors: list[TypedError] | None) -> list[TypedError]:
 def validate(
     place: Topology, value: JSONValue, allow_duplicates: bool = False, like: JSONValue = None
 ) -> list[TypedError] | None:
-    """All that is wrong with a value at a place; None when nothing is (the common case costs nothing).
+    """Return all that is wrong with a value at a place; None when nothing is (the common case costs nothing).
 
     - `like`: another value that is right here; the parts that both share are not looked into again.
     """
@@ -112,12 +112,12 @@ def _validate_list(
 
 
 def collect_fields(place: Topology, value: JSONValue) -> FieldSet:
-    """The fields of a whole object (it must be valid)."""
+    """Return the fields of a whole object (it must be valid)."""
     return _collect(place, value) or EMPTY
 
 
 def _collect(place: Topology, value: JSONValue) -> FieldSet | None:
-    """The fields below a value; None when the value itself is a leaf."""
+    """Return the fields below a value; None when the value itself is a leaf."""
     if isinstance(value, dict):
         return None if place.is_atomic_map else _collect_map(place, value)
     if isinstance(value, list):
@@ -157,7 +157,7 @@ def _collect_map(place: Topology, value: dict[str, JSONValue]) -> FieldSet:
 
 
 def _name_leniently(place: Topology, item: JSONValue) -> PathElement:
-    """An item that pruning emptied is null and has no name; the API server keeps a blank element for it."""
+    """Name an item that pruning emptied (null): the API server keeps a blank path element for it."""
     try:
         return place.name_item(item)
     except ItemError:
@@ -180,7 +180,7 @@ def _collect_list(place: Topology, value: list[JSONValue]) -> FieldSet:
 
 
 def find_duplicates(elements: list[PathElement]) -> frozenset[PathElement]:
-    """The elements that name more than one entry."""
+    """Return the elements that name more than one entry."""
     seen: set[PathElement] = set()
     twice: set[PathElement] = set()
     for element in elements:

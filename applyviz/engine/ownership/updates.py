@@ -24,7 +24,7 @@ def _decode_or_nothing(entries: list[JSONObject] | None, memo: FieldSetMemo | No
 
 
 def _is_reset(entries: list[JSONObject] | None) -> bool:
-    """Whether the client asks to clear: an empty list, or one entry that says nothing."""
+    """Return whether the client asks to clear: an empty list, or one entry that says nothing."""
     if entries is None:
         return False
     return not entries or (len(entries) == 1 and not any(_says(v) for v in entries[0].values()))

@@ -65,7 +65,7 @@ class ManagedVersions:
         self._converted: dict[tuple[int, str], tuple[TypedObject, TypedObject]] = {}
 
     def is_kept(self, api_version: str) -> bool:
-        """Whether the entries of a version are left alone: it is served, but cannot be converted to."""
+        """Return whether the entries of a version are left alone: it is served, but cannot be converted to."""
         gvk = GroupVersionKind.from_api_version(api_version, self.gvk.kind)
         return (
             not self.kind.is_custom
@@ -76,7 +76,7 @@ class ManagedVersions:
         )
 
     def convert(self, obj: TypedObject, api_version: str) -> TypedObject:
-        """The object at a version.
+        """Return the object at a version.
 
         - Raises `MissingVersionError`, or `OwnershipError` where the server fails.
         """

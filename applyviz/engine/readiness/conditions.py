@@ -12,7 +12,7 @@ CURRENT, IN_PROGRESS, FAILED, UNKNOWN = "Current", "InProgress", "Failed", "Unkn
 
 
 def find_condition(obj: JSONObject, name: str) -> JSONObject | None:
-    """The condition of a type, None when the object has none."""
+    """Return the condition of a type, None when the object has none."""
     for condition in get_at(obj, ("status", "conditions")) or ():
         if isinstance(condition, dict) and condition.get("type") == name:
             return condition
@@ -20,7 +20,7 @@ def find_condition(obj: JSONObject, name: str) -> JSONObject | None:
 
 
 def is_condition(obj: JSONObject, name: str, status: str = "True") -> bool:
-    """Whether a condition has a status."""
+    """Return whether a condition has a status."""
     condition = find_condition(obj, name)
     return condition is not None and condition.get("status") == status
 
@@ -44,7 +44,7 @@ def read_generic(obj: JSONObject) -> tuple[str, str]:
 
 
 def read_definition(obj: JSONObject) -> tuple[str, str]:
-    """A CustomResourceDefinition is done when it is established; refused names fail."""
+    """Return done for an established CustomResourceDefinition, and failed when its names are refused."""
     if is_condition(obj, "NamesAccepted", "False"):
         return FAILED, say(obj, "NamesAccepted", "its names are taken")
     if is_condition(obj, "Established"):
@@ -53,7 +53,7 @@ def read_definition(obj: JSONObject) -> tuple[str, str]:
 
 
 def read_claim(obj: JSONObject) -> tuple[str, str]:
-    """A claim is done when it is bound; one that waits for its first consumer cannot get further alone."""
+    """Return done for a bound claim; a claim that waits for its first consumer cannot progress alone."""
     phase = get_at(obj, ("status", "phase"), "")
     if phase == "Bound":
         return CURRENT, "is bound"
@@ -63,7 +63,7 @@ def read_claim(obj: JSONObject) -> tuple[str, str]:
 
 
 def read_service(obj: JSONObject) -> tuple[str, str]:
-    """A load balancer is done when it has an address, every other service at once."""
+    """Return done for a load balancer with an address, and for every other Service."""
     if get_at(obj, ("spec", "type")) != "LoadBalancer":
         return CURRENT, "is there"
     if get_at(obj, ("status", "loadBalancer", "ingress")):
@@ -72,13 +72,13 @@ def read_service(obj: JSONObject) -> tuple[str, str]:
 
 
 def read_namespace(obj: JSONObject) -> tuple[str, str]:
-    """A namespace is done when it is active."""
+    """Return done for an active Namespace."""
     phase = get_at(obj, ("status", "phase"), "Active")
     return (CURRENT, "is active") if phase == "Active" else (IN_PROGRESS, f"is {phase.lower()}")
 
 
 def read_budget(obj: JSONObject) -> tuple[str, str]:
-    """A budget is done when enough pods are healthy."""
+    """Return done for a PodDisruptionBudget with enough healthy pods."""
     healthy = get_at(obj, ("status", "currentHealthy"), 0)
     desired = get_at(obj, ("status", "desiredHealthy"), 0)
     if healthy >= desired:

@@ -58,7 +58,7 @@ def _is_observed(obj: JSONObject) -> bool:
 
 
 def read_status(obj: JSONObject | None) -> ReadinessStatus:
-    """How far an object is; None when it is not there (any more)."""
+    """Return how far an object is; None when it is not there (any more)."""
     if obj is None:
         return ReadinessStatus(State.UNKNOWN, "not found")
     if get_at(obj, ("metadata", "deletionTimestamp")):

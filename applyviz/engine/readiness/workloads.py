@@ -40,7 +40,7 @@ def _read_counts(obj: JSONObject, wanted: int, *names: tuple[str, str]) -> tuple
 
 
 def read_deployment(obj: JSONObject) -> tuple[str, str]:
-    """All pods updated, none left over, all available."""
+    """Return all pods updated, none left over, all available."""
     progressing = find_condition(obj, "Progressing") or {}
     if progressing.get("reason") == "ProgressDeadlineExceeded":
         return FAILED, say(obj, "Progressing", "the rollout exceeded its deadline")
@@ -58,7 +58,7 @@ def read_deployment(obj: JSONObject) -> tuple[str, str]:
 
 
 def read_replica_set(obj: JSONObject) -> tuple[str, str]:
-    """All pods made, available and ready."""
+    """Return all pods made, available and ready."""
     if is_condition(obj, "ReplicaFailure"):
         return FAILED, say(obj, "ReplicaFailure", "pods cannot be made")
     wanted = _wanted(obj)
@@ -83,7 +83,7 @@ def read_stateful_set(obj: JSONObject) -> tuple[str, str]:
 
 
 def read_daemon_set(obj: JSONObject) -> tuple[str, str]:
-    """A pod on every node that should have one, updated, available and ready."""
+    """Return a pod on every node that should have one, updated, available and ready."""
     if get_at(obj, ("status", "desiredNumberScheduled")) is None:
         return IN_PROGRESS, "nothing is scheduled yet"
     wanted = _count(obj, "desiredNumberScheduled")

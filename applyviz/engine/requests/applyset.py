@@ -112,7 +112,7 @@ def find_parent(text: str, *, namespace: str, catalog: Catalog, tooling: str = K
 
 
 def _find_plural(catalog: Catalog, name: str, group: str) -> Resource | None:
-    """A resource by its plural, its singular, or else a short name."""
+    """Return a resource by its plural, its singular, or else a short name."""
     found = [r for r in catalog.list_resources() if _is_group(r.gvk.group, group)]
     plural = name.lower()
     named = [r for r in found if plural in (r.plural, r.singular or r.gvk.kind.lower())]
@@ -127,7 +127,7 @@ def _is_group(actual: str, wanted: str) -> bool:
 
 
 def add_label(obj: JSONObject, parent: Parent) -> JSONObject:
-    """The object as a member of the set.
+    """Return the object as a member of the set.
 
     - Raises `ApplySetError` when the manifest already names a set.
     """
@@ -139,7 +139,7 @@ def add_label(obj: JSONObject, parent: Parent) -> JSONObject:
 
 
 def collect_content(members: Iterable[tuple[Resource, str]]) -> Content:
-    """The kinds and namespaces of the members, given as resource and namespace."""
+    """Return the kinds and namespaces of the members, given as resource and namespace."""
     kinds: dict[tuple[str, str], Resource] = {}
     namespaces = set()
     for resource, namespace in members:
@@ -186,7 +186,7 @@ def read_content(live: JSONObject, parent: Parent, catalog: Catalog) -> Content:
 
 
 def render_parent(parent: Parent, content: Content) -> JSONObject:
-    """The intent written to the parent."""
+    """Return the intent written to the parent."""
     gvk = parent.resource.gvk
     metadata: dict[str, object] = {
         "name": parent.name,

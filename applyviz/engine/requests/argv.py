@@ -79,7 +79,7 @@ class ApplyCommand:
 
 
 def find_command(argv: Sequence[str]) -> tuple[str, ...]:
-    """The words that name the command: `("apply",)`, `("apply", "view-last-applied")`, `("rollout", …)`.
+    """Return the words that name the command: `("apply",)`, `("apply", "view-last-applied")`, `("rollout", …)`.
 
     - Flags of any command may stand before them; an unknown one is taken to have no value.
     """
@@ -111,7 +111,7 @@ def _takes_next(word: str) -> bool:
 
 
 def is_apply(argv: Sequence[str]) -> bool:
-    """Whether it is `kubectl apply` itself, not one of its subcommands."""
+    """Return whether it is `kubectl apply` itself, not one of its subcommands."""
     return find_command(argv) == ("apply",)
 
 

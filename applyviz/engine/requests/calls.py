@@ -130,7 +130,7 @@ class RequestTarget:
 
 
 def moves_ownership(request: Request) -> bool:
-    """Whether a write changes who owns which field, and no value."""
+    """Return whether a write changes who owns which field, and no value."""
     return request.purpose == "migrate" and request.content_type == JSON_PATCH
 
 

@@ -49,7 +49,7 @@ def _without_version(obj: JSONObject) -> JSONObject:
 
 
 def render_create(manifest: JSONObject) -> JSONObject:
-    """The body that creates an object: with last-applied, without null map values.
+    """Return the body that creates an object: with last-applied, without null map values.
 
     - last-applied keeps the nulls, so the very next apply may patch again.
     """
@@ -140,7 +140,7 @@ def find_original(live: JSONObject, *, kind: KindSchema | None, options: ApplyOp
 def compute_patch(
     manifest: JSONObject, live: JSONObject, *, kind: KindSchema | None, options: ApplyOptions
 ) -> patches.ThreeWayPatch:
-    """The patch that turns `live` into what the manifest asks, last applied considered.
+    """Return the patch that turns `live` into what the manifest asks, last applied considered.
 
     - Raises `MergeError`.
     """

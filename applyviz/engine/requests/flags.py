@@ -42,27 +42,27 @@ class Parsed:
     words: list[str] = field(default_factory=list)
 
     def has(self, name: str) -> bool:
-        """Whether the flag was written."""
+        """Return whether the flag was written."""
         return name in self.values
 
     def text(self, name: str, default: str = "") -> str:
-        """The last value written."""
+        """Return the last value written."""
         return self.values[name][-1] if name in self.values else default
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """All values, each as written."""
+        """Return all values, each as written."""
         return tuple(self.values.get(name, ()))
 
     def parts(self, name: str) -> tuple[str, ...]:
-        """All values, each split at its commas as CSV is."""
+        """Return all values, each split at its commas as CSV is."""
         return tuple(part for value in self.texts(name) for part in _split(value))
 
     def is_on(self, name: str, *, default: bool = False) -> bool:
-        """The last value of a boolean flag."""
+        """Return the last value of a boolean flag."""
         return find_bool(self.text(name)) is True if self.has(name) else default
 
     def number(self, name: str, default: int) -> int:
-        """The last value as an integer.
+        """Return the last value as an integer.
 
         - Raises `UsageError`.
         """

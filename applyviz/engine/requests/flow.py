@@ -85,22 +85,22 @@ class Deletion:
 
 
 def is_not_found(answer: Answer) -> bool:
-    """Whether the server says that there is no such object."""
+    """Return whether the server says that there is no such object."""
     return answer.reason == "NotFound" or (answer.status == 404 and answer.reason in ("", "Unknown"))
 
 
 def is_conflict(answer: Answer) -> bool:
-    """Whether another write or another field manager is in the way (AlreadyExists is none)."""
+    """Return whether another write or another field manager is in the way (AlreadyExists is none)."""
     return answer.reason == "Conflict" or (answer.status == 409 and answer.reason in ("", "Unknown"))
 
 
 def is_invalid(answer: Answer) -> bool:
-    """Whether the object did not pass the server's validation."""
+    """Return whether the object did not pass the server's validation."""
     return answer.reason == "Invalid" or (answer.status == 422 and answer.reason in ("", "Unknown"))
 
 
 def refusal(request: Request, answer: Answer) -> AnswerError:
-    """The error for an answer that is no success."""
+    """Return the error for an answer that is no success."""
     text = answer.message or (f"the server answered {answer.status}" if answer.status else "no answer came")
     retryable = answer.status in (0, 429, 500, 502, 503, 504)
     return AnswerError(text, answer.status, retryable, request, answer)

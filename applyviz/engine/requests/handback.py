@@ -20,7 +20,7 @@ from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyOptions
 
 
 def find_managers(live: JSONObject, options: ApplyOptions) -> tuple[str, ...]:
-    """The managers whose Apply entries a client-side apply with these options moves to its Update entry."""
+    """Return the managers whose Apply entries a client-side apply with these options moves to its Update entry."""
     if not options.has_preconditions:
         return ()
     own = (options.field_manager, SERVER_SIDE_MANAGER, LAST_APPLIED_MANAGER) if options.takes_client_side else ()

@@ -59,7 +59,7 @@ class _Finder:
         self.files = sorted(material.files, key=lambda name: name.split("/"))
 
     def locate(self, path: str) -> str:
-        """The name of a path from the top; "" is the top itself."""
+        """Return the name of a path from the top; "" is the top itself."""
         name = posixpath.normpath(posixpath.join(self.material.folder, path))
         return "" if name == "." else name
 
@@ -68,7 +68,7 @@ class _Finder:
         return not name or name in self.material.files or any(f.startswith(name + "/") for f in self.files)
 
     def expand(self, pattern: str) -> list[str]:
-        """A path that is there stands for itself, else it is a pattern."""
+        """Return the path itself if it exists, else the paths that match it as a pattern."""
         if self.is_there(pattern):
             return [pattern]
         wanted = self.locate(pattern).replace("[^", "[!").split("/")
@@ -111,7 +111,7 @@ def _read_filename(filename: str, finder: _Finder) -> tuple[list[SourceText], li
 
 
 def read_inputs(command: ApplyCommand, material: Material) -> Inputs:
-    """All texts the command reads, in its order.
+    """Return all texts the command reads, in its order.
 
     - A URL that cannot be read is a separate error; if a path is missing, nothing is applied.
     """

@@ -63,12 +63,12 @@ class _Run:
 
 
 def _reads_on(file: ParsedFile) -> bool:
-    """Whether nothing in a file stops kubectl when it does not validate: no text that cannot be parsed."""
+    """Return whether nothing in a file stops kubectl when it does not validate: no text that cannot be parsed."""
     return all(p.reason.endswith(("not set", "not set]")) for p in file.problems)
 
 
 def _readable(run: _Run, file: ParsedFile) -> Sequence[ManifestDocument]:
-    """The documents kubectl reads before it stops in a file; a bad List is left out whole."""
+    """Return the documents kubectl reads before it stops in a file; a bad List is left out whole."""
     validation = run.command.options.validation
     documents = file.documents[: file.kubectl_stops_after]
     if validation is Validation.IGNORE and _reads_on(file):
@@ -173,7 +173,7 @@ def _prune_applyset(run: _Run, opened: _Set) -> Flow[None]:
 
 
 def _label_members(run: _Run, parent: applyset.Parent, members: list[Member]) -> list[Member]:
-    """All members with the label of the set; none when one of them already names a set."""
+    """Return all members with the label of the set; none when one of them already names a set."""
     try:
         return [replace(m, obj=applyset.add_label(m.obj, parent)) for m in members]
     except applyset.ApplySetError as error:

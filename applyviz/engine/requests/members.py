@@ -38,7 +38,7 @@ class Member:
 
 
 def read_labels(obj: JSONObject) -> Mapping[str, str]:
-    """The labels of an object; a null label is the empty text."""
+    """Return the labels of an object; a null label is the empty text."""
     labels = (obj.get("metadata") or {}).get("labels")
     return {k: v or "" for k, v in labels.items()} if isinstance(labels, Mapping) else {}
 

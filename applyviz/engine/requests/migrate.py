@@ -31,7 +31,7 @@ def _annotation_owners(obj: JSONObject, operation: str) -> Iterator[str]:
 
 
 def needs_own_annotation(obj: JSONObject, manager: str) -> bool:
-    """Whether last-applied must be booked to its own manager, or the next apply would drop it."""
+    """Return whether last-applied must be booked to its own manager, or the next apply would drop it."""
     annotations = get_at(obj, ("metadata", "annotations")) or {}
     if manager != SERVER_SIDE_MANAGER or last_applied.ANNOTATION not in annotations:
         return False
@@ -39,7 +39,7 @@ def needs_own_annotation(obj: JSONObject, manager: str) -> bool:
 
 
 def render_annotation(target: RequestTarget, obj: JSONObject) -> JSONObject:
-    """The intent of the manager that keeps last-applied: the annotation and nothing else."""
+    """Return the intent of the manager that keeps last-applied: the annotation and nothing else."""
     kept = {last_applied.ANNOTATION: obj["metadata"]["annotations"][last_applied.ANNOTATION]}
     metadata: dict[str, JSONValue] = {"name": target.name, "annotations": kept}
     if target.namespace:

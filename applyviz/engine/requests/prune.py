@@ -48,7 +48,7 @@ class Prunable:
 
 
 def read_allowlist(entries: Iterable[str], catalog: Catalog) -> tuple[list[Resource], list[str]]:
-    """The resources of `group/version/kind` texts (none: the default list), and what is wrong with them."""
+    """Return the resources of `group/version/kind` texts (none: the default list), and what is wrong with them."""
     found, problems = [], []
     for entry in tuple(entries) or DEFAULT_ALLOWLIST:
         parts = entry.split("/")
@@ -66,7 +66,7 @@ def read_allowlist(entries: Iterable[str], catalog: Catalog) -> tuple[list[Resou
 
 
 def read_items(body: JSONObject, resource: Resource) -> list[JSONObject]:
-    """The objects of a list, each with the apiVersion and kind that lists leave out."""
+    """Return the objects of a list, each with the apiVersion and kind that lists leave out."""
     gvk = resource.gvk
     return [{"apiVersion": gvk.api_version, "kind": gvk.kind, **item} for item in body.get("items") or ()]
 

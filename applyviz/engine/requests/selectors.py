@@ -43,7 +43,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels satisfies it."""
+        """Return whether an object with these labels satisfies it."""
         present, value = self.key in labels, labels.get(self.key, "")
         match self.operator:
             case Operator.IN:
@@ -88,7 +88,7 @@ class _Reader:
         return key
 
     def value(self) -> str:
-        """One value; a missing one is the empty value."""
+        """Return one value; a missing one is the empty value."""
         if not self.tokens or self.next_is(",", ")"):
             return ""
         value = self.take()
@@ -136,7 +136,7 @@ class Selector:
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is picked."""
+        """Return whether an object with these labels is picked."""
         return all(r.matches(labels) for r in self.requirements)
 
 

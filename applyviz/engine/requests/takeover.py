@@ -20,7 +20,7 @@ from applyviz.engine.schema.model import KindSchema
 
 
 def read_last_applied(live: JSONObject) -> JSONObject | None:
-    """The manifest of the last client-side apply; None when there is none that could be read."""
+    """Return the manifest of the last client-side apply; None when there is none that could be read."""
     try:
         return last_applied.find(live)
     except MergeError:
@@ -64,7 +64,7 @@ def _takes_client_side(options: ApplyOptions) -> bool:
 
 
 def find_managers(live: JSONObject, options: ApplyOptions) -> tuple[str, ...]:
-    """The field managers whose fields an apply with these options takes over first."""
+    """Return the field managers whose fields an apply with these options takes over first."""
     found = client_side.find_named(live, options.takes_from)
     if _takes_client_side(options):
         found += client_side.find_managers(live, manager=options.field_manager)

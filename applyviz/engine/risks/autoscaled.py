@@ -61,7 +61,7 @@ def _find_step(subject: RiskSubject) -> str:
 
 
 def _find_reset(subject: RiskSubject) -> str:
-    """The count that a dropped field falls back to, "" when the live one stays."""
+    """Return the count that a dropped field falls back to, "" when the live one stays."""
     live, result = get_at(subject.live, _SPEC), get_at(subject.result, _SPEC)
     if live is None or subject.result is None:
         return ""

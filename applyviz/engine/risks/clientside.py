@@ -18,7 +18,7 @@ ANNOTATION_LIMIT = 262_144
 
 
 def find_missing(subject: RiskSubject) -> Iterator[Risk]:
-    """The live object was not made by client-side apply: nothing can be removed this time."""
+    """Yield the risk of a live object that client-side apply did not create: this apply cannot remove fields."""
     if subject.is_server_side or subject.live is None or subject.manifest is None:
         return
     if not texts_of(subject.live, "annotations").get(LAST_APPLIED):
@@ -26,7 +26,7 @@ def find_missing(subject: RiskSubject) -> Iterator[Risk]:
 
 
 def find_too_long(subject: RiskSubject) -> Iterator[Risk]:
-    """All annotations together are longer than the server takes."""
+    """Yield the risk of annotations whose total size exceeds the limit of the server."""
     annotations = texts_of(subject.result, "annotations")
     size = sum(len(k.encode()) + len(v.encode("utf-8", "replace")) for k, v in annotations.items())
     is_last_applied = False

@@ -29,7 +29,7 @@ class Container(NamedTuple):
 
 
 def list_containers(value: JSONValue, node: Node | None) -> tuple[Container, ...]:
-    """Every mapping and list that is not empty, from the top down.
+    """Return every mapping and list that is not empty, from the top down.
 
     - Scalars are left to the caller and nothing recurses: rules run over every object of a set.
     """

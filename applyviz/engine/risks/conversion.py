@@ -19,7 +19,7 @@ WEBHOOK, UNKNOWN = "webhook", "unknown"
 
 
 def _list_versions(subject: RiskSubject) -> tuple[str, tuple[str, ...]]:
-    """How the kind is converted ("" when nothing is to be told), and between which versions."""
+    """Return how the kind is converted ("" when nothing is to be told), and between which versions."""
     definition = find_definition(subject, subject.ref.gvk)
     if definition is None:
         kind = subject.kind
@@ -31,14 +31,14 @@ def _list_versions(subject: RiskSubject) -> tuple[str, tuple[str, ...]]:
 
 
 def _list_owned_elsewhere(subject: RiskSubject) -> list[str]:
-    """The other apiVersions at which fields of the live object are owned."""
+    """Return the other apiVersions at which fields of the live object are owned."""
     entries = metadata_of(subject.live).get("managedFields")
     found = {str(e.get("apiVersion")) for e in entries} if isinstance(entries, list) else set()
     return sorted(found - {subject.ref.gvk.api_version})
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """The conversion that nobody asked; loud where it matters, and the server did not say what comes of it.
+    """Yield the conversion that nobody asked; loud where it matters, and the server did not say what comes of it.
 
     - Where no definition can be read, it is told only when fields are owned at another version.
     """

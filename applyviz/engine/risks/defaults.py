@@ -70,7 +70,7 @@ def _find_remedy(subject: RiskSubject, where: tuple[str, ...], sibling: str) -> 
 
 
 def find_sibling(subject: RiskSubject) -> Iterator[Risk]:
-    """A defaulted field that the server will refuse beside the new type of its union."""
+    """Yield a defaulted field that the server will refuse beside the new type of its union."""
     gvk = subject.ref.gvk
     union = _UNIONS.get((gvk.group, gvk.kind))
     if union is None or subject.merged is None or subject.live is None:
@@ -103,7 +103,7 @@ def _is_defaulted(subject: RiskSubject, plain: PlainPath, shape: Node | None) ->
 
 
 def find_null(subject: RiskSubject) -> Iterator[Risk]:
-    """A field that the manifest clears with null and the server fills again."""
+    """Yield a field that the manifest clears with null and the server fills again."""
     if subject.manifest is None or subject.live is None:
         return
     for where, value, node in subject.containers:

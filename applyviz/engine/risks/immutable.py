@@ -70,7 +70,7 @@ def _sealed(live: JSONObject, result: JSONObject) -> Iterator[Place]:
 
 
 def _without_free(template: JSONValue) -> JSONValue:
-    """A pod template without what a suspended Job may change: labels, annotations, placing, resources."""
+    """Return a pod template without what a suspended Job may change: labels, annotations, placing, resources."""
     spec = get_at(template, ("spec",)) or {}
     kept = {k: v for k, v in spec.items() if k not in _FREE_OF_SUSPENDED}
     for part in ("containers", "initContainers"):
@@ -125,7 +125,7 @@ def _ranges(live: JSONObject, result: JSONObject) -> Iterator[Place]:
 
 
 def _definition(live: JSONObject, result: JSONObject) -> Iterator[Place]:
-    """A version in which objects are stored cannot go."""
+    """Yield the risk of removing a version in which objects are stored."""
     names = [get_at(version, ("name",)) for version in list_at(result, "spec", "versions")]
     if any(stored not in names for stored in list_at(live, "status", "storedVersions")):
         yield "spec", "versions"
@@ -168,7 +168,7 @@ def _fixed_by_rules(schema: JSONValue, path: tuple[str, ...] = ()) -> Iterator[P
 
 
 def find_definition(subject: RiskSubject, gvk: GroupVersionKind) -> JSONObject | None:
-    """The CustomResourceDefinition of a kind among the neighbors."""
+    """Return the CustomResourceDefinition of a kind among the neighbors."""
     if "." not in gvk.group:
         return None
     for obj in subject.related.of_kind("CustomResourceDefinition"):

@@ -44,7 +44,7 @@ def _identity(item: JSONValue, keys: tuple[str, ...], node: Node) -> str:
 
 
 def _is_each_named_once(value: list[JSONValue], key: str) -> bool:
-    """Whether every entry has a text for its key, and no two the same: nearly every list is so."""
+    """Return whether every entry has a text for its key, and no two the same: nearly every list is so."""
     names = {item.get(key) for item in value if type(item) is dict and type(item.get(key)) is str}
     return len(names) == len(value)
 
@@ -142,7 +142,7 @@ def _list_known(subject: RiskSubject, pair: _Pair) -> list[JSONValue]:
 
 
 def _list_writers(subject: RiskSubject, pair: _Pair) -> list[str]:
-    """The other field managers that own the live list or parts of it: who wrote it as it is now."""
+    """Return the other field managers that own the live list or parts of it: who wrote it as it is now."""
     path = path_of(subject, pair.plain)
     own = {subject.field_manager, *_OWN_NAMES}
     entries = [e for e in list_entries(subject.live) if owns_at(e, path)]

@@ -98,7 +98,7 @@ class RelatedObjects:
         return {kind: tuple(objects) for kind, objects in found.items()}
 
     def of_kind(self, kind: str) -> tuple[JSONObject, ...]:
-        """All of one kind, manifests before live objects."""
+        """Return all of one kind, manifests before live objects."""
         return self._by_kind.get(kind, ())
 
     @cached_property

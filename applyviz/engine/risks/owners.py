@@ -15,19 +15,19 @@ from applyviz.engine.risks.walking import metadata_of
 
 
 def list_entries(obj: JSONObject | None) -> list[JSONObject]:
-    """The readable managedFields entries of an object."""
+    """Return the readable managedFields entries of an object."""
     entries = metadata_of(obj).get("managedFields")
     return [e for e in entries if isinstance(e, Mapping)] if isinstance(entries, list) else []
 
 
 def fields_of(entry: JSONObject) -> JSONObject:
-    """The fields that an entry owns, {} when they cannot be read."""
+    """Return the fields that an entry owns, {} when they cannot be read."""
     found = entry.get("fieldsV1")
     return found if isinstance(found, Mapping) else {}
 
 
 def is_ours(entry: JSONObject, subject: RiskSubject) -> bool:
-    """Whether an entry is what this field manager applies, or takes over before it does."""
+    """Return whether an entry is what this field manager applies, or takes over before it does."""
     manager, operation = entry.get("manager"), entry.get("operation")
     is_applied = manager == subject.field_manager and operation == "Apply"
     is_taken = manager in subject.taken_managers and operation == "Update"
@@ -35,7 +35,7 @@ def is_ours(entry: JSONObject, subject: RiskSubject) -> bool:
 
 
 def owns_at(entry: JSONObject, path: FieldPath) -> bool:
-    """Whether an entry owns a field, or anything below it."""
+    """Return whether an entry owns a field, or anything below it."""
     node: object = fields_of(entry)
     for element in path:
         if not isinstance(node, Mapping) or element not in node:
@@ -45,6 +45,6 @@ def owns_at(entry: JSONObject, path: FieldPath) -> bool:
 
 
 def is_sole_owner(subject: RiskSubject, path: FieldPath) -> bool:
-    """Whether this field manager applies a field that nobody else owns: dropping it removes it."""
+    """Return whether this field manager applies a field that nobody else owns: dropping it removes it."""
     owning = [e for e in list_entries(subject.live) if owns_at(e, path)]
     return bool(owning) and all(is_ours(e, subject) for e in owning)

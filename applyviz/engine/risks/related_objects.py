@@ -32,7 +32,7 @@ def _list(resource: Resource, namespace: str) -> Request:
 def find_related_requests(
     refs: Iterable[ObjectRef], resources: ResourceSource, *, namespace: str = "default"
 ) -> tuple[Request, ...]:
-    """The reads whose answers `read_related` takes; `namespace` is that of objects that name none."""
+    """Return the reads whose answers `read_related` takes; `namespace` is that of objects that name none."""
     requests: list[Request] = []
     namespaces: dict[str, None] = {}
     definitions = resources.find_resource(_DEFINITION)
@@ -70,6 +70,6 @@ def _objects(body: object) -> list[JSONObject]:
 
 
 def read_related(answers: Sequence[Answer | Exception], *, manifests: Iterable[JSONObject] = ()) -> RelatedObjects:
-    """The live objects of the answers that are good, beside the manifests of the set."""
+    """Return the live objects of the answers that are good, beside the manifests of the set."""
     live = [obj for a in answers if isinstance(a, Answer) and a.is_ok for obj in _objects(a.body)]
     return RelatedObjects(tuple(manifests), tuple(live))

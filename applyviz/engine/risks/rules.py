@@ -62,15 +62,15 @@ _LOUDNESS = {RiskLevel.HIGH: 0, RiskLevel.MEDIUM: 1, RiskLevel.INFO: 2}
 
 
 def find_risks(subject: RiskSubject) -> tuple[Risk, ...]:
-    """Every risk of one change; equally loud ones in the order of the rules."""
+    """Return every risk of one change; equally loud ones in the order of the rules."""
     return sort_risks(risk for rule in RULES for risk in rule(subject))
 
 
 def sort_risks(risks: Iterable[Risk]) -> tuple[Risk, ...]:
-    """The same risks, worst first."""
+    """Return the same risks, worst first."""
     return tuple(sorted(risks, key=lambda risk: _LOUDNESS[risk.level]))
 
 
 def needs_acknowledgement(risk: Risk) -> bool:
-    """Whether somebody must acknowledge a risk before what has it is approved: every high one."""
+    """Return whether somebody must acknowledge a risk before what has it is approved: every high one."""
     return risk.level is RiskLevel.HIGH

@@ -203,29 +203,29 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
 
 
 def title(kind: RiskKind, level: RiskLevel | None = None) -> str:
-    """A few words for lists and badges; `severity` where a danger has a name of its own."""
+    """Return a few words for lists and badges; `severity` where a danger has a name of its own."""
     if level is RiskLevel.HIGH and kind in _LOUD_TITLES:
         return _LOUD_TITLES[kind]
     return _TITLES[kind]
 
 
 def title_of(risk: Risk) -> str:
-    """A few words for one risk."""
+    """Return a few words for one risk."""
     return title(risk.kind, risk.level)
 
 
 def find_templates(risk: Risk) -> Templates:
-    """The sentences of a risk before its facts are filled in, so that a page can translate them."""
+    """Return the sentences of a risk before its facts are filled in, so that a page can translate them."""
     sentence = _SENTENCES[risk.kind]
     return (sentence,) if isinstance(sentence, str) else sentence(risk.facts)
 
 
 def describe_risk(risk: Risk, translate: Callable[[str], str] = str) -> str:
-    """The sentences of a risk, without its field; `translate` gets each template."""
+    """Return the sentences of a risk, without its field; `translate` gets each template."""
     return " ".join(translate(template).format_map(risk.facts) for template in find_templates(risk))
 
 
 def render_risk(risk: Risk, translate: Callable[[str], str] = str) -> str:
-    """The sentences of a risk, with its field in front where it has one."""
+    """Return the sentences of a risk, with its field in front where it has one."""
     where, text = render_path(risk.path), describe_risk(risk, translate)
     return f"{where}: {text}" if where else text

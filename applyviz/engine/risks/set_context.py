@@ -39,7 +39,7 @@ _WEBHOOKS = frozenset(
 
 
 def find_other_tool(subject: RiskSubject) -> Iterator[Risk]:
-    """The live object belongs to another ApplySet, a release, an application or a controller."""
+    """Yield the live object belongs to another ApplySet, a release, an application or a controller."""
     labels, annotations = texts_of(subject.live, "labels"), texts_of(subject.live, "annotations")
     part_of = labels.get(PART_OF, "")
     if part_of and part_of != subject.applyset:
@@ -64,7 +64,7 @@ def _belongs(path: FieldPath, mark: str, tool: str, name: str) -> Risk:
 
 
 def find_same_set(subject: RiskSubject) -> Iterator[Risk]:
-    """The namespace or the definition that an object needs is created by the same set.
+    """Yield the namespace or the definition that an object needs is created by the same set.
 
     - Nothing is said when the server has rehearsed the object: what it needs is there then.
     """

@@ -55,7 +55,7 @@ def _find_part(trie: JSONValue, path: FieldPath) -> JSONObject:
 
 
 def _is_divided(tries: Iterable[JSONObject], path: FieldPath) -> bool:
-    """Whether somebody owns a part of what is at the path."""
+    """Return whether somebody owns a part of what is at the path."""
     return any(_find_part(trie, path) for trie in tries)
 
 

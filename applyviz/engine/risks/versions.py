@@ -90,7 +90,7 @@ def _built_in(subject: RiskSubject) -> tuple[str, str, str] | None:
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """The manifest's apiVersion is not served, was removed, or is deprecated."""
+    """Yield the manifest's apiVersion is not served, was removed, or is deprecated."""
     if subject.manifest is None:
         return
     gvk = subject.ref.gvk

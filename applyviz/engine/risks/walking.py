@@ -28,12 +28,12 @@ class ManifestField(NamedTuple):
 
 
 def list_keys(node: Node | None) -> tuple[str, ...]:
-    """The key fields by which entries of a list are told apart, () for other lists."""
+    """Return the key fields by which entries of a list are told apart, () for other lists."""
     return node.list_map_keys if node is not None and node.list_type is ListType.MAP else ()
 
 
 def name_entry(node: Node | None, item: JSONValue, position: int) -> PathElement:
-    """The path element of a list entry: by its keys when it has them all, else by index."""
+    """Return the path element of a list entry: by its keys when it has them all, else by index."""
     keys = list_keys(node)
     if not keys or not isinstance(item, Mapping):
         return index(position)
@@ -48,7 +48,7 @@ def name_entry(node: Node | None, item: JSONValue, position: int) -> PathElement
 
 
 def find_place(subject: RiskSubject, plain: PlainPath) -> ManifestField | None:
-    """The place of a plain path in the manifest, with its shape; None when the manifest has none."""
+    """Return the place of a plain path in the manifest, with its shape; None when the manifest has none."""
     value: JSONValue = subject.manifest
     node = root_of(subject)
     path: FieldPath = ()
@@ -68,13 +68,13 @@ def find_place(subject: RiskSubject, plain: PlainPath) -> ManifestField | None:
 
 
 def path_of(subject: RiskSubject, plain: PlainPath) -> FieldPath:
-    """The field path of a plain path of the manifest."""
+    """Return the field path of a plain path of the manifest."""
     place = find_place(subject, plain)
     return place.path if place is not None else field_path(plain)
 
 
 def root_of(subject: RiskSubject) -> Node | None:
-    """The shape of the subject's kind."""
+    """Return the shape of the subject's kind."""
     return subject.kind.root if subject.kind is not None else None
 
 
@@ -86,24 +86,24 @@ def position_of(subject: RiskSubject, plain: PlainPath) -> SourcePosition:
 
 
 def field_path(plain: PlainPath) -> FieldPath:
-    """A plain path of fields and indices as a field path."""
+    """Return a plain path of fields and indices as a field path."""
     return tuple(index(step) if isinstance(step, int) else field_step(step) for step in plain)
 
 
 def metadata_of(obj: JSONObject | None) -> JSONObject:
-    """The metadata of an object, {} when it has none."""
+    """Return the metadata of an object, {} when it has none."""
     meta = obj.get("metadata") if obj is not None else None
     return meta if isinstance(meta, Mapping) else {}
 
 
 def map_at(obj: JSONValue, *keys: str) -> JSONObject:
-    """The map at a place of an object that anybody may have written, {} when there is none."""
+    """Return the map at a place of an object that anybody may have written, {} when there is none."""
     found = get_at(obj, keys)
     return found if isinstance(found, Mapping) else {}
 
 
 def list_at(obj: JSONValue, *keys: str) -> list[JSONValue]:
-    """The list at a place of an object that anybody may have written, [] when there is none."""
+    """Return the list at a place of an object that anybody may have written, [] when there is none."""
     found = get_at(obj, keys)
     return found if isinstance(found, list) else []
 
@@ -117,7 +117,7 @@ def texts_of(obj: JSONObject | None, name: str) -> Mapping[str, str]:
 
 
 def is_within(part: JSONValue, whole: JSONValue) -> bool:
-    """Whether `whole` says all that `part` says: maps may have more, lists have as many entries."""
+    """Return whether `whole` says all that `part` says: maps may have more, lists have as many entries."""
     if isinstance(part, Mapping):
         return isinstance(whole, Mapping) and all(k in whole and is_within(v, whole[k]) for k, v in part.items())
     if isinstance(part, list):

@@ -22,7 +22,7 @@ _NAMED = re.compile(r'admission webhook "([^"]+)" does not support dry run')
 
 
 def _list_unfit(configuration: JSONObject) -> Iterator[tuple[int, JSONObject]]:
-    """The webhooks of a configuration that a dry run cannot ask, with their positions."""
+    """Yield the webhooks of a configuration that a dry run cannot ask, with their positions."""
     webhooks = configuration.get("webhooks")
     for position, webhook in enumerate(webhooks if isinstance(webhooks, list) else ()):
         if isinstance(webhook, Mapping) and webhook.get("sideEffects") not in _HARMLESS:

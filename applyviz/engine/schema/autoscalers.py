@@ -102,7 +102,7 @@ _REFERENCE = ("kind", "name", "apiVersion")
 
 
 def _metric_to_v1(metric: JSONValue) -> MutableObject:
-    """A metric in the form that v1 has for its annotation, its fields in the order of Go."""
+    """Return a metric in the form that v1 has for its annotation, its fields in the order of Go."""
     found: MutableObject = {"type": (metric or {}).get("type", "")}
     for source, fields in _SOURCES.items():
         held = (metric or {}).get(source)

@@ -102,13 +102,13 @@ class BundledSource:
         return self._resources.find_preferred(group, kind)
 
     def list_resources(self) -> tuple[Resource, ...]:
-        """All built-in resources, in the order of the server."""
+        """Return all built-in resources, in the order of the server."""
         return self._resources.list_resources()
 
 
 @cache
 def bundled() -> BundledSource:
-    """The bundled documents; the same value every time, so that its nodes are shared."""
+    """Return the bundled documents; the same value every time, so that its nodes are shared."""
     return BundledSource()
 
 
@@ -119,5 +119,5 @@ def find_zero(gvk: GroupVersionKind) -> JSONObject:
 
 
 def takes_list(definition: str, name: str) -> bool:
-    """Whether Go takes a list for a field although its schema has none: there is a pointer, or bytes."""
+    """Return whether Go takes a list for a field although its schema has none: there is a pointer, or bytes."""
     return name in _load("golists").get(definition, ())

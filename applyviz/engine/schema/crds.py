@@ -46,7 +46,7 @@ def _embed(schema: Any) -> Any:
 
 
 def _complete_root(schema: Any) -> JSONObject:
-    """The shape of the whole object, from the schema of a version (or its absence)."""
+    """Return the shape of the whole object, from the schema of a version (or its absence)."""
     if not isinstance(schema, Mapping):
         return {"type": "object"}
     try:
@@ -90,7 +90,7 @@ class _Definition:
         return self._roots
 
     def has_subresource(self, version: str, name: str) -> bool:
-        """Whether a version has the status or scale subresource."""
+        """Return whether a version has the status or scale subresource."""
         return get_at(self.versions[version], ("subresources", name)) is not None
 
     def list_resets(self, version: str) -> dict[tuple[str, str], tuple[FieldPath, ...]]:
@@ -177,5 +177,5 @@ class CRDSource:
         return self._table.find_preferred(group, kind)
 
     def list_resources(self) -> tuple[Resource, ...]:
-        """All served versions of all definitions."""
+        """Return all served versions of all definitions."""
         return self._table.list_resources()

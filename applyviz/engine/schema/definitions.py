@@ -35,7 +35,7 @@ class DefinitionSet:
         self._open: set[str] = set()
 
     def find_node(self, name: str) -> SchemaNode | None:
-        """The node of a definition, None when there is none."""
+        """Return the node of a definition, None when there is none."""
         node = self._nodes.get(name)
         if node is None:
             raw = self._overrides.get(name) or self._find_raw(name)
@@ -50,7 +50,7 @@ class DefinitionSet:
         return node
 
     def get_node(self, name: str) -> SchemaNode:
-        """The node of a definition.
+        """Return the node of a definition.
 
         - Raises `SchemaError` when no document holds it.
         """

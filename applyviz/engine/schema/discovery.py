@@ -33,7 +33,7 @@ def _read_resource(group: str, version: str, raw: JSONObject) -> Resource | None
 
 
 def read_discovery(documents: Iterable[JSONObject]) -> tuple[Resource, ...]:
-    """All resources of the answers to `GET /api` and `GET /apis`, in the order of the server."""
+    """Return all resources of the answers to `GET /api` and `GET /apis`, in the order of the server."""
     found: list[Resource] = []
     for document in documents:
         for group in document.get("items") or ():
@@ -58,24 +58,24 @@ class ResourceTable:
             self._preferred.setdefault((resource.gvk.group, resource.gvk.kind), resource)
 
     def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
-        """The resource of a kind at a version."""
+        """Return the resource of a kind at a version."""
         return self._by_gvk.get(gvk)
 
     def find_preferred(self, group: str, kind: str) -> Resource | None:
-        """The resource of a kind at the version that the server prefers."""
+        """Return the resource of a kind at the version that the server prefers."""
         return self._preferred.get((group, kind))
 
     def list_resources(self) -> tuple[Resource, ...]:
-        """All resources, in the order of the server."""
+        """Return all resources, in the order of the server."""
         return self._resources
 
     def list_versions(self, group: str, kind: str) -> tuple[str, ...]:
-        """The versions that serve a kind, the preferred one first."""
+        """Return the versions that serve a kind, the preferred one first."""
         return tuple(r.gvk.version for r in self._resources if (r.gvk.group, r.gvk.kind) == (group, kind))
 
 
 def index_kinds(document: JSONObject) -> dict[GroupVersionKind, str]:
-    """The kinds of an OpenAPI v3 document, with the names of their definitions."""
+    """Return the kinds of an OpenAPI v3 document, with the names of their definitions."""
     schemas = get_at(document, ("components", "schemas"), {})
     return {
         GroupVersionKind(gvk.get("group", ""), gvk.get("version", ""), gvk["kind"]): name
@@ -86,7 +86,7 @@ def index_kinds(document: JSONObject) -> dict[GroupVersionKind, str]:
 
 
 def list_strategic(document: JSONObject) -> frozenset[GroupVersionKind]:
-    """The kinds whose PATCH consumes strategic merge patches, as kubectl finds out."""
+    """Return the kinds whose PATCH consumes strategic merge patches, as kubectl finds out."""
     found = set()
     for item in (document.get("paths") or {}).values():
         patch = item.get("patch") if isinstance(item, Mapping) else None

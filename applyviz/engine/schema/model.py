@@ -144,7 +144,7 @@ class Resource:
     categories: tuple[str, ...] = ()
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The URL path of the collection, an object, or a subresource of it."""
+        """Return the URL path of the collection, an object, or a subresource of it."""
         gvk = self.gvk
         root = "/".join(p for p in ("/apis" if gvk.group else "/api", gvk.group, gvk.version) if p)
         if self.is_namespaced and namespace:

@@ -26,7 +26,7 @@ class Definitions(Protocol):
 
 
 def find_reference(raw: JSONObject) -> str:
-    """The name of the definition that a schema object refers to, "" when it stands for itself."""
+    """Return the name of the definition that a schema object refers to, "" when it stands for itself."""
     reference = raw.get("$ref")
     if reference is None:
         every = raw.get("allOf")
@@ -201,11 +201,11 @@ class SchemaNode:
         return (not raw) if isinstance(raw, bool) else None
 
     def child(self, name: str) -> SchemaNode | None:
-        """The schema of a field or map entry, None when unknown."""
+        """Return the schema of a field or map entry, None when unknown."""
         if self._target is not None:
             return self._target.child(name)
         return self._find_property(name) or self.additional
 
     def has_field(self, name: str) -> bool:
-        """Whether it is a declared property."""
+        """Return whether it is a declared property."""
         return self._target.has_field(name) if self._target is not None else name in self._raw_properties()

@@ -61,7 +61,7 @@ class OpenAPISource:
         return self._documents[path]
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
-        """All that the documents say of a kind, None when none holds it."""
+        """Return all that the documents say of a kind, None when none holds it."""
         if gvk not in self._kinds:
             document = self._find_document(gvk)
             has_it = document is not None and gvk in document.kinds
@@ -69,7 +69,7 @@ class OpenAPISource:
         return self._kinds[gvk]
 
     def _find_versions(self, gvk: GroupVersionKind) -> dict[GroupVersionKind, _Document]:
-        """The kind at every version that a document of its group describes, its own first."""
+        """Return the kind at every version that a document of its group describes, its own first."""
         found: dict[GroupVersionKind, _Document] = {}
         own = gvk.api_version if gvk.group else f"/{gvk.version}"
         others = [path.removeprefix("apis/").removeprefix("api") for path in self._raw]

@@ -39,7 +39,7 @@ _OTHERS: Mapping[tuple[str, str, str], tuple[FieldPath, ...]] = {
 def list_builtin_resets(
     gvk: GroupVersionKind, subresources: tuple[str, ...], versions: tuple[str, ...] = ()
 ) -> dict[tuple[str, str], tuple[FieldPath, ...]]:
-    """The reset fields of a built-in kind at its version and the given ones, by (subresource, apiVersion)."""
+    """Return the reset fields of a built-in kind at its version and the given ones, by (subresource, apiVersion)."""
     if "status" not in subresources:
         return {}
     kind = (gvk.group, gvk.kind)

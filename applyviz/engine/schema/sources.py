@@ -23,7 +23,7 @@ class SourceChain:
         self._sources = sources
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
-        """The kind as the first source that knows it describes it."""
+        """Return the kind as the first source that knows it describes it."""
         for source in self._sources:
             kind = source.find_kind(gvk) if hasattr(source, "find_kind") else None
             if kind is not None:
@@ -31,7 +31,7 @@ class SourceChain:
         return None
 
     def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
-        """The resource of a kind at a version."""
+        """Return the resource of a kind at a version."""
         for source in self._sources:
             resource = source.find_resource(gvk) if hasattr(source, "find_resource") else None
             if resource is not None:
@@ -39,7 +39,7 @@ class SourceChain:
         return None
 
     def find_preferred(self, group: str, kind: str) -> Resource | None:
-        """The resource of a kind at its preferred version."""
+        """Return the resource of a kind at its preferred version."""
         for source in self._sources:
             resource = source.find_preferred(group, kind) if hasattr(source, "find_preferred") else None
             if resource is not None:
@@ -47,7 +47,7 @@ class SourceChain:
         return None
 
     def list_resources(self) -> tuple[Resource, ...]:
-        """All resources, each kind and version once, as the first source that has it describes it."""
+        """Return all resources, each kind and version once, as the first source that has it describes it."""
         seen: dict[GroupVersionKind, Resource] = {}
         for source in self._sources:
             for resource in _list_resources(source):

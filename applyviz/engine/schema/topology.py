@@ -154,7 +154,7 @@ class Topology:
         return self._item  # type: ignore[return-value]  # the marker has just been replaced
 
     def find_field(self, name: str) -> Topology | None:
-        """The place of a declared field, None when it is not declared."""
+        """Return the place of a declared field, None when it is not declared."""
         try:
             return self._fields[name]
         except KeyError:
@@ -163,7 +163,7 @@ class Topology:
             return found
 
     def child(self, name: str) -> Topology | None:
-        """The place of a map entry, declared or not."""
+        """Return the place of a map entry, declared or not."""
         return self.children[name]
 
     @property
@@ -186,7 +186,7 @@ class Topology:
         return self._defaults.get(name)
 
     def name_item(self, item: JSONValue) -> PathElement:
-        """The path element of an entry of a set or map list.
+        """Return the path element of an entry of a set or map list.
 
         - Raises `ItemError` when it cannot be named.
         """
@@ -221,7 +221,7 @@ class Topology:
         return value(item)
 
     def print_item(self, item: JSONValue) -> str:
-        """The name of an entry as messages have it: `[port=80,protocol="TCP"]`, numbers as they are written."""
+        """Return the name of an entry as messages have it: `[port=80,protocol="TCP"]`, numbers as they are written."""
         if not self.keys:
             return f"[={render_value(item)}]"
         return "[" + ",".join(f"{k}={render_value(v)}" for k, v in self._find_keys(item).items()) + "]"
@@ -266,7 +266,7 @@ DEDUCED = _make_untyped(is_atomic=False)
 
 
 def of(node: SchemaNode) -> Topology:
-    """The topology of a node; nodes that refer to one definition share it."""
+    """Return the topology of a node; nodes that refer to one definition share it."""
     if node.definition == RAW_EXTENSION:
         return ATOMIC
     own_map_type = node.own_map_type
@@ -280,7 +280,7 @@ def of(node: SchemaNode) -> Topology:
 
 
 def of_root(node: object) -> Topology:
-    """The topology of a whole object; a kind without a schema takes anything.
+    """Return the topology of a whole object; a kind without a schema takes anything.
 
     - Raises `SchemaError` for nodes of another make.
     """

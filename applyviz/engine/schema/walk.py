@@ -24,7 +24,7 @@ class DuplicateEntries(list[JSONValue]):
 
 
 def name_entries(place: Topology, items: list[JSONValue]) -> dict[PathElement, JSONValue] | None:
-    """The entries of a list by their names, `Twice` where several have one; None when an entry has none.
+    """Return the entries of a list by their names, `Twice` where several have one; None when an entry has none.
 
     - None for atomic lists too: they are leaves.
     """
@@ -80,14 +80,14 @@ def collect_entry(
 
 
 def list_leaves(root: Node | None, obj: JSONValue) -> dict[FieldPath, JSONValue]:
-    """Every leaf of an object with its path, in the order of the object."""
+    """Return every leaf of an object with its path, in the order of the object."""
     leaves: dict[FieldPath, JSONValue] = {}
     collect_leaves(of_root(root), obj, (), leaves)
     return leaves
 
 
 def find_value(root: Node | None, obj: JSONValue, path: FieldPath) -> JSONValue:
-    """The value at a field path, `MISSING` when the object has none there.
+    """Return the value at a field path, `MISSING` when the object has none there.
 
     - An entry that is there twice is the list of both.
     """

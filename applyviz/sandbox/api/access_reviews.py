@@ -39,7 +39,7 @@ class RequestUser:
 
 
 def answer_review(request: Request, route: Route, caller: RequestUser) -> Answer | None:
-    """The answer to an access review, None when the request is none."""
+    """Return the answer to an access review, None when the request is none."""
     if request.method != "POST" or not isinstance(request.body, dict):
         return None
     status: MutableObject

@@ -70,7 +70,7 @@ class _Decision:
 
 
 def judge(attempt: Attempt, store: Store, registry: Registry) -> tuple[str, ...]:
-    """The warnings of all policies that an attempt meets.
+    """Return the warnings of all policies that an attempt meets.
 
     - Raises `StatusError` with what the first policy that denies it says.
     """
@@ -98,7 +98,7 @@ def judge(attempt: Attempt, store: Store, registry: Registry) -> tuple[str, ...]
 def _find_pairs(
     policies: Sequence[JSONObject], attempt: Attempt, store: Store
 ) -> Iterator[tuple[JSONObject, JSONObject]]:
-    """Each policy that an attempt meets, with each of its bindings that it meets."""
+    """Yield each policy that an attempt meets, with each of its bindings that it meets."""
     bindings = store.list(_GROUP, "validatingadmissionpolicybindings")
     for policy in policies:
         if _matches(policy["spec"].get("matchConstraints") or {}, attempt, store, has_rules=True):
@@ -129,7 +129,7 @@ def _matches_binding(binding: JSONObject, attempt: Attempt, store: Store) -> boo
 
 
 def _matches(wanted: JSONObject, attempt: Attempt, store: Store, *, has_rules: bool) -> bool:
-    """Whether an attempt is among the resources of a policy or a binding; without rules, every resource is."""
+    """Return whether an attempt is among the resources of a policy or a binding; without rules, every resource is."""
     if any(_matches_rule(rule, attempt) for rule in wanted.get("excludeResourceRules") or ()):
         return False
     if has_rules and not any(_matches_rule(rule, attempt) for rule in wanted.get("resourceRules") or ()):
@@ -178,7 +178,7 @@ def _matches_namespace(selector: JSONObject | None, attempt: Attempt, store: Sto
 
 
 def _matches_labels(selector: JSONObject | None, attempt: Attempt) -> bool:
-    """The object as it will be or as it was."""
+    """Return the object as it will be or as it was."""
     versions = [o for o in (attempt.obj, attempt.old) if o is not None]
     return not selector or any(selects(selector, o["metadata"].get("labels") or {}) for o in versions)
 
@@ -232,7 +232,7 @@ def _run(expression: str, scope: Mapping[str, Any], meter: Meter) -> Any:
 
 
 def _meets_conditions(spec: JSONObject, scope: Mapping[str, Any], meter: Meter) -> tuple[bool, str]:
-    """Whether all conditions hold; one that does not makes errors of others meaningless."""
+    """Return whether all conditions hold; one that does not makes errors of others meaningless."""
     problem = ""
     for condition in spec.get("matchConditions") or ():
         try:
@@ -244,7 +244,7 @@ def _meets_conditions(spec: JSONObject, scope: Mapping[str, Any], meter: Meter) 
 
 
 def _message(validation: JSONObject, scope: Mapping[str, Any], meter: Meter) -> str:
-    """The message of a validation: its own expression's, its own, or the expression that failed."""
+    """Return the message of a validation: its own expression's, its own, or the expression that failed."""
     if validation.get("messageExpression"):
         try:
             made = evaluate(validation["messageExpression"], scope, meter)

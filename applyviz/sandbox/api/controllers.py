@@ -102,7 +102,7 @@ class Controllers:
             release(self._cluster, key, _CLAIM_PROTECTION)
 
     def _find_containers(self, change: StoredChange) -> set[ObjectKey]:
-        """The namespace and the definition that may wait for the object, or that is the object itself."""
+        """Return the namespace and the definition that may wait for the object, or that is the object itself."""
         key = change.key
         if (key.group, key.plural) in (("", "namespaces"), (CRD_GROUP, CRD_PLURAL)):
             return {key} if change.after is not None else set()
@@ -148,7 +148,7 @@ class Controllers:
 
 
 def _list_claims(pod: JSONObject | None) -> set[str]:
-    """The claims that a Pod uses: only one that was given to a node uses any."""
+    """Return the claims that a Pod uses: only one that was given to a node uses any."""
     spec = (pod or {}).get("spec") or {}
     if not spec.get("nodeName"):
         return set()

@@ -152,7 +152,7 @@ def _find_grace(pod: JSONObject, wanted: int | None) -> int:
 
 
 def _is_shorter(meta: JSONObject, wanted: int | None) -> bool:
-    """Whether a second delete ends an earlier one sooner; it changes nothing else."""
+    """Return whether a second delete ends an earlier one sooner; it changes nothing else."""
     return wanted is not None and wanted < (meta.get("deletionGracePeriodSeconds") or 0)
 
 

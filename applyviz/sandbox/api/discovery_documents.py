@@ -121,7 +121,7 @@ def _describe_aggregated(r: Resource) -> MutableObject:
 
 
 def find_aggregated(path: str, cluster: SandboxCluster) -> JSONObject | None:
-    """The aggregated discovery document of `/api` or `/apis`, None for other paths."""
+    """Return the aggregated discovery document of `/api` or `/apis`, None for other paths."""
     groups = _by_group(_all_resources(cluster))
     if path == "/api":
         return _aggregate({"": groups.pop("")})
@@ -130,7 +130,7 @@ def find_aggregated(path: str, cluster: SandboxCluster) -> JSONObject | None:
 
 
 def find_document(path: str, cluster: SandboxCluster) -> JSONObject | None:
-    """A document that is about no resource, None when there is none at the path."""
+    """Return a document that is about no resource, None when there is none at the path."""
     path = "/" + path.strip("/")
     if path == "/version":
         return dict(VERSION)

@@ -112,7 +112,7 @@ class EstimatingServer:
 
 
 def _hold(target: ResourceTarget, live: JSONObject) -> MutableObject | None:
-    """The live object as the store keeps it; None when it has fields that are unknown here."""
+    """Return the live object as the store keeps it; None when it has fields that are unknown here."""
     metadata = {"uid": _UID, "resourceVersion": _VERSION, **live["metadata"]}
     held: MutableObject = clone({**live, "metadata": metadata})
     if target.struct is None:
@@ -126,7 +126,7 @@ def _hold(target: ResourceTarget, live: JSONObject) -> MutableObject | None:
 
 
 def _is_unsure(answer: Answer, kind: KindSchema, route: Route) -> bool:
-    """Whether a refusal may be due to another version of Kubernetes, or is about the surroundings."""
+    """Return whether a refusal may be due to another version of Kubernetes, or is about the surroundings."""
     if answer.status in (403, 404, 405) and not route.subresource:  # a class or an owner that is not here
         return True
     if kind.is_custom or kind.origin is SchemaOrigin.BUNDLED:
@@ -143,14 +143,14 @@ def _knows(node: Node | None, path: str) -> bool:
 
 
 def _at_version(obj: JSONObject, live: JSONObject | None) -> JSONObject:
-    """The object at the version of the one that it was made from; a new one has none."""
+    """Return the object at the version of the one that it was made from; a new one has none."""
     metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
     version = get_at(live, ("metadata", "resourceVersion"))
     return {**obj, "metadata": {**metadata, "resourceVersion": version} if version else metadata}
 
 
 def _render_definition(name: str, kind: KindSchema, resource: Resource) -> MutableObject:
-    """A CustomResourceDefinition that serves a kind."""
+    """Return a CustomResourceDefinition that serves a kind."""
     scope = "Namespaced" if resource.is_namespaced else "Cluster"
     names = {"plural": resource.plural, "kind": kind.gvk.kind}
     versions = get_at(kind.definition, ("spec", "versions")) or [_render_version(kind)]
@@ -159,7 +159,7 @@ def _render_definition(name: str, kind: KindSchema, resource: Resource) -> Mutab
 
 
 def _render_version(kind: KindSchema) -> MutableObject:
-    """The one version that is known of a kind without its definition."""
+    """Return the one version that is known of a kind without its definition."""
     root = kind.root
     schema = _as_written(root.raw) if isinstance(root, SchemaNode) else None
     subresources: MutableObject = {"status": {}} if kind.has_status else {}
@@ -168,7 +168,7 @@ def _render_version(kind: KindSchema) -> MutableObject:
 
 
 def _as_written(schema: JSONValue) -> JSONValue:
-    """The structural schema behind a published one, which the server completes with the metadata of objects."""
+    """Return the structural schema behind a published one, which the server completes with the metadata of objects."""
     if isinstance(schema, list):
         return [_as_written(part) for part in schema]
     if not isinstance(schema, Mapping):

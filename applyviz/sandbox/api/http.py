@@ -62,7 +62,7 @@ class WatchPart(NamedTuple):
 
 
 def refuse_watch(response: Response) -> WatchPart:
-    """The answer to a watch that does not begin, or does not go on."""
+    """Return the answer to a watch that does not begin, or does not go on."""
     return WatchPart(response, WatchPosition(0, is_begun=False), 0.0, is_ended=True)
 
 
@@ -101,7 +101,7 @@ class HttpFace:
         *,
         has_bookmark: bool = False,
     ) -> WatchPart:
-        """A part of a watch: what happened since a position, None: from where the client says.
+        """Return a part of a watch: what happened since a position, None: from where the client says.
 
         - The caller asks again, until the seconds are over; the token counts each time.
         - `has_bookmark`: the part ends with a bookmark, where the client wants some.
@@ -130,7 +130,7 @@ class HttpFace:
         return _render(answer)
 
     def _shape(self, request: Request, accept: str, body: JSONObject) -> JSONObject:
-        """The body in the form that was asked for."""
+        """Return the body in the form that was asked for."""
         route = parse_path(request.path)
         target = self._sandbox.registry.find(route) if route else None
         if target is None or request.method != "GET" or (route and route.subresource):
@@ -155,20 +155,20 @@ class HttpFace:
 
 
 def is_watch(method: str, path: str, query: str) -> bool:
-    """Whether a request asks for a watch: of a collection, for the object of a name is given at once."""
+    """Return whether a request asks for a watch: of a collection, for the object of a name is given at once."""
     wanted = dict(parse_qsl(query, keep_blank_values=True)).get("watch")
     route = parse_path(unquote(path))
     return method == "GET" and wanted in ("true", "1") and route is not None and not route.name
 
 
 def render_status(code: int, reason: str, message: str) -> Response:
-    """A refusal as the API server writes it, for who refuses before a sandbox is asked."""
+    """Return a refusal as the API server writes it, for who refuses before a sandbox is asked."""
     error = StatusError(code, reason, message)
     return _render(Answer(error.code, error.render()))
 
 
 def read_token(authorization: str) -> str:
-    """The token of a Bearer header, or the password of a Basic one.
+    """Return the token of a Bearer header, or the password of a Basic one.
 
     kubectl sends its user's token over https only; over http it sends what the address of the server holds
     (`http://token:<token>@host`), as Basic.
@@ -200,7 +200,7 @@ def _read_caller(headers: Mapping[str, str]) -> RequestUser:
 
 
 def _manager(agent: str) -> str:
-    """The field manager that a client gets when it names none: its program's name."""
+    """Return the field manager that a client gets when it names none: its program's name."""
     name = agent.partition("/")[0]
     return "".join(c for c in name if c.isprintable())[:128] or "unknown"
 

@@ -153,7 +153,7 @@ def _custom_document(group: str, version: str, cluster: SandboxCluster) -> JSONO
 
 
 def find_openapi(path: str, cluster: SandboxCluster) -> JSONObject | None:
-    """The index or the document of a path, None when there is none."""
+    """Return the index or the document of a path, None when there is none."""
     if path == _ROOT:
         return {"paths": dict(_index(cluster))}
     parts = path.removeprefix(_ROOT).strip("/").split("/")

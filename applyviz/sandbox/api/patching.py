@@ -62,7 +62,7 @@ def check_patch_type(target: ResourceTarget, content_type: str) -> None:
 
 
 def apply_patch(target: ResourceTarget, content_type: str, payload: Payload, live: JSONObject, validation: str) -> Body:
-    """The object that a JSON, merge or strategic patch makes.
+    """Return the object that a JSON, merge or strategic patch makes.
 
     - Raises `StatusError` when the patch cannot be read (400), does not apply, or makes no object of the kind (422).
     """
@@ -88,7 +88,7 @@ def apply_patch(target: ResourceTarget, content_type: str, payload: Payload, liv
 
 
 def _read_patch(payload: Payload, content_type: str, *, is_checked: bool) -> tuple[JSONValue, list[str]]:
-    """The patch and what strict reading says about it."""
+    """Return the patch and what strict reading says about it."""
     if content_type == JSON_PATCH:
         return _read_operations(payload, is_checked)
     prefix = "error decoding patch: " if content_type == MERGE_PATCH else ""
@@ -154,7 +154,7 @@ def refuse_patch(error: PatchError) -> StatusError:
 
 
 def read_configuration(payload: Payload) -> MutableObject:
-    """The applied configuration of a server-side apply (400 when it is no map).
+    """Return the applied configuration of a server-side apply (400 when it is no map).
 
     - What it is of, and its name, is looked at later.
     """

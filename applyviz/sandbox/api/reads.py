@@ -29,7 +29,7 @@ def read_object(cluster: SandboxCluster, route: Route, target: ResourceTarget) -
 
 
 def read_selection(target: ResourceTarget, query: Mapping[str, str]) -> Callable[[MutableObject], bool]:
-    """The test of the selectors of a query, for objects at the version of the target.
+    """Return the test of the selectors of a query, for objects at the version of the target.
 
     - Raises `StatusError` (400) for selectors that cannot be read.
     """
@@ -41,7 +41,7 @@ def read_selection(target: ResourceTarget, query: Mapping[str, str]) -> Callable
 def select_items(
     cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str]
 ) -> list[MutableObject]:
-    """All objects that the selectors of a query choose."""
+    """Return all objects that the selectors of a query choose."""
     is_chosen = read_selection(target, query)
     items = [cluster.read(target, o) for o in cluster.store.list(target.group, target.plural, namespace or None)]
     return [o for o in items if is_chosen(o)]

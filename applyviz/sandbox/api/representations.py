@@ -17,7 +17,7 @@ _METADATA_KINDS = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList
 
 
 def find_form(accept: str) -> str:
-    """The first form that the client prefers and that is known here; "" for objects as they are."""
+    """Return the first form that the client prefers and that is known here; "" for objects as they are."""
     for choice in accept.split(","):
         parts = dict(p.strip().partition("=")[::2] for p in choice.split(";")[1:])
         if parts.get("as") == "Table" or parts.get("as") in _METADATA_KINDS:
@@ -30,7 +30,7 @@ def find_form(accept: str) -> str:
 def shape_body(
     target: ResourceTarget, body: JSONObject, form: str, query: Mapping[str, str], now: datetime
 ) -> JSONObject:
-    """An object or a list in a form; `now` is for the ages in tables."""
+    """Return an object or a list in a form; `now` is for the ages in tables."""
     if form == "Table":
         return render_table(target, body, now, include=query.get("includeObject", "Metadata"))
     return _only_metadata(body) if form in _METADATA_KINDS else body
@@ -39,7 +39,7 @@ def shape_body(
 def shape_event(
     target: ResourceTarget, event: WatchEvent, form: str, query: Mapping[str, str], now: datetime, *, has_columns: bool
 ) -> MutableObject:
-    """A line of a watch; `has_columns`: an event before it told the columns of the table already."""
+    """Return a line of a watch; `has_columns`: an event before it told the columns of the table already."""
     obj = event.object
     if event.type != ERROR:
         obj = shape_body(target, obj, form, query, now)

@@ -51,7 +51,7 @@ def write_scale(
 
 
 def _change(write: StoredWrite, before: MutableObject, now: str) -> MutableObject:
-    """The Scale after the write, with its managedFields."""
+    """Return the Scale after the write, with its managedFields."""
     request, kind = write.request, scale_kind()
     if not isinstance(request.body, (dict, list)):
         raise bad_request("the object provided is no Scale")

@@ -93,7 +93,7 @@ def _read_order(key: str, operator: str, value: str) -> Test:
 
 
 def read_label_selector(text: str) -> Test:
-    """The test that a label selector describes.
+    """Return the test that a label selector describes.
 
     - Raises `StatusError` (400) when it cannot be read.
     """
@@ -108,7 +108,7 @@ def _refuse_field(name: str, target: ResourceTarget) -> StatusError:
 
 
 def read_field_selector(text: str, target: ResourceTarget) -> Callable[[JSONObject], bool]:
-    """The test that a field selector describes.
+    """Return the test that a field selector describes.
 
     - Raises `StatusError` (400) for a field that cannot be selected.
     """

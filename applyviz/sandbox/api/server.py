@@ -85,7 +85,7 @@ class Sandbox:
             admission_policies.caller.reset(held)
 
     def watch(self, request: Request, position: int | None = None, *, has_bookmark: bool = False) -> WatchStep:
-        """The events of a collection since a position, None: since the client says.
+        """Return the events of a collection since a position, None: since the client says.
 
         - `has_bookmark`: the last event tells the position, where the client wants to know it.
         - Raises `StatusError` for what cannot be watched.
@@ -116,7 +116,7 @@ class Sandbox:
         return route, target
 
     def discover(self, path: str) -> JSONObject | None:
-        """The aggregated discovery document of `/api` or `/apis`."""
+        """Return the aggregated discovery document of `/api` or `/apis`."""
         return find_aggregated(path, self._cluster)
 
     def _route(self, request: Request, user: str, payload: Payload, caller: RequestUser) -> Answer:

@@ -19,7 +19,7 @@ Column = tuple[str, str, Cell]
 
 
 def render_age(seconds: float) -> str:
-    """A duration as kubectl prints it."""
+    """Return a duration as kubectl prints it."""
     whole = max(int(seconds), 0)
     minutes, hours = whole // 60, whole // 3600
     if whole < 120:
@@ -180,7 +180,7 @@ def _metadata_of(obj: JSONObject) -> MutableObject:
 def render_table(
     target: ResourceTarget, body: JSONObject, now: datetime, *, include: str = "Metadata"
 ) -> MutableObject:
-    """The table of a list or of one object; `include` is Metadata, Object or None."""
+    """Return the table of a list or of one object; `include` is Metadata, Object or None."""
     is_list = isinstance(body.get("items"), list)
     items: Sequence[JSONObject] = body["items"] if is_list else [body]
     columns: Sequence[Column] = _custom_columns(target) if target.struct is None else COLUMNS.get(target.plural, ())

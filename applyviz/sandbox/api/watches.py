@@ -47,7 +47,7 @@ class WatchStep:
 
 
 def has_bookmarks(query: Mapping[str, str]) -> bool:
-    """Whether the client of a watch asked for bookmarks."""
+    """Return whether the client of a watch asked for bookmarks."""
     return query.get("allowWatchBookmarks") in ("true", "1")
 
 
@@ -62,7 +62,7 @@ def read_timeout(query: Mapping[str, str], most: float) -> float:
 
 
 def start_watch(cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str]) -> WatchStep:
-    """The first step: the present where the client has seen nothing, else what it has missed.
+    """Return the first step: the present where the client has seen nothing, else what it has missed.
 
     - Raises `StatusError` for options that make no sense together, and selectors that cannot be read.
     """
@@ -93,7 +93,7 @@ def continue_watch(
 
 
 def bookmark(target: ResourceTarget, revision: int, *, is_initial_end: bool = False) -> WatchEvent:
-    """The event that tells how far a watch is: an empty object with that revision."""
+    """Return the event that tells how far a watch is: an empty object with that revision."""
     meta: MutableObject = {"resourceVersion": str(revision)}
     if is_initial_end:
         meta["annotations"] = dict(_INITIAL_END)

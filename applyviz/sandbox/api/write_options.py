@@ -49,7 +49,7 @@ def _check_manager(manager: str, is_apply: bool) -> list[FieldError]:
 
 
 def read_options(request: Request, user: str) -> WriteOptions:
-    """The options of a create, update or patch; `user` is the manager when the query names none.
+    """Return the options of a create, update or patch; `user` is the manager when the query names none.
 
     - Raises `StatusError` (422) naming every option that cannot be used.
     """
@@ -87,7 +87,7 @@ class DeleteOptions:
 
 
 def read_delete_options(request: Request) -> DeleteOptions:
-    """The options of a delete, from its body and its query.
+    """Return the options of a delete, from its body and its query.
 
     - Raises `StatusError` (422) naming every option that cannot be used.
     """

@@ -83,7 +83,7 @@ class StoredWrite:
 def merge_applied(
     write: StoredWrite, kind: KindSchema, live: JSONObject | None, applied: JSONObject, now: str
 ) -> MutableObject:
-    """The object that an apply makes, with its managedFields.
+    """Return the object that an apply makes, with its managedFields.
 
     - Raises `StatusError`: 409 for conflicts, else what the server answers.
     """
@@ -287,7 +287,7 @@ def _keep_sent_entries(obj: MutableObject, payload: Payload) -> None:
 
 
 def is_unchanged(obj: JSONObject, live: JSONObject) -> bool:
-    """Whether an update would store nothing new; times of managedFields entries do not count."""
+    """Return whether an update would store nothing new; times of managedFields entries do not count."""
     for name in {*obj, *live}:
         if name != "metadata" and not is_same_json(obj.get(name), live.get(name)):
             return False

@@ -84,7 +84,7 @@ def _fits(signature: str, letters: str) -> bool:
 
 
 def select(held: Any, field: str) -> Any:
-    """A field of an object or a map."""
+    """Return a field of an object or a map."""
     if not isinstance(held, dict):
         raise NoOverloadError
     if field not in held:
@@ -184,7 +184,7 @@ define("endsWith", "ss")(lambda a, b: a.endswith(b))
 
 @lru_cache(maxsize=512)
 def pattern_of(text: str) -> re.Pattern[str]:
-    """A pattern of RE2 as one of Python; raises `CelError` when it is none."""
+    """Return a pattern of RE2 as one of Python; raises `CelError` when it is none."""
     try:
         return re.compile(text.replace(r"\z", r"\Z"))
     except (re.error, OverflowError, RecursionError) as error:

@@ -17,7 +17,7 @@ Compile = Callable[[Node], Step]
 
 
 def expand(node: Call, compile_node: Compile) -> Step | None:
-    """The program of a macro, None when the call is none."""
+    """Return the program of a macro, None when the call is none."""
     if node.target is None:
         return _compile_has(node, compile_node)
     shape = _MACROS.get((node.function, len(node.arguments)))
@@ -85,7 +85,7 @@ def _make_exists(read: Step, names: list[str], bodies: list[Step]) -> Step:
 
 
 def _make_quantifier(read: Step, names: list[str], body: Step, *, deciding: bool) -> Step:
-    """One entry may decide it, even where others are errors."""
+    """Return the step of `exists` or `all`: one entry may decide it, even when others are errors."""
 
     def run(scope: Any, meter: Any) -> bool:
         problem: CelError | None = None

@@ -55,7 +55,7 @@ def compile_text(text: str) -> Step:
 
 
 def evaluate(text: str, variables: Scope, meter: Meter | None = None) -> Any:
-    """The value of an expression; raises `CelError` when it comes to none."""
+    """Return the value of an expression; raises `CelError` when it comes to none."""
     try:
         return compile_text(text)(variables, meter or Meter())
     except RecursionError:
@@ -63,7 +63,7 @@ def evaluate(text: str, variables: Scope, meter: Meter | None = None) -> Any:
 
 
 def compile_node(node: Node) -> Step:
-    """The program of a tree."""
+    """Return the program of a tree."""
     match node:
         case Literal(value):
             return lambda scope, meter: value
@@ -149,7 +149,7 @@ def _find_optional(held: Any, key: Any) -> Optional:
 
 
 def _find_key(held: dict[Any, Any], key: Any) -> tuple[Any] | None:
-    """The value of a key in a tuple; a number is any number of the same worth, and no bool."""
+    """Return the value of a key in a tuple; a number is any number of the same worth, and no bool."""
     if isinstance(key, (list, dict)) or key is None:
         raise NoOverloadError
     if isinstance(key, float) and key == int(key):

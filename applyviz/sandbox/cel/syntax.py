@@ -116,7 +116,7 @@ Node = Literal | Name | Select | Index | Call | ListOf | MapOf
 
 
 def names_in(node: Node) -> frozenset[str]:
-    """The variables that an expression may ask for; those of its macros are among them."""
+    """Return the variables that an expression may ask for; those of its macros are among them."""
     match node:
         case Name(name):
             return frozenset({name})
@@ -215,7 +215,7 @@ class _Reader:
         return NotReadableError(f"Syntax error: mismatched input '{self._tokens[self._at][1]}'")
 
     def _take(self, *signs: str) -> str:
-        """The next token when it is one of these signs, else "" and nothing is taken."""
+        """Return the next token when it is one of these signs, else "" and nothing is taken."""
         kind, text = self._tokens[self._at]
         if kind == "sign" and text in signs:
             self._at += 1

@@ -142,7 +142,7 @@ def _format_one(value: Any, letter: str, precision: int) -> str:
 
 
 def show(value: Any) -> str:
-    """A value as `%s` shows it."""
+    """Return a value as `%s` shows it."""
     shown: Mapping[type, Callable[[Any], str]] = {
         bool: lambda v: "true" if v else "false", type(None): lambda v: "null", float: render_double,
         bytes: lambda v: v.decode(errors="replace"), Type: lambda v: v.name, Duration: render_duration,

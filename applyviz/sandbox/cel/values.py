@@ -132,31 +132,31 @@ _KINDS: Final[Mapping[type, str]] = {
 
 
 def kind_of(value: object) -> str:
-    """The name of the type of a value."""
+    """Return the name of the type of a value."""
     return _KINDS[type(value)]
 
 
 def is_number(value: object) -> bool:
-    """Whether it is an int, a uint or a double."""
+    """Return whether it is an int, a uint or a double."""
     return isinstance(value, _NUMBERS) and not isinstance(value, bool)
 
 
 def check_int(value: int) -> int:
-    """An int that fits; raises `CelError` for one that overflows."""
+    """Return an int that fits; raises `CelError` for one that overflows."""
     if not -INT64 <= value < INT64:
         raise CelError("integer overflow")
     return value
 
 
 def check_uint(value: int) -> UInt:
-    """A uint that fits; raises `CelError` for one that overflows."""
+    """Return a uint that fits; raises `CelError` for one that overflows."""
     if not 0 <= value < 2 * INT64:
         raise CelError("unsigned integer overflow")
     return UInt(value)
 
 
 def is_equal(left: Any, right: Any) -> bool:
-    """Whether two values are the same; values of different types are not, numbers aside."""
+    """Return whether two values are the same; values of different types are not, numbers aside."""
     if is_number(left) and is_number(right):
         return bool(left == right)
     if isinstance(left, Entries) and isinstance(right, list):
@@ -192,7 +192,7 @@ _TIME: Final = re.compile(
 
 
 def read_duration(text: str) -> Duration | None:
-    """A duration as Go writes it, None when it is none."""
+    """Return a duration as Go writes it, None when it is none."""
     found = _DURATION.match(text)
     if found is None:
         return None
@@ -205,7 +205,7 @@ def read_duration(text: str) -> Duration | None:
 
 
 def read_timestamp(text: str) -> Timestamp | None:
-    """A moment of RFC 3339, None when it is none."""
+    """Return a moment of RFC 3339, None when it is none."""
     found = _TIME.match(text)
     if found is None:
         return None
@@ -222,21 +222,21 @@ def read_timestamp(text: str) -> Timestamp | None:
 
 
 def render_duration(value: Duration) -> str:
-    """A duration as `string()` gives it: seconds."""
+    """Return a duration as `string()` gives it: seconds."""
     whole, rest = divmod(abs(value.nanos), NANO)
     text = f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
     return f"{'-' if value.nanos < 0 else ''}{text}s"
 
 
 def render_timestamp(value: Timestamp) -> str:
-    """A moment as `string()` gives it."""
+    """Return a moment as `string()` gives it."""
     rest = value.nanos % NANO
     digits = f".{rest:09d}".rstrip("0") if rest else ""
     return value.utc.strftime("%Y-%m-%dT%H:%M:%S") + digits + "Z"
 
 
 def render_double(value: float) -> str:
-    """A double as Go prints it."""
+    """Return a double as Go prints it."""
     if math.isinf(value) or math.isnan(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     return render_number(value)

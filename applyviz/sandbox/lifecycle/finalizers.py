@@ -22,12 +22,12 @@ _MANAGER = "kube-controller-manager"
 
 
 def is_deleted(obj: JSONObject) -> bool:
-    """Whether somebody has deleted the object, although it may still be held."""
+    """Return whether somebody has deleted the object, although it may still be held."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
 def is_released(target: ResourceTarget, obj: JSONObject) -> bool:
-    """Whether a deleted object is held by nothing any more: no finalizer, no grace period, no contents."""
+    """Return whether a deleted object is held by nothing any more: no finalizer, no grace period, no contents."""
     meta = obj["metadata"]
     if not meta.get("deletionTimestamp") or meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
         return False
@@ -36,7 +36,7 @@ def is_released(target: ResourceTarget, obj: JSONObject) -> bool:
 
 
 def find_target(cluster: SandboxCluster, key: ObjectKey, held: JSONObject) -> ResourceTarget | None:
-    """The resource of a stored object at its storage version."""
+    """Return the resource of a stored object at its storage version."""
     gvk = GroupVersionKind.from_object(held)
     return cluster.registry.find(Route(key.group, gvk.version, key.plural))
 

@@ -15,7 +15,7 @@ _FORM = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def shift(moment: str, seconds: int) -> str:
-    """A time of metadata, so many seconds later."""
+    """Return a time of metadata, so many seconds later."""
     return (datetime.fromisoformat(moment) + timedelta(seconds=seconds)).astimezone(UTC).strftime(_FORM)
 
 
@@ -26,13 +26,13 @@ def note_end(store: Store, key: ObjectKey, end: str) -> None:
 
 
 def has_ended(store: Store, now: datetime) -> bool:
-    """Whether a grace period is over by the clock."""
+    """Return whether a grace period is over by the clock."""
     text = now.astimezone(UTC).strftime(_FORM)
     return any(end <= text for end, *_ in _read(store))
 
 
 def take_ended(store: Store, now: datetime) -> list[ObjectKey]:
-    """The objects whose grace periods are over, which are then forgotten; must be inside a transaction."""
+    """Return the objects whose grace periods are over, which are then forgotten; must be inside a transaction."""
     text, ends = now.astimezone(UTC).strftime(_FORM), _read(store)
     store.put_meta(_ENDS, [e for e in ends if e[0] > text])
     return [ObjectKey(*entry) for end, *entry in ends if end <= text]

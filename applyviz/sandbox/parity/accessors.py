@@ -28,7 +28,7 @@ class AccessError(ApplyVizError):
 
 
 def read_integer(obj: JSONObject, path: Sequence[str]) -> int | None:
-    """The integer at a path, None where there is nothing; raises `AccessError`."""
+    """Return the integer at a path, None where there is nothing; raises `AccessError`."""
     is_there, value = _find(obj, path)
     if is_there and (isinstance(value, bool) or not isinstance(value, int)):
         raise _refuse(path, value, "int64")
@@ -36,7 +36,7 @@ def read_integer(obj: JSONObject, path: Sequence[str]) -> int | None:
 
 
 def read_text(obj: JSONObject, path: Sequence[str]) -> str:
-    """The text at a path, "" where there is nothing; raises `AccessError`."""
+    """Return the text at a path, "" where there is nothing; raises `AccessError`."""
     is_there, value = _find(obj, path)
     if is_there and not isinstance(value, str):
         raise _refuse(path, value, "string")

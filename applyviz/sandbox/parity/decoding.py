@@ -68,11 +68,11 @@ class Spot(NamedTuple):
     go_type: str = ""
 
     def item(self, number: int, inner: Code) -> Spot:
-        """An entry of a list."""
+        """Return an entry of a list."""
         return Spot(f"{self.path}[{number}]", self.owner, self.fields, item_type(self.go_type, inner))
 
     def entry(self, key: str, inner: Code, map_type: str) -> Spot:
-        """An entry of a map."""
+        """Return an entry of a map."""
         return Spot(f"{self.path}.{key}", self.owner, self.fields, item_type(map_type, inner))
 
 
@@ -195,7 +195,7 @@ class Decoder:
         return self.nested(value, ["[", "s"], spot) if isinstance(value, list) else None
 
     def nested(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
-        """A value that Go reads by itself: no strict validation inside, and its problem ends the reading."""
+        """Return a value that Go reads by itself: no strict validation inside, and its problem ends the reading."""
         inner = Decoder()
         try:
             result = inner.value(value, code, Spot(go_type="[]string" if code == ["[", "s"] else ""))
@@ -206,7 +206,7 @@ class Decoder:
         return result
 
     def placed(self, error: WrongTypeError, spot: Spot) -> WrongTypeError:
-        """The problem of a value that was read by itself, told from outside."""
+        """Return the problem of a value that was read by itself, told from outside."""
         if not spot.owner:
             return error
         path = f"{spot.fields}.{error.path}" if error.path else spot.fields
@@ -280,7 +280,7 @@ class Decoder:
 
 
 def fits_integer(value: int, code: str) -> bool:
-    """Whether a Go integer of this type holds the number."""
+    """Return whether a Go integer of this type holds the number."""
     is_signed, bits = code.startswith("int"), int(code.lstrip("uint") or 64)
     low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if is_signed else (0, 1 << bits)
     return low <= value < high

@@ -21,7 +21,7 @@ _SCHEMAS = frozenset(("A", "B", "S"))
 
 
 def order_as_served(struct: GoStruct | None, obj: JSONObject) -> dict[str, Any]:
-    """The same object in the order of the struct; without one, all keys sorted."""
+    """Return the same object in the order of the struct; without one, all keys sorted."""
     return _order_struct(obj, struct) if struct is not None else _order_map(obj, None)
 
 

@@ -28,7 +28,7 @@ class GoTextError(Exception):
 
 
 def decode_base64(text: str) -> bytes:
-    """The bytes of a text; line breaks do not count."""
+    """Return the bytes of a text; line breaks do not count."""
     source = text.encode("utf-8", "replace")
     fault = _find_bad_byte(source)
     if fault is not None:
@@ -155,7 +155,7 @@ def _quote_time(text: str) -> str:
 
 
 def parse_time(text: str, *, has_micros: bool = False) -> datetime:
-    """The moment that a text names, in UTC."""
+    """Return the moment that a text names, in UTC."""
     reader = _TimeReader(text, _MICRO_LAYOUT if has_micros else _LAYOUT)
     year = reader.year()
     reader.skip("-")

@@ -71,12 +71,12 @@ class GoTypes:
         self._structs: dict[str, GoStruct] = {}
 
     def find_kind(self, gvk: GroupVersionKind) -> GoStruct | None:
-        """The struct of a kind; None for a custom resource."""
+        """Return the struct of a kind; None for a custom resource."""
         name = self._kinds.get(f"{gvk.api_version}/{gvk.kind}")
         return self.find_struct(name) if name else None
 
     def find_struct(self, name: str) -> GoStruct | None:
-        """The struct of a full name; None when the code is no struct."""
+        """Return the struct of a full name; None when the code is no struct."""
         found = self._structs.get(name)
         if found is None and name in self._raw:
             raw = self._raw[name]
@@ -95,7 +95,7 @@ class GoTypes:
 
 @cache
 def go_types() -> GoTypes:
-    """The bundled table, read once per process."""
+    """Return the bundled table, read once per process."""
     path = resources.files(__package__).joinpath("data", "go_types.json.gz")
     return GoTypes(json.loads(gzip.decompress(path.read_bytes())))
 
@@ -104,7 +104,7 @@ _SCALAR_TYPES: Mapping[str, str] = {"s": "string", "b": "bool", "f": "float64", 
 
 
 def item_type(go_type: str, inner: Code) -> str:
-    """The Go type of what a list or a map of this type holds; a type with a name of its own does not tell it."""
+    """Return the Go type of what a list or a map of this type holds; a type with a name of its own does not tell it."""
     if go_type.startswith("[]"):
         return go_type[2:]
     if go_type.startswith("map["):
@@ -135,12 +135,12 @@ def zero_struct(struct: GoStruct) -> dict[str, JSONValue]:
 
 
 def is_written_empty(field: GoField) -> bool:
-    """Whether a field is written although nobody set it."""
+    """Return whether a field is written although nobody set it."""
     if field.drops_zero:
         return False
     return not field.drops_empty or is_struct(field.code)
 
 
 def is_struct(code: Code) -> bool:
-    """Whether the code is a struct without pointer: `omitempty` does not leave it out."""
+    """Return whether the code is a struct without pointer: `omitempty` does not leave it out."""
     return isinstance(code, str) and code not in _SCALARS and not code.startswith(("int", "uint"))

@@ -64,7 +64,7 @@ def _refuse_constant(text: str) -> JSONValue:
 
 
 def read_json(text: bytes) -> JSONValue:
-    """The value of a text.
+    """Return the value of a text.
 
     - Raises `JSONTextError`, also for what is nested too deeply.
     """
@@ -80,7 +80,7 @@ def read_json(text: bytes) -> JSONValue:
 
 
 def simplify(value: JSONValue) -> JSONValue:
-    """The same value as plain JSON values, as Go holds it where it knows no types.
+    """Return the same value as plain JSON values, as Go holds it where it knows no types.
 
     - Integers beyond 64 bits are floats, and so is what has an exponent.
     """
@@ -112,7 +112,7 @@ def find_repeated(value: JSONValue) -> list[str]:
 
 
 def find_repeated_paths(value: JSONValue, path: str = "") -> Iterator[str]:
-    """The paths of keys that stand again, in the order of the text."""
+    """Yield the paths of keys that stand again, in the order of the text."""
     if isinstance(value, Mapping):
         seen = set()
         for name, item in list_pairs(value):
@@ -127,7 +127,7 @@ def find_repeated_paths(value: JSONValue, path: str = "") -> Iterator[str]:
 
 
 def number_text(value: float) -> str:
-    """A number as the text has it."""
+    """Return a number as the text has it."""
     return value.text if isinstance(value, Written) else json_number(value)
 
 

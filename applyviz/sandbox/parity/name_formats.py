@@ -121,7 +121,7 @@ def config_key_problems(text: str) -> list[str]:
 
 
 def validate_labels(labels: Mapping[str, str] | None, path: str) -> Iterator[FieldError]:
-    """The problems of a map of labels."""
+    """Yield the problems of a map of labels."""
     for key, value in sorted((labels or {}).items()):
         for problem in qualified_name_problems(key, "a valid label key"):
             yield invalid(path, key, problem)
@@ -130,7 +130,7 @@ def validate_labels(labels: Mapping[str, str] | None, path: str) -> Iterator[Fie
 
 
 def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> Iterator[FieldError]:
-    """The problems of a map of annotations."""
+    """Yield the problems of a map of annotations."""
     size = 0
     for key, value in sorted((annotations or {}).items()):
         for problem in qualified_name_problems(key.lower()):
@@ -168,12 +168,12 @@ _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerD
 
 
 def _in_go_order(owner: JSONObject) -> JSONValue:
-    """An owner reference as Go writes the struct."""
+    """Return an owner reference as Go writes the struct."""
     return {name: owner[name] for name in _OWNER_FIELDS if name in owner}
 
 
 def _refuse_owners(path: str, value: JSONValue, detail: str) -> FieldError:
-    """The value stands in its own order, where others are sorted."""
+    """Return the error for an owner; its value is printed in its own order, while other values are sorted."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return FieldError(FieldErrorType.INVALID, path, f"Invalid value: {text}: {detail}")
 
@@ -200,7 +200,7 @@ _REPEATED_OWNERS = (
 
 
 def mask_trailing_dash(prefix: str) -> str:
-    """A prefix of names as the rule of a name reads it: its dash at the end is followed by something."""
+    """Return a prefix of names as the rule of a name reads it: its dash at the end is followed by something."""
     return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 
@@ -212,7 +212,7 @@ def validate_metadata(
     problems_of_prefix: Sequence[str] = (),
     is_custom: bool = False,
 ) -> Iterator[FieldError]:
-    """The problems of an object's metadata; the name's and its prefix's were found by the rule of its kind.
+    """Yield the problems of an object's metadata; the name's and its prefix's were found by the rule of its kind.
 
     - `is_custom`: a finalizer without a domain is no problem of a custom resource.
     """

@@ -18,7 +18,7 @@ from applyviz.engine.schema.model import KindSchema
 
 
 def print_strategic(patch: JSONValue, live: JSONObject, kind: KindSchema) -> str:
-    """The patch as it is after it was merged into the live object."""
+    """Return the patch as it is after it was merged into the live object."""
     if not isinstance(patch, dict):
         return print_value(patch)
     return print_value(_merged(patch, live, GoTypeShape(kind.root)))

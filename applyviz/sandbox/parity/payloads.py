@@ -52,11 +52,11 @@ class Payload:
         return self.content_type.partition(";")[0].strip().lower()
 
     def quote(self) -> str:
-        """The body as errors quote it whole."""
+        """Return the body as errors quote it whole."""
         return self._render().decode("utf-8", "replace")
 
     def summarize(self) -> str:
-        """The beginning of the body, as errors show what cannot be recognised: bytes as hexadecimal digits."""
+        """Return the beginning of the body, as errors show what cannot be recognised: bytes as hexadecimal digits."""
         data = self._render()
         if not data:
             return "<empty>"
@@ -79,7 +79,7 @@ class Payload:
         return media_type
 
     def read(self) -> JSONValue:
-        """The value of the body, of the media type that it came with.
+        """Return the value of the body, of the media type that it came with.
 
         - Raises `UnreadableError`.
         """
@@ -96,7 +96,7 @@ class Payload:
         return self.read_json("couldn't get version/kind; json parse error: ")
 
     def read_json(self, prefix: str) -> JSONValue:
-        """The value of a body that is JSON whatever its content type says."""
+        """Return the value of a body that is JSON whatever its content type says."""
         if self.text is None:
             return self.value
         try:
@@ -111,14 +111,14 @@ class Payload:
 
 
 def sort_keys(value: JSONValue) -> JSONValue:
-    """The same value with the keys of its maps in order, as Go writes what it read from YAML."""
+    """Return the same value with the keys of its maps in order, as Go writes what it read from YAML."""
     if isinstance(value, dict):
         return {name: sort_keys(value[name]) for name in sorted(value)}
     return [sort_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def read_yaml(text: bytes) -> JSONValue:
-    """The first document of a YAML text.
+    """Return the first document of a YAML text.
 
     - Raises `UnreadableError` as `yaml: line 2: …`.
     """
@@ -138,7 +138,7 @@ def _is_bad_key(fault: ManifestError | None, error: ManifestError) -> bool:
 
 
 def _find_bad_key(node: yaml.Node | None) -> yaml.Node | None:
-    """The first key of a map that is itself a map or a list, in the order in which Go meets it."""
+    """Return the first key of a map that is itself a map or a list, in the order in which Go meets it."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             found = key if not isinstance(key, yaml.ScalarNode) else _find_bad_key(value)
@@ -150,7 +150,7 @@ def _find_bad_key(node: yaml.Node | None) -> yaml.Node | None:
 
 
 def _print_key(node: yaml.Node) -> str:
-    """A key as Go's `%#v` prints it."""
+    """Return a key as Go's `%#v` prints it."""
     if isinstance(node, yaml.SequenceNode):
         return "[]interface {}{" + ", ".join(map(_print_key, node.value)) + "}"
     if isinstance(node, yaml.MappingNode):
@@ -192,7 +192,7 @@ def _is_of_scanner(reason: str) -> bool:
 
 
 def find_yaml_repeats(text: bytes) -> list[str]:
-    """One text that names every key that stands twice with the line of its value, or nothing."""
+    """Return one text that names every key that stands twice with the line of its value, or nothing."""
     tree = read_tree(text, "", 1, DEFAULT_LIMITS, {})
     lines = [f"  line {d.second.line}: key {quote(str(d.path[-1]))} already set in map" for d in tree.duplicates]
     return [YAML_ERRORS + "\n".join(lines)] if lines else []
@@ -204,7 +204,7 @@ def _wrong_kind(value: JSONValue, place: str) -> str:
 
 
 def interpret(value: JSONValue) -> tuple[str, str]:
-    """The apiVersion and kind that a body names, "" for what it does not.
+    """Return the apiVersion and kind that a body names, "" for what it does not.
 
     - Raises `UnreadableError` when they are no texts.
     """

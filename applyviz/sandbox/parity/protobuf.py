@@ -129,7 +129,7 @@ def _read_plain(value: int | bytes, code: str, depth: int) -> JSONValue:
 
 
 def _read_struct(data: bytes, struct: GoStruct, depth: int) -> MutableObject:
-    """A message as the JSON object of its struct; empty fields stay, decoding drops them later."""
+    """Return a message as the JSON object of its struct; empty fields stay, decoding drops them later."""
     if depth > _DEPTH:
         raise ProtobufError("the object is nested too deeply")
     numbers = {f.number: f for f in struct.fields.values() if f.number}
@@ -169,7 +169,7 @@ def _read_map_value(value: int | bytes, code: Code, depth: int) -> JSONValue:
 
 
 def read_protobuf(data: bytes) -> MutableObject:
-    """The object of a body.
+    """Return the object of a body.
 
     - Raises `ProtobufError` when it is none, or of a kind that is not built in.
     """

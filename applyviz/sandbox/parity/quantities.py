@@ -21,7 +21,7 @@ _NANO = Decimal("1e-9")
 
 @lru_cache(maxsize=4096)
 def parse_quantity(text: str) -> tuple[Decimal, str] | None:
-    """The value and the suffix family ("binary", "decimal", "exponent"); None when it is no quantity."""
+    """Return the value and the suffix family ("binary", "decimal", "exponent"); None when it is no quantity."""
     match = _SHAPE.match(text)
     if match is None:
         return None
@@ -47,7 +47,7 @@ def _split(value: Decimal) -> tuple[int, int]:
 
 
 def _canonical_binary(value: Decimal) -> str | None:
-    """The text with a binary suffix; None when the value is no whole number of at least 1024."""
+    """Return the text with a binary suffix; None when the value is no whole number of at least 1024."""
     if value != value.to_integral_value() or abs(value) < 1024:
         return None
     number, power = int(value), 0
@@ -59,7 +59,7 @@ def _canonical_binary(value: Decimal) -> str | None:
 
 @lru_cache(maxsize=4096)
 def canonical_quantity(text: str) -> str | None:
-    """The text as the server writes it back; None when it is no quantity."""
+    """Return the text as the server writes it back; None when it is no quantity."""
     parsed = parse_quantity(text)
     if parsed is None:
         return None

@@ -117,7 +117,7 @@ class StatusError(Exception):
         return self.message
 
     def render(self) -> MutableObject:
-        """The `Status` object."""
+        """Return the `Status` object."""
         details: MutableObject = {
             k: v for k, v in (("name", self.name), ("group", self.group), ("kind", self.kind)) if v
         }

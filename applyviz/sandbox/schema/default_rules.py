@@ -24,7 +24,7 @@ _CPU_METRIC = {
 
 
 def image_tag(image: str) -> str:
-    """The tag of an image reference as the server reads it: `latest` when neither tag nor digest is named."""
+    """Return the tag of an image reference as the server reads it: `latest` when neither tag nor digest is named."""
     if not _REFERENCE.match(image):
         return ""
     reference, at, _ = image.partition("@")

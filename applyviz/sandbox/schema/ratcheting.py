@@ -40,7 +40,7 @@ def find_partner(item: JSONValue, before: JSONValue | Absent, schema: JSONObject
 
 
 def is_kept(value: JSONValue, before: JSONValue, schema: JSONObject) -> bool:
-    """Whether a value is the one that it replaces; entries with keys may stand in another order."""
+    """Return whether a value is the one that it replaces; entries with keys may stand in another order."""
     if not isinstance(value, list) or schema.get("x-kubernetes-list-type") != "map":
         return is_same_json(value, before)
     if not isinstance(before, list) or len(value) != len(before):
@@ -49,7 +49,7 @@ def is_kept(value: JSONValue, before: JSONValue, schema: JSONObject) -> bool:
 
 
 def _read_keys(item: JSONValue, keys: Sequence[str]) -> JSONValue:
-    """The keys of an entry; None where one is missing, for such an entry replaces none."""
+    """Return the keys of an entry; None where one is missing, for such an entry replaces none."""
     if not isinstance(item, Mapping) or any(key not in item for key in keys):
         return None
     return [item[key] for key in keys]

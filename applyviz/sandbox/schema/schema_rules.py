@@ -47,7 +47,7 @@ _UNCHECKED = (
 
 
 def escape(name: str) -> str | None:
-    """The name of a field as rules write it, None when they cannot."""
+    """Return the name of a field as rules write it, None when they cannot."""
     if name in _RESERVED:
         return f"__{name}__"
     if not re.fullmatch(r"[A-Za-z_.\-/][A-Za-z0-9_.\-/]*", name):
@@ -56,7 +56,7 @@ def escape(name: str) -> str | None:
 
 
 def has_rules(schema: JSONValue) -> bool:
-    """Whether any place of a schema has rules."""
+    """Return whether any place of a schema has rules."""
     if not isinstance(schema, Mapping):
         return False
     inner = [schema.get("items"), schema.get("additionalProperties"), *(schema.get("properties") or {}).values()]
@@ -64,14 +64,14 @@ def has_rules(schema: JSONValue) -> bool:
 
 
 def is_blocked(errors: list[FieldError]) -> bool:
-    """Whether problems of an object keep its rules from being asked."""
+    """Return whether problems of an object keep its rules from being asked."""
     return any(e.type in _BLOCKING for e in errors)
 
 
 def check_rules(
     obj: JSONObject, schema: JSONObject | None, live: JSONObject | None, errors: list[FieldError]
 ) -> Iterator[FieldError]:
-    """The problems that the rules of a schema find in an object; one alone when `errors` block them.
+    """Yield the problems that the rules of a schema find in an object; one alone when `errors` block them.
 
     - `live`: the object that an update replaces. Of what stays as it was, a problem is a warning.
     """
@@ -111,7 +111,7 @@ class _Place:
     is_parent_kept: bool
 
     def is_kept(self, schema: JSONObject) -> bool:
-        """Whether nothing changed here, or in what is around it where this has no partner."""
+        """Return whether nothing changed here, or in what is around it where this has no partner."""
         if self.correlated is ABSENT:
             return self.is_parent_kept
         return is_kept(self.raw, self.correlated, schema)
@@ -211,7 +211,7 @@ def _check(rule: JSONObject, place: _Place, schema: JSONObject, path: str, meter
 
 
 def _spend(text: str, scope: Mapping[str, Any], meter: Meter) -> Any:
-    """The value of an expression, at the cost of all rules."""
+    """Return the value of an expression, at the cost of all rules."""
     own = Meter(min(CALL_LIMIT, max(meter.left, 0)))
     limit = own.left
     try:
@@ -260,7 +260,7 @@ def _refuse(rule: JSONObject, place: _Place, schema: JSONObject, path: str, deta
 
 
 def _convert(value: JSONValue, schema: JSONValue, *, is_resource: bool = False) -> Any:
-    """A value with the types of its schema."""
+    """Return a value with the types of its schema."""
     if not isinstance(schema, Mapping) or schema.get("x-kubernetes-int-or-string"):
         return value
     if isinstance(value, list):

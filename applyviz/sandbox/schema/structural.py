@@ -144,7 +144,7 @@ def _check_type(value: JSONValue, schema: JSONObject, path: str) -> FieldError |
 
 
 def _is_whole(value: float) -> bool:
-    """Whether a float is an integer that JSON holds exactly."""
+    """Return whether a float is an integer that JSON holds exactly."""
     return value.is_integer() and abs(value) < _EXACT
 
 
@@ -172,7 +172,7 @@ def _check_scalar(value: JSONValue, schema: JSONObject, path: str) -> Iterator[F
 
 
 def _check_string(value: str, schema: JSONObject, path: str) -> Iterator[FieldError]:
-    """The first rule that a text breaks."""
+    """Yield the first rule that a text breaks."""
     pattern = schema.get("pattern")
     compiled = _compile(pattern) if pattern else None
     if (limit := schema.get("maxLength")) is not None and len(value) > limit:

@@ -16,7 +16,7 @@ from applyviz.sandbox.schema.custom_resources import read_metadata
 
 
 def _walk(value: JSONValue, schema: JSONValue, path: str = "") -> Iterator[tuple[JSONValue, JSONObject, str]]:
-    """Every value that a schema speaks of, with the schema and its path."""
+    """Yield every value that a schema speaks of, with the schema and its path."""
     if not isinstance(schema, dict):
         return
     yield value, schema, path
@@ -95,7 +95,7 @@ def _validate_keyed(path: str, items: list[JSONValue], keys: list[str]) -> Itera
 
 
 def _find_repeated(path: str, items: list[JSONValue]) -> Iterator[FieldError]:
-    """The second of equal values, and no more of them."""
+    """Yield the second of equal values, and no more of them."""
     seen: dict[str, int] = {}
     for number, item in enumerate(items):
         mark = f"{type(item).__name__} {json.dumps(item, sort_keys=True)}"

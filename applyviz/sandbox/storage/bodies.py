@@ -110,7 +110,7 @@ def _fill_kind(target: ResourceTarget, api_version: str, kind: str) -> GroupVers
 
 
 def _recognize(target: ResourceTarget, payload: Payload, validation: str) -> tuple[JSONObject, str, str]:
-    """The value of a body with the apiVersion and kind that it names (400 when it is no object of any kind)."""
+    """Return the value of a body with the apiVersion and kind that it names (400 when it is no object of any kind)."""
     try:
         value = payload.read()
         api_version, kind = interpret(value)
@@ -127,7 +127,7 @@ def _recognize(target: ResourceTarget, payload: Payload, validation: str) -> tup
 
 
 def read_body(target: ResourceTarget, payload: Payload, validation: str) -> Body:
-    """The object of a create or an update.
+    """Return the object of a create or an update.
 
     - Raises `StatusError` when it is no object of the resource, or holds unknown fields under Strict.
     """
@@ -158,7 +158,7 @@ def read_body(target: ResourceTarget, payload: Payload, validation: str) -> Body
 
 
 def _list_warnings(strict: list[str]) -> tuple[str, ...]:
-    """Each complaint as a warning: those of YAML come in one text, a line each."""
+    """Return each complaint as a warning: those of YAML come in one text, a line each."""
     found: list[str] = []
     for text in strict:
         head, mark, tail = text.partition(YAML_ERRORS)
@@ -167,7 +167,7 @@ def _list_warnings(strict: list[str]) -> tuple[str, ...]:
 
 
 def _read_kind(target: ResourceTarget, gvk: GroupVersionKind, value: JSONObject) -> Decoded:
-    """A body as the kind that it names, which has to be that of the path (400)."""
+    """Return a body as the kind that it names, which has to be that of the path (400)."""
     try:
         return _decode_kind(target, gvk, value)
     except DecodeError as error:
@@ -195,7 +195,7 @@ def read_patched(
     describe: Callable[[], str], *, repeated: Sequence[str] = (),
     is_strategic: bool = False
 ) -> Body:  # fmt: skip
-    """The object that a patch made; `describe` gives the text that stands for the patch in an error.
+    """Return the object that a patch made; `describe` gives the text that stands for the patch in an error.
 
     - `repeated`: what strict reading said about the patch itself.
     - Raises `StatusError` (422) when the result is no object of the resource.
@@ -223,7 +223,7 @@ def _read_strategic(target: ResourceTarget, patched: JSONObject) -> Decoded:
 
 
 def _read_as_sent(target: ResourceTarget, patched: JSONObject) -> Decoded:
-    """The result of a JSON patch, which the server reads like a body."""
+    """Return the result of a JSON patch, which the server reads like a body."""
     api_version, kind = interpret(patched)
     if target.struct is None and not kind:
         raise UnreadableError(f"Object 'Kind' is missing in '{render_ordered(patched)}'")
@@ -251,7 +251,7 @@ def _read_internal(target: ResourceTarget, patched: JSONObject, kind: str) -> De
 
 
 def read_applied(target: ResourceTarget, merged: JSONObject, applied: JSONObject) -> MutableObject:
-    """The object that a server-side apply made of the applied one; unknown fields were refused before.
+    """Return the object that a server-side apply made of the applied one; unknown fields were refused before.
 
     - Raises `StatusError` (500) for values that pass the schema and are none of their kind all the same.
     """

@@ -21,7 +21,7 @@ _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def convert_custom(obj: JSONObject, api_version: str, schema: JSONObject | None) -> MutableObject:
-    """A custom resource at another version, which keeps only what that version knows."""
+    """Return a custom resource at another version, which keeps only what that version knows."""
     kept: MutableObject = {name: settle_numbers(value) for name, value in obj.items()} | {"apiVersion": api_version}
     for _ in prune(kept, schema):
         pass
@@ -52,11 +52,11 @@ class SandboxCluster:
     changes: deque[StoredChange] = field(default_factory=deque)
 
     def now(self) -> str:
-        """The present second as metadata holds it."""
+        """Return the present second as metadata holds it."""
         return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def find(self, target: ResourceTarget, namespace: str, name: str) -> MutableObject | None:
-        """A fresh copy of an object at the version of the target."""
+        """Return a fresh copy of an object at the version of the target."""
         held = self.store.get(target.key(namespace, name))
         return self.read(target, held) if held is not None else None
 
@@ -68,7 +68,7 @@ class SandboxCluster:
         return found
 
     def read(self, target: ResourceTarget, held: JSONObject) -> MutableObject:
-        """A stored object at the version of the target."""
+        """Return a stored object at the version of the target."""
         if target.struct is None:
             return _read_custom(target, held)
         obj: MutableObject = clone(dict(held))
@@ -111,6 +111,6 @@ class SandboxCluster:
             index_change(self.store, change)
 
     def finish_name(self, prefix: str, uid: str) -> str:
-        """A name made from `generateName`."""
+        """Return a name made from `generateName`."""
         digest = hashlib.sha256(uid.encode()).digest()
         return prefix[:58] + "".join(_SUFFIX_LETTERS[b % len(_SUFFIX_LETTERS)] for b in digest[:5])

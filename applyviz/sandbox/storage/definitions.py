@@ -35,7 +35,7 @@ def _condition(kind: str, status: str, reason: str, message: str, now: str) -> M
 
 
 def _find_taken(cluster: SandboxCluster, obj: JSONObject) -> str:
-    """The name that another definition of the group holds already, else empty text."""
+    """Return the name that another definition of the group holds already, else empty text."""
     spec = obj["spec"]
     for other in cluster.store.list(CRD_GROUP, CRD_PLURAL):
         if other["metadata"]["name"] == obj["metadata"]["name"] or other["spec"]["group"] != spec["group"]:

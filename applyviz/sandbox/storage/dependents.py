@@ -14,7 +14,7 @@ _INDEX = "dependents"
 
 
 def list_owners(obj: JSONObject | None) -> list[JSONObject]:
-    """The owner references of an object."""
+    """Return the owner references of an object."""
     return list((obj or {}).get("metadata", {}).get("ownerReferences") or ())
 
 
@@ -32,7 +32,7 @@ def index_change(store: Store, change: StoredChange) -> None:
 
 
 def list_dependents(store: Store, uid: str) -> list[tuple[ObjectKey, JSONObject]]:
-    """The objects that name an owner, by their keys."""
+    """Return the objects that name an owner, by their keys."""
     keys = [ObjectKey(*entry) for entry in _read(store).get(uid, ())]
     return [(key, held) for key in keys if (held := store.get(key)) is not None]
 

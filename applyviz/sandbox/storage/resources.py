@@ -66,7 +66,7 @@ class ResourceTarget:
 
 @cache
 def builtin_resources() -> Mapping[tuple[str, str, str], Resource]:
-    """The built-in resources by group, version and plural."""
+    """Return the built-in resources by group, version and plural."""
     return {(r.gvk.group, r.gvk.version, r.plural): r for r in bundled().list_resources()}
 
 
@@ -85,7 +85,7 @@ def _builtin_target(group: str, version: str, plural: str) -> ResourceTarget | N
 
 
 def is_established(definition: JSONObject) -> bool:
-    """Whether a CustomResourceDefinition is served."""
+    """Return whether a CustomResourceDefinition is served."""
     conditions = get_at(definition, ("status", "conditions")) or ()
     return any(c.get("type") == "Established" and c.get("status") == "True" for c in conditions)
 
@@ -98,12 +98,12 @@ class Registry:
         self._customs: dict[tuple[str, str], tuple[str, CRDSource, JSONObject]] = {}
 
     def find(self, route: Route) -> ResourceTarget | None:
-        """The served resource of a route, None when there is none."""
+        """Return the served resource of a route, None when there is none."""
         target = _builtin_target(route.group, route.version, route.plural)
         return target if target is not None else self._find_custom(route)
 
     def find_kind(self, gvk: GroupVersionKind) -> ResourceTarget | None:
-        """The served resource of a kind, None when there is none."""
+        """Return the served resource of a kind, None when there is none."""
         held = [*builtin_resources().values(), *self.list_customs()]
         found = next((resource for resource in held if resource.gvk == gvk), None)
         return self.find(Route(gvk.group, gvk.version, found.plural)) if found is not None else None
@@ -136,7 +136,7 @@ class Registry:
         return held[1]
 
     def list_customs(self) -> list[Resource]:
-        """The resources of all established definitions."""
+        """Return the resources of all established definitions."""
         found: list[Resource] = []
         for definition in self._store.list(CRD_GROUP, CRD_PLURAL):
             if is_established(definition):
@@ -144,5 +144,5 @@ class Registry:
         return found
 
     def list_definitions(self) -> list[JSONObject]:
-        """All established definitions."""
+        """Return all established definitions."""
         return [d for d in self._store.list(CRD_GROUP, CRD_PLURAL) if is_established(d)]

@@ -19,7 +19,7 @@ _REPLICAS = fields("spec", "replicas")
 
 
 def entries_of_scale(entries: list[JSONObject], paths: Mapping[str, FieldPath]) -> list[MutableObject]:
-    """The managedFields of a Scale; `paths` says by apiVersion where the object keeps the number."""
+    """Return the managedFields of a Scale; `paths` says by apiVersion where the object keeps the number."""
     parent = decode(entries)
     shown = Managed()
     for identity, owned in parent.owned.items():
@@ -33,7 +33,7 @@ def entries_of_scale(entries: list[JSONObject], paths: Mapping[str, FieldPath]) 
 def entries_of_parent(
     entries: list[JSONObject], scale_entries: list[JSONObject], paths: Mapping[str, FieldPath], api_version: str
 ) -> list[MutableObject]:
-    """The managedFields of the object after its Scale was written."""
+    """Return the managedFields of the object after its Scale was written."""
     parent, scale = decode(entries), decode(scale_entries)
     gained = dict(scale.owned)
     result = Managed()

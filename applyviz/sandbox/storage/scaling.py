@@ -34,7 +34,7 @@ class ScalePaths(NamedTuple):
 
 @cache
 def scale_kind() -> KindSchema:
-    """The schema of a Scale."""
+    """Return the schema of a Scale."""
     kind = bundled().find_kind(SCALE)
     if kind is None:
         raise LookupError("the bundled documents hold no Scale")
@@ -46,7 +46,7 @@ def _split(path: str) -> tuple[str, ...]:
 
 
 def find_paths(target: ResourceTarget) -> ScalePaths:
-    """The paths of a resource that has the subresource."""
+    """Return the paths of a resource that has the subresource."""
     if target.definition is None:
         return ScalePaths()
     versions = target.definition["spec"]["versions"]
@@ -60,7 +60,7 @@ def find_paths(target: ResourceTarget) -> ScalePaths:
 
 
 def render_selector(selector: JSONObject) -> str:
-    """A label selector as the text of a query."""
+    """Return a label selector as the text of a query."""
     parts = [f"{k}={v}" for k, v in sorted((selector.get("matchLabels") or {}).items())]
     for expression in selector.get("matchExpressions") or ():
         key, operator = expression.get("key", ""), expression.get("operator")
@@ -73,7 +73,7 @@ def render_selector(selector: JSONObject) -> str:
 
 
 def render_scale(target: ResourceTarget, obj: JSONObject) -> MutableObject:
-    """The Scale of an object."""
+    """Return the Scale of an object."""
     paths = find_paths(target)
     meta = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -137,7 +137,7 @@ def field_paths(target: ResourceTarget) -> dict[str, FieldPath]:
 
 
 def read_replicas(scale: JSONObject, name: str) -> int:
-    """The wanted number of a Scale.
+    """Return the wanted number of a Scale.
 
     - Raises `StatusError` when it is no Scale (400) or its number is negative (422).
     """

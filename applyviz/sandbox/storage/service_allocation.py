@@ -31,7 +31,7 @@ class ServiceAllocation:
                 self._ports.add(service["spec"]["healthCheckNodePort"])
 
     def take_address(self, seed: str) -> str:
-        """A free address; the same seed starts at the same place."""
+        """Return a free address; the same seed starts at the same place."""
         size = SERVICE_RANGE.num_addresses - 2
         start = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big")
         for step in range(size):
@@ -42,7 +42,7 @@ class ServiceAllocation:
         return ""
 
     def take_port(self, seed: str) -> int:
-        """A free node port; the same seed starts at the same place."""
+        """Return a free node port; the same seed starts at the same place."""
         start = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big")
         for step in range(len(NODE_PORTS)):
             port = NODE_PORTS[(start + step) % len(NODE_PORTS)]
@@ -52,7 +52,7 @@ class ServiceAllocation:
         return 0
 
     def check(self, spec: JSONObject, own: JSONObject) -> list[FieldError]:
-        """The problems of addresses and ports that somebody else holds."""
+        """Return the problems of addresses and ports that somebody else holds."""
         errors = []
         address = spec.get("clusterIP") or ""
         if address not in ("", "None", own.get("clusterIP")) and address in self._addresses:
@@ -95,7 +95,7 @@ def _needs_address(spec: JSONObject) -> bool:
 
 
 def needs_node_ports(spec: JSONObject) -> bool:
-    """Whether the type of a Service listens on nodes."""
+    """Return whether the type of a Service listens on nodes."""
     return spec.get("type") in ("NodePort", "LoadBalancer")
 
 

@@ -32,7 +32,7 @@ _STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
 
 
 def has_generation(target: ResourceTarget) -> bool:
-    """Whether objects of the resource count their generations."""
+    """Return whether objects of the resource count their generations."""
     return target.struct is None or target.plural not in _WITHOUT_GENERATION
 
 

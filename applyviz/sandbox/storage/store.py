@@ -90,11 +90,11 @@ class MemoryStore:
                 raise
 
     def get(self, key: ObjectKey) -> JSONObject | None:
-        """The object at a key, None when there is none."""
+        """Return the object at a key, None when there is none."""
         return self._objects.get(key)
 
     def list(self, group: str, plural: str, namespace: str | None = None) -> Sequence[JSONObject]:
-        """The objects of one resource by namespace and name."""
+        """Return the objects of one resource by namespace and name."""
         with self._lock:
             keys = [
                 k for k in self._objects if k.plural == plural and k.group == group and namespace in (None, k.namespace)
@@ -110,16 +110,16 @@ class MemoryStore:
         self._objects.pop(key, None)
 
     def list_keys(self, namespace: str) -> Sequence[ObjectKey]:
-        """The keys of everything in one namespace, of any resource."""
+        """Return the keys of everything in one namespace, of any resource."""
         with self._lock:
             return sorted(k for k in self._objects if k.namespace == namespace)
 
     def revision(self) -> int:
-        """The last revision given."""
+        """Return the last revision given."""
         return self._revision
 
     def next_revision(self) -> int:
-        """A revision greater than any before."""
+        """Return a revision greater than any before."""
         self._revision += 1
         return self._revision
 
@@ -132,7 +132,7 @@ class MemoryStore:
     def list_changes(
         self, since: int, group: str, plural: str, namespace: str | None = None
     ) -> Sequence[StoredChange] | None:
-        """The changes of one resource after a revision; None when some of them are compacted."""
+        """Return the changes of one resource after a revision; None when some of them are compacted."""
         with self._lock:
             if since < self._compacted:
                 return None
@@ -145,7 +145,7 @@ class MemoryStore:
             ]
 
     def get_meta(self, name: str) -> JSONValue:
-        """A small value of the cluster, None when it was never put."""
+        """Return a small value of the cluster, None when it was never put."""
         return self._meta.get(name)
 
     def put_meta(self, name: str, value: JSONValue) -> None:

@@ -12,7 +12,7 @@ _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOnc
 
 
 def validate_claim_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """The problems of a claim's spec."""
+    """Yield the problems of a claim's spec."""
     if not spec.get("accessModes"):
         yield required(f"{path}.accessModes", "at least 1 access mode is required")
     for mode in spec.get("accessModes") or ():

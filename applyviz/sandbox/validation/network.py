@@ -21,7 +21,7 @@ _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 
 
 def service_name_problems(name: str) -> list[str]:
-    """The rule of a Service's name."""
+    """Return the rule of a Service's name."""
     return label_problems(name)
 
 
@@ -115,7 +115,7 @@ def _exposure(spec: JSONObject) -> Iterator[FieldError]:
 
 
 def _families(spec: JSONObject) -> Iterator[FieldError]:
-    """The cluster has addresses of IPv4 only."""
+    """Yield the problems of IP families: the cluster has IPv4 addresses only."""
     if spec.get("ipFamilyPolicy") == "RequireDualStack":
         detail = "this cluster is not configured for dual-stack services"
         yield invalid("spec.ipFamilyPolicy", "RequireDualStack", detail)
@@ -160,7 +160,7 @@ def _ingress(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _subdomain(text: str | None, path: str) -> Iterator[FieldError]:
-    """The problems of a host or name that was given; a wildcard in front is fine."""
+    """Yield the problems of a host or name that was given; a wildcard in front is fine."""
     for problem in subdomain_problems(text.removeprefix("*.")) if text else ():
         yield invalid(path, text, problem)
 

@@ -111,13 +111,13 @@ def _validate_structure(target: ResourceTarget, obj: JSONObject) -> Iterator[Fie
 
 
 def _validate_type(target: ResourceTarget, obj: JSONObject) -> list[FieldError]:
-    """A custom resource of another kind than the path's is not asked about what its schema says."""
+    """Return a custom resource of another kind than the path's is not asked about what its schema says."""
     wanted = {"kind": target.gvk.kind, "apiVersion": target.gvk.api_version}
     return [invalid(n, obj.get(n, ""), f"must be {w}") for n, w in wanted.items() if obj.get(n, "") != w]
 
 
 def validate_create(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
-    """The problems of a new object."""
+    """Yield the problems of a new object."""
     meta = obj["metadata"]
     if target.struct is None and (wrong := _validate_type(target, obj)):
         yield from chain(wrong, _validate_structure(target, obj))
@@ -135,7 +135,7 @@ def validate_create(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldEr
 def validate_update(
     target: ResourceTarget, obj: JSONObject, live: JSONObject, subresource: str
 ) -> Iterator[FieldError]:
-    """The problems of a changed object, those of the change included."""
+    """Yield the problems of a changed object, those of the change included."""
     meta = obj["metadata"]
     is_custom = target.struct is None
     yield from validate_metadata(meta, path_segment_problems(meta.get("name", "")), is_custom=is_custom)

@@ -64,7 +64,7 @@ def port_name_problems(name: str) -> list[str]:
 
 
 def validate_pod_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """The problems of a Pod's spec, of a Pod or of a template."""
+    """Yield the problems of a Pod's spec, of a Pod or of a template."""
     volumes = spec.get("volumes") or []
     yield from _validate_volumes(volumes, f"{path}.volumes")
     names = {v.get("name", "") for v in volumes}
@@ -231,7 +231,7 @@ def _validate_probe(probe: JSONObject, path: str, name: str) -> Iterator[FieldEr
 
 
 def _validate_target_port(port: JSONValue, path: str) -> Iterator[FieldError]:
-    """A port by number or by name."""
+    """Yield a port by number or by name."""
     if isinstance(port, int):
         if not 1 <= port <= 65535:
             yield invalid(path, port, _PORT_RANGE)

@@ -24,7 +24,7 @@ _REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def validate_scheduling(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """The problems of a Pod's placement and identity."""
+    """Yield the problems of a Pod's placement and identity."""
     yield from validate_labels(spec.get("nodeSelector"), f"{path}.nodeSelector")
     yield from _validate_security(spec.get("securityContext") or {}, f"{path}.securityContext")
     for name in ("hostname", "subdomain"):

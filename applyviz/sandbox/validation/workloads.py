@@ -42,19 +42,19 @@ _POD_UPDATE = (
 
 
 def cron_job_name_problems(name: str) -> list[str]:
-    """A CronJob's name leaves room for the suffix of its Jobs."""
+    """Return the problems of a CronJob's name, which leaves room for the suffix of its Jobs."""
     return ["must be no more than 52 characters"] if len(name) > 52 else subdomain_problems(name)
 
 
 def check_not_negative(spec: JSONObject, name: str, path: str) -> Iterator[FieldError]:
-    """A whole number below zero is refused."""
+    """Yield the problem of an integer below zero."""
     value = spec.get(name)
     if isinstance(value, int) and value < 0:
         yield invalid(f"{path}.{name}", value, NOT_NEGATIVE)
 
 
 def validate_selector(selector: JSONObject | None, path: str) -> Iterator[FieldError]:
-    """The problems of a label selector."""
+    """Yield the problems of a label selector."""
     if selector is None:
         return
     yield from validate_labels(selector.get("matchLabels"), f"{path}.matchLabels")
@@ -70,7 +70,7 @@ def validate_selector(selector: JSONObject | None, path: str) -> Iterator[FieldE
 
 
 def selects(selector: JSONObject, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector matches labels."""
+    """Return whether a label selector matches labels."""
     wanted = selector.get("matchLabels") or {}
     if any(labels.get(k) != v for k, v in wanted.items()):
         return False
@@ -101,7 +101,7 @@ def _validate_template(spec: JSONObject, path: str, word: str) -> Iterator[Field
 
 
 def validate_pod_template(template: JSONObject, path: str) -> Iterator[FieldError]:
-    """The problems of a Pod template."""
+    """Yield the problems of a Pod template."""
     meta = template.get("metadata") or {}
     yield from validate_labels(meta.get("labels"), f"{path}.labels")
     yield from validate_annotations(meta.get("annotations"), f"{path}.annotations")
@@ -122,7 +122,7 @@ def _is_zero(value: Any) -> bool:
 
 
 def check_int_or_percent(value: JSONValue, path: str) -> Iterator[FieldError]:
-    """The problems of a number or a percentage."""
+    """Yield the problems of a number or a percentage."""
     if isinstance(value, str) and not _PERCENT.match(value):
         yield invalid(
             path,
@@ -135,7 +135,7 @@ def check_int_or_percent(value: JSONValue, path: str) -> Iterator[FieldError]:
 
 
 def check_whole(value: JSONValue, path: str) -> Iterator[FieldError]:
-    """A percentage above the whole is refused."""
+    """Yield the problem of a percentage above 100."""
     if isinstance(value, str) and _PERCENT.match(value) and int(value[:-1]) > 100:
         yield invalid(path, value, "must not be greater than 100%")
 
@@ -264,14 +264,14 @@ def _job(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _validate_selected(spec: JSONObject) -> Iterator[FieldError]:
-    """The selector of a job chooses the pods that it makes, whoever wrote it."""
+    """Yield the selector of a job chooses the pods that it makes, whoever wrote it."""
     labels = spec["template"].get("metadata", {}).get("labels") or {}
     if not selects(spec.get("selector") or {}, labels):
         yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
 
 
 def _validate_generated_selector(obj: JSONObject) -> Iterator[FieldError]:
-    """The labels by which the server tells the pods of one job from those of others are there, and selected."""
+    """Yield the labels by which the server tells the pods of one job from those of others are there, and selected."""
     spec, meta = obj["spec"], obj["metadata"]
     if spec.get("manualSelector") or spec.get("selector") is None:
         return

@@ -116,7 +116,7 @@ def _point(path: Sequence[str | int]) -> str:
 
 
 def _write_operations(finder: PlaceFinder, path: FieldPath) -> list[JSONObject] | None:
-    """The JSON patch that removes a field, and makes sure that entries of lists are where they were."""
+    """Return the JSON patch that removes a field, and makes sure that entries of lists are where they were."""
     places = finder.list_places(path)
     if len(places) < len(path):
         return None
@@ -146,12 +146,12 @@ def _remove_exactly(live: JSONObject, paths: Sequence[FieldPath]) -> JSONObject:
 
 
 def _list_there(obj: JSONObject, kind: KindSchema) -> set[FieldPath]:
-    """Every path at which an object has anything."""
+    """Return every path at which an object has anything."""
     return {leaf[:n] for leaf in list_leaves(kind.root, obj) for n in range(1, len(leaf) + 1)}
 
 
 def _find_gone(intent: Intent, paths: Sequence[FieldPath]) -> set[FieldPath]:
-    """The fields that are away after their commands and the apply that follows.
+    """Return the fields that are away after their commands and the apply that follows.
 
     - All are tried together: what owns one field says nothing of another. Where they cannot be removed together,
       each half is tried alone, so that one refusal does not stand for all.
@@ -171,7 +171,7 @@ def _find_gone(intent: Intent, paths: Sequence[FieldPath]) -> set[FieldPath]:
 
 
 def find_releases(intent: Intent, reasons: Sequence[FieldReason]) -> Iterator[Release]:
-    """The way out of every removal that will not happen because others own the field."""
+    """Yield the way out of every removal that will not happen because others own the field."""
     finder = PlaceFinder(intent.live)
     kept: list[tuple[FieldPath, list[Owner], list[JSONObject]]] = []
     for reason in reasons:

@@ -82,7 +82,7 @@ class _Change:
 
 
 def _pick_context(first: int, last: int, allowed: range, total: int) -> tuple[int, int]:
-    """How many lines to show before and after: alike on both sides, but at the ends of the file itself."""
+    """Return how many lines to show before and after: alike on both sides, but at the ends of the file itself."""
     before, after = min(_CONTEXT, first - allowed.start), min(_CONTEXT, allowed.stop - last)
     if before < _CONTEXT and allowed.start > 0:
         after = min(after, before)
@@ -136,7 +136,7 @@ def _write_hunk(old: Sequence[str], new: Sequence[str], group: Sequence[_Change]
 
 
 def unify(file: str, before: str, after: str, *, allowed: range) -> tuple[str, int]:
-    """A unified patch from one text of a file to another one, and the first line (from 1) that it changes.
+    """Return a unified patch from one text of a file to another one, and the first line (from 1) that it changes.
 
     - `allowed`: the lines (from 0) that may be shown around the change.
     """
@@ -148,7 +148,7 @@ def unify(file: str, before: str, after: str, *, allowed: range) -> tuple[str, i
 
 
 def _allow(source: str, document: ManifestDocument) -> range:
-    """The lines of a document, and the separators around it."""
+    """Return the lines of a document, and the separators around it."""
     span = editing.find_span(source, document.position.line)
     first = span.first_line - 1
     lines = len(_split(source[span.start : span.end]))
@@ -179,7 +179,7 @@ def _explain(error: str, edits: Sequence[FileEdit]) -> str:
 def make_patch(
     edits: Sequence[FileEdit], *, document: ManifestDocument, sources: Mapping[str, EditedText]
 ) -> FilePatch | None:
-    """The patch that makes edits in the file of a document; None when there is nothing to edit.
+    """Return the patch that makes edits in the file of a document; None when there is nothing to edit.
 
     - Where no patch can be made, its `reason` says why, and what to change by hand.
     """
@@ -206,6 +206,6 @@ def make_patch(
 
 
 def drop_lines(patch: FilePatch, edits: Iterable[FileEdit]) -> FilePatch:
-    """The patch of an object that holds secret values: where it is and what to do, and no line of the file."""
+    """Return the patch of an object that holds secret values: where it is and what to do, and no line of the file."""
     what = " ".join(f"Remove {n}." if e.is_removed else f"Change {n}." for e in edits if (n := render_path(e.path)[1:]))
     return FilePatch(patch.position, reason=f"The lines hold secret values, so they are not shown. {what}")

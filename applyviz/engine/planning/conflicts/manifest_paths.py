@@ -35,7 +35,7 @@ class PlaceFinder:
         self._indices: dict[tuple[int, tuple[str, ...]], dict[tuple[JSONValue, ...], int] | None] = {}
 
     def list_places(self, path: FieldPath) -> list[tuple[JSONValue, str | int]]:
-        """Each container on the way to a path, with the step taken in it; shorter when the way ends."""
+        """Return each container on the way to a path, with the step taken in it; shorter when the way ends."""
         places: list[tuple[JSONValue, str | int]] = []
         value = self._value
         for element in path:
@@ -47,7 +47,7 @@ class PlaceFinder:
         return places
 
     def _find_step(self, value: JSONValue, element: PathElement) -> str | int | None:
-        """The key or index that an element names in a value, None when it names nothing there."""
+        """Return the key or index that an element names in a value, None when it names nothing there."""
         if isinstance(value, dict):
             name = element[2:]
             return name if element.startswith("f:") and name in value else None
@@ -80,12 +80,12 @@ def _index_entries(items: list[JSONValue], keys: tuple[str, ...]) -> dict[tuple[
 
 
 def list_places(value: JSONValue, path: FieldPath) -> list[tuple[JSONValue, str | int]]:
-    """Each container on the way to a path, with the step taken in it; shorter when the way ends."""
+    """Return each container on the way to a path, with the step taken in it; shorter when the way ends."""
     return PlaceFinder(value).list_places(path)
 
 
 def remove_place(manifest: JSONObject, path: FieldPath) -> JSONObject:
-    """The manifest without a field, and without the maps and lists that only held it."""
+    """Return the manifest without a field, and without the maps and lists that only held it."""
     edited = clone(dict(manifest))
     places = list_places(edited, path)
     if len(places) < len(path):
@@ -98,7 +98,7 @@ def remove_place(manifest: JSONObject, path: FieldPath) -> JSONObject:
 
 
 def set_place(manifest: JSONObject, path: FieldPath, value: JSONValue) -> JSONObject:
-    """The manifest with another value for a field that it names."""
+    """Return the manifest with another value for a field that it names."""
     edited = clone(dict(manifest))
     container, step = list_places(edited, path)[-1]
     container[step] = clone(value)

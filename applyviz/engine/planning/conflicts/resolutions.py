@@ -105,7 +105,7 @@ class FieldConflict:
     subresource: str = ""
 
     def apply(self, manifest: JSONObject, *, force: bool) -> JSONObject:
-        """The object after an apply of `manifest`.
+        """Return the object after an apply of `manifest`.
 
         - Raises `ConflictError`, `OwnershipError`.
         """
@@ -143,7 +143,7 @@ def find_edit(conflict_row: FieldConflict, decision: ResolutionChoice) -> FileEd
 
 
 def edit_manifest(manifest: JSONObject, edit: FileEdit | None) -> JSONObject:
-    """A manifest, or the body that is sent for it, with one edit."""
+    """Return a manifest, or the body that is sent for it, with one edit."""
     if edit is None:
         return manifest
     return remove_place(manifest, edit.path) if edit.is_removed else set_place(manifest, edit.path, edit.after)
@@ -191,7 +191,7 @@ def leave_all(conflict_row: FieldConflict, conflicts: tuple[Conflict, ...]) -> J
 
 
 def list_resolutions(conflict_row: FieldConflict, conflict: Conflict) -> tuple[ResolutionOption, ...]:
-    """The three ways out of one conflict, each with what it gives, whatever is decided of the others."""
+    """Return the three ways out of one conflict, each with what it gives, whatever is decided of the others."""
     return tuple(
         _show_way(conflict_row, ResolutionChoice(conflict.path, conflict.manager, way)) for way in ResolutionKind
     )
@@ -200,7 +200,7 @@ def list_resolutions(conflict_row: FieldConflict, conflict: Conflict) -> tuple[R
 def list_common_resolutions(
     conflict_row: FieldConflict, conflicts: Sequence[Conflict]
 ) -> Iterator[tuple[Conflict, tuple[ResolutionOption, ...]]]:
-    """The three ways out of each of many conflicts, where all go the same way: three applies and no more."""
+    """Yield the three ways out of each of many conflicts, where all go the same way: three applies and no more."""
     results = {}
     for way in ResolutionKind:
         manifest = conflict_row.manifest

@@ -38,7 +38,7 @@ class ServerError:
 
 
 def read_server_errors(message: str, answer: Answer | None = None) -> tuple[ServerError, ...]:
-    """The problems that a refusal names a field for, in its order, without positions."""
+    """Return the problems that a refusal names a field for, in its order, without positions."""
     causes = get_at(answer.body, ("details", "causes")) if answer is not None else None
     found = [
         ServerError(cause["field"], cause.get("message", ""))
@@ -60,12 +60,12 @@ def _read_text(message: str) -> Iterator[ServerError]:
 
 
 def locate(server_errors: tuple[ServerError, ...], document: ManifestDocument) -> tuple[ServerError, ...]:
-    """The same problems, each with the line of the manifest that it is about."""
+    """Return the same problems, each with the line of the manifest that it is about."""
     return tuple(replace(c, position=document.positions.nearest(find_path(c, document.obj))) for c in server_errors)
 
 
 def find_path(server_error: ServerError, obj: JSONValue) -> PlainPath:
-    """The place in an object that a complaint names, as far as it is there."""
+    """Return the place in an object that a complaint names, as far as it is there."""
     if server_error.message.startswith(_UNFIT):
         return _find_unindexed(server_error, obj)
     path: list[str | int] = []
@@ -101,7 +101,7 @@ def _take_step(text: str, value: JSONValue) -> tuple[str | int | None, str]:
 
 
 def _read_brackets(inner: str, value: JSONValue) -> str | int | None:
-    """An index, a key of a map, or the entry that has these keys or is this value."""
+    """Return an index, a key of a map, or the entry that has these keys or is this value."""
     if isinstance(value, Mapping):
         return inner
     if inner.isdigit():
@@ -114,12 +114,12 @@ def _read_brackets(inner: str, value: JSONValue) -> str | int | None:
 
 
 def _fits(item: JSONValue, wanted: Mapping[str, str]) -> bool:
-    """Whether an entry has these keys; one that leaves a key out may have its default."""
+    """Return whether an entry has these keys; one that leaves a key out may have its default."""
     return isinstance(item, Mapping) and all(k not in item or json.dumps(item[k]) == v for k, v in wanted.items())
 
 
 def _find_unindexed(server_error: ServerError, obj: JSONValue) -> PlainPath:
-    """The first place of the named fields that holds a value of the named type, else the first of them."""
+    """Return the first place of the named fields that holds a value of the named type, else the first of them."""
     types = _WORDS.get(server_error.message.removeprefix(_UNFIT).split()[0], ())
     places = list(_walk(obj, server_error.field[:_LONGEST].split("."), ()))
     wrong = (path for path, value in places if isinstance(value, types) and isinstance(value, bool) == (bool in types))
@@ -127,7 +127,7 @@ def _find_unindexed(server_error: ServerError, obj: JSONValue) -> PlainPath:
 
 
 def _walk(value: JSONValue, names: list[str], path: PlainPath) -> Iterator[tuple[PlainPath, JSONValue]]:
-    """Every place that the names lead to, with what it holds; names of embedded Go structs stand for no field."""
+    """Yield every place that the names lead to, with what it holds; names of embedded Go structs stand for no field."""
     if not names:
         yield path, value
     if isinstance(value, list):

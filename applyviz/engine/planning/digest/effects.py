@@ -26,7 +26,7 @@ _MADE_ANEW = (Operation.CREATE, Operation.REPLACE)
 
 
 def _item_names(items: list[JSONValue]) -> list[str] | None:
-    """The names of list entries when each has one of its own."""
+    """Return the names of list entries when each has one of its own."""
     names = [i.get("name") for i in items if isinstance(i, Mapping)]
     texts = [n for n in names if isinstance(n, str)]
     return texts if len(texts) == len(items) == len(set(texts)) else None
@@ -48,7 +48,7 @@ def _pair(before: list[JSONValue], after: list[JSONValue]) -> Iterator[tuple[str
 def list_differences(
     before: JSONValue, after: JSONValue, path: PlainPath = ()
 ) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
-    """Every place where two values differ: path, value before, value after (`_ABSENT` for none).
+    """Yield every place where two values differ: path, value before, value after (`_ABSENT` for none).
 
     - Labels and annotations count one by one, also where all of them come or go: others add theirs at any time.
     """
@@ -73,7 +73,7 @@ def _matches(path: PlainPath, pattern: PlainPath) -> bool:
 
 
 def _names(value: JSONValue, path: PlainPath) -> bool:
-    """Whether a manifest says anything at a path or below it; entries of lists by name or index."""
+    """Return whether a manifest says anything at a path or below it; entries of lists by name or index."""
     for step in path:
         if isinstance(value, list):
             named = _item_names(value)
@@ -87,7 +87,7 @@ def _names(value: JSONValue, path: PlainPath) -> bool:
 
 
 def is_ignored(path: PlainPath, ignore: Iterable[PlainPath], manifest: JSONObject) -> bool:
-    """Whether a place is on the ignore list, and the manifest does not name it."""
+    """Return whether a place is on the ignore list, and the manifest does not name it."""
     return any(_matches(path, pattern) for pattern in ignore) and not _names(manifest, path)
 
 
@@ -128,7 +128,7 @@ def _as_data(request: Request) -> JSONObject:
 
 
 def effect(change: PlannedObject, *, ignore: Iterable[PlainPath] = ()) -> JSONObject:
-    """The effect of a change as plain JSON values, the same for the same effect."""
+    """Return the effect of a change as plain JSON values, the same for the same effect."""
     ref = change.ref
     difference = []
     for path, before, after in find_difference(change, ignore):

@@ -20,12 +20,12 @@ __all__ = ["digest_effect", "digest_json", "digest_plan", "effect"]
 
 
 def digest_json(value: JSONValue, *, key: bytes) -> str:
-    """The digest of any JSON value, as hexadecimal text."""
+    """Return the digest of any JSON value, as hexadecimal text."""
     return hmac.new(key, canonical_json(value).encode(), hashlib.sha256).hexdigest()
 
 
 def digest_effect(change: PlannedObject, *, key: bytes, ignore: Iterable[PlainPath] = ()) -> str:
-    """The digest of one change: equal before and after reading live again means that nothing moved."""
+    """Return the digest of one change: equal before and after reading live again means that nothing moved."""
     return digest_json(effect(change, ignore=ignore), key=key)
 
 
@@ -39,7 +39,7 @@ def digest_plan(
     decisions: JSONValue = (),
     ignore: Iterable[PlainPath] = (),
 ) -> str:
-    """The digest of a whole plan.
+    """Return the digest of a whole plan.
 
     - `target`: the identity of the cluster; `identity`: on whose behalf it is applied.
     - `decisions`: those that shaped the plan, as JSON.

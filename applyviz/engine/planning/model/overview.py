@@ -85,7 +85,7 @@ def _write(value: JSONValue) -> str:
 
 
 def list_moves(change: PlannedObject) -> Iterator[tuple[FieldReason, Move]]:
-    """The fields that an update moves, without bookkeeping."""
+    """Yield the fields that an update moves, without bookkeeping."""
     versions = change.versions
     for reason in change.fields:
         if reason.operation in _MOVING and reason.reason is not Reason.BOOKKEEPING:
@@ -168,7 +168,7 @@ def _find_alike(updates: list[_Update]) -> Iterator[Alike]:
 
 
 def _group(named: Mapping[int, frozenset[object]]) -> list[list[int]]:
-    """The numbers of one name each, the largest groups first; small ones are no groups."""
+    """Return the numbers of one name each, the largest groups first; small ones are no groups."""
     found: dict[frozenset[object], list[int]] = {}
     for number, name in named.items():
         found.setdefault(name, []).append(number)

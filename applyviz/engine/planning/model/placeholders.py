@@ -19,7 +19,7 @@ from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, MANAGED_FIELDS, R
 
 
 def _put(body: JSONValue, path: FieldPath, value: JSONValue) -> JSONValue:
-    """The body with one place changed; everything beside it is shared."""
+    """Return the body with one place changed; everything beside it is shared."""
     if not path:
         return value
     step = element_value(path[0])
@@ -33,7 +33,7 @@ def _put(body: JSONValue, path: FieldPath, value: JSONValue) -> JSONValue:
 
 
 def template(request: Request) -> Request:
-    """The request with null in each of its holes."""
+    """Return the request with null in each of its holes."""
     body = request.body
     for placeholder in request.placeholders:
         body = _put(body, placeholder.path, None)
@@ -41,7 +41,7 @@ def template(request: Request) -> Request:
 
 
 def show(request: Request) -> Request:
-    """The request with the name of each hole in its place, for people: it cannot be sent."""
+    """Return the request with the name of each hole in its place, for people: it cannot be sent."""
     body = request.body
     for placeholder in request.placeholders:
         body = _put(body, placeholder.path, f"\u27e8{placeholder.rule}\u27e9")
@@ -64,7 +64,7 @@ def _find_value(placeholder: Placeholder, live: JSONObject, manager: str) -> JSO
 
 
 def fill(request: Request, live: JSONObject | None) -> Request:
-    """The request as it is sent: each hole filled from the object as last read or answered.
+    """Return the request as it is sent: each hole filled from the object as last read or answered.
 
     - A request without holes needs no object.
     - Raises `StalePlanError` when there is nothing to fill a hole with.

@@ -34,7 +34,7 @@ def _quiet_entries(entries: JSONValue) -> JSONValue:
 
 
 def drop_server_managed(obj: JSONObject, *, has_status: bool = True) -> JSONObject:
-    """The object without what every write changes; `has_status`: its status is the controllers' own."""
+    """Return the object without what every write changes; `has_status`: its status is the controllers' own."""
     metadata = obj.get("metadata")
     quiet = {k: v for k, v in obj.items() if k != "status" or not has_status}
     if isinstance(metadata, Mapping):
@@ -46,7 +46,7 @@ def drop_server_managed(obj: JSONObject, *, has_status: bool = True) -> JSONObje
 
 
 def is_same_object(left: JSONObject, right: JSONObject, *, has_status: bool = True) -> bool:
-    """Whether two objects are the same but for noise."""
+    """Return whether two objects are the same but for noise."""
     return is_same_json(
         drop_server_managed(left, has_status=has_status), drop_server_managed(right, has_status=has_status)
     )

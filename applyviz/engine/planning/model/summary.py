@@ -172,7 +172,7 @@ def _list_moves(changes: Iterable[PlannedObject]) -> Iterator[tuple[str, ...]]:
 
 
 def summarize(changes: Iterable[PlannedObject]) -> PlanSummary:
-    """The figures and the sentence of a plan's changes."""
+    """Return the figures and the sentence of a plan's changes."""
     changes = tuple(changes)
     read = [(c, _read_restart(c)) for c in changes]
     found = [(c, None if c.operation is Operation.BLOCKED else restart) for c, restart in read]

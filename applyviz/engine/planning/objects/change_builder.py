@@ -81,7 +81,7 @@ def _describe(answerer: RequestAnswerer, operation: Operation, after: JSONObject
 
 
 def build_change(answerer: RequestAnswerer, outcome: FlowOutcome) -> PlannedObject:
-    """The change of a flow that came to its end; what changes nothing sends nothing."""
+    """Return the change of a flow that came to its end; what changes nothing sends nothing."""
     after = answerer.estimated.live if answerer.requests else answerer.live
     if any(r.method == "DELETE" for r in answerer.requests):
         operation = Operation.REPLACE
@@ -140,7 +140,7 @@ def _explain_error(answerer: RequestAnswerer) -> str:
 
 
 def build_error(answerer: RequestAnswerer, error: ApplyVizError) -> PlannedObject:
-    """The change of a flow that failed: refused for conflicts, or an error in plain words."""
+    """Return the change of a flow that failed: refused for conflicts, or an error in plain words."""
     answer = error.answer if isinstance(error, AnswerError) else None
     if answerer.read_failure is not None:
         text = f"the live object could not be read: {describe_refusal(answerer.read_failure)}"

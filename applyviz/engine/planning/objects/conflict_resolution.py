@@ -76,7 +76,7 @@ class Case:
         )
 
     def make_patch(self, edits: Sequence[FileEdit]) -> FilePatch | None:
-        """The edits in the lines of the file; None where nobody gave its text."""
+        """Return the edits in the lines of the file; None where nobody gave its text."""
         if not self.context.sources:
             return None
         return make_patch(edits, document=self.document, sources=self.context.sources)
@@ -166,5 +166,5 @@ def resolve_conflicts(case: Case) -> ResolvedConflicts | None:
 
 
 def note_resolved(change: PlannedObject, settled: ResolvedConflicts) -> PlannedObject:
-    """The change with its answers, and the ways out of what is open."""
+    """Return the change with its answers, and the ways out of what is open."""
     return replace(change, answers=settled.answers, ways=settled.ways, patch=settled.patch)

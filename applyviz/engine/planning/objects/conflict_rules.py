@@ -49,12 +49,12 @@ class FieldRule:
     manager: str = ""
 
     def covers(self, ref: ObjectRef) -> bool:
-        """Whether an object is one that the rule names."""
+        """Return whether an object is one that the rule names."""
         is_kind = (self.group, self.kind) == (ref.gvk.group, ref.gvk.kind)
         return is_kind and self.namespace in ("", ref.namespace) and fnmatchcase(ref.name, self.name)
 
     def answers(self, conflict: Conflict) -> bool:
-        """Whether a conflict is one that the rule decides."""
+        """Return whether a conflict is one that the rule decides."""
         return self.way is not RuleWay.IGNORE and self.path == conflict.path and self.manager in ("", conflict.manager)
 
     @property
@@ -64,7 +64,7 @@ class FieldRule:
 
 
 def is_left_out(change: PlannedObject, path: FieldPath) -> bool:
-    """Whether a field is left out of comparison by a rule, and the manifest says nothing of it."""
+    """Return whether a field is left out of comparison by a rule, and the manifest says nothing of it."""
     plain = tuple(_plain_step(element) for element in path)
     return is_ignored(plain, change.ignored, change.versions.manifest or {})
 
@@ -79,7 +79,7 @@ def _plain_step(element: str) -> str:
 def answer_conflicts(
     rules: Iterable[FieldRule], conflicts: Iterable[Conflict]
 ) -> Iterator[tuple[ResolutionChoice, int]]:
-    """The decisions of rules on conflicts, each with the number of its rule; the first rule for a field wins.
+    """Yield the decisions of rules on conflicts, each with the number of its rule; the first rule for a field wins.
 
     - Who else is in the way of a field must be answered by the same rule, or the field stays open.
     """
@@ -96,7 +96,7 @@ def answer_conflicts(
 def leave_owned(
     rules: Iterable[FieldRule], manifest: JSONObject, live: JSONObject, *, you: str
 ) -> Iterator[tuple[ResolutionChoice, int]]:
-    """The fields that rules leave to whom they belong, although no conflict says so just now."""
+    """Yield the fields that rules leave to whom they belong, although no conflict says so just now."""
     owners = None
     for rule in rules:
         if rule.way is not RuleWay.GIVE_UP or len(list_places(manifest, rule.path)) < len(rule.path):

@@ -21,7 +21,7 @@ def _list_entries(obj: JSONObject | None) -> Iterator[tuple[str, JSONValue]]:
 
 
 def describe_entries(change: PlannedObject) -> str:
-    """Which entries of a masked manifest are not as they were last applied, by name; "" where nobody knows."""
+    """Return which entries of a masked manifest are not as they were last applied, by name; "" where nobody knows."""
     before, now = dict(_list_entries(change.versions.last_applied)), dict(_list_entries(change.versions.manifest))
     if change.versions.last_applied is None:
         return ""
@@ -30,7 +30,7 @@ def describe_entries(change: PlannedObject) -> str:
 
 
 def withhold_live(change: PlannedObject) -> PlannedObject:
-    """A masked change without anything that depends on live values."""
+    """Return a masked change without anything that depends on live values."""
     told = describe_entries(change)
     return PlannedObject(
         ref=change.ref,

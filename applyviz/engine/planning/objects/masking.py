@@ -60,14 +60,14 @@ def _pair(raw: JSONObject | None, shown: JSONObject | None) -> tuple[Beside, ...
 
 
 def _mask_risk(risk: Risk, manifest: JSONObject | None) -> Risk:
-    """The one risk that quotes a value of the file loses it where the manifest's value is masked."""
+    """Return the one risk that quotes a value of the file loses it where the manifest's value is masked."""
     if risk.kind is not RiskKind.RETYPED_VALUE or not _is_hidden(manifest, risk.path):
         return risk
     return replace(risk, facts={**risk.facts, "text": "", "value": ""})
 
 
 def _is_hidden(manifest: JSONObject | None, path: FieldPath) -> bool:
-    """Whether the value at a path of a masked manifest, or what it stands in, is masked."""
+    """Return whether the value at a path of a masked manifest, or what it stands in, is masked."""
     return any(
         is_masked(found)
         for end in range(len(path), 0, -1)
@@ -76,7 +76,7 @@ def _is_hidden(manifest: JSONObject | None, path: FieldPath) -> bool:
 
 
 def mask_change(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = DEFAULT_POLICY) -> PlannedObject:
-    """The same change with every secret value masked.
+    """Return the same change with every secret value masked.
 
     - Equal values of one field of one object have equal tags under `tag_key`; elsewhere they do not.
     - A server's words are withheld when any version of the object holds a masked value.
@@ -104,7 +104,7 @@ def mask_change(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = D
 
 
 def _is_of_the_manifest(change: PlannedObject) -> bool:
-    """Whether an error is ours and about the manifest alone, and repeats no secret of it."""
+    """Return whether an error is ours and about the manifest alone, and repeats no secret of it."""
     if not change.error or change.refusal is not None or change.versions.live is not None:
         return False
     manifest = change.versions.manifest or {}

@@ -56,7 +56,7 @@ def _explain(
 
 
 def _find_patch(change: PlannedObject) -> object:
-    """The body of the client-side patch, when one is sent."""
+    """Return the body of the client-side patch, when one is sent."""
     for request in change.requests:
         if request.method == "PATCH" and request.content_type != APPLY_PATCH:
             return request.body
@@ -84,7 +84,7 @@ def _find_releases(
 
 
 def _tell_conversion(change: PlannedObject) -> PlannedObject:
-    """A calculation over versions that somebody else converts between says so."""
+    """Return a calculation over versions that somebody else converts between says so."""
     told = [h for h in change.risks if h.kind is RiskKind.CONVERSION_NOT_ASKED]
     if not told or change.certainty is not Certainty.ESTIMATED:
         return change
@@ -93,7 +93,7 @@ def _tell_conversion(change: PlannedObject) -> PlannedObject:
 
 
 def find_own_risks(document: ManifestDocument, context: PlanContext) -> tuple[Risk, ...]:
-    """The risks of a document whose object has no place in the cluster: those of its file and its version."""
+    """Return the risks of a document whose object has no place in the cluster: those of its file and its version."""
     versions = _list_versions(document.ref.gvk, context)
     subject = RiskSubject(document.ref, manifest=document.obj, document=document, resource_versions=versions)
     return find_risks(subject)
@@ -108,7 +108,7 @@ def add_notes(
     context: PlanContext,
     memo: FieldSetMemo | None = None,
 ) -> PlannedObject:
-    """The change with its risks and the reasons of its fields."""
+    """Return the change with its risks and the reasons of its fields."""
     versions = change.versions
     is_taking = options.mode is ApplyMode.SERVER and not options.subresource
     taken = find_managers(versions.live, options) if is_taking and versions.live is not None else ()

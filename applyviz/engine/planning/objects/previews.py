@@ -38,7 +38,7 @@ class Preview:
 
 
 def find_resolution(change: PlannedObject, path: FieldPath, way: ResolutionKind) -> ResolutionOption | None:
-    """One way out of one open conflict, None when it is not open (any more) or not possible."""
+    """Return one way out of one open conflict, None when it is not open (any more) or not possible."""
     found = (w for ways in change.ways if ways.path == path for w in ways.ways if w.way is way)
     return next((w for w in found if w.is_possible), None)
 

@@ -20,7 +20,7 @@ _OWNERSHIP = ["metadata", "managedFields"]
 
 
 def moved_live(change: PlannedObject, done: int | None = None) -> JSONObject | None:
-    """The live object once the ownership that a change moves first has moved.
+    """Return the live object once the ownership that a change moves first has moved.
 
     - `done`: how many requests of the change were carried out (None: all that move ownership first).
     """
@@ -31,7 +31,7 @@ def moved_live(change: PlannedObject, done: int | None = None) -> JSONObject | N
 
 
 def has_moved(change: PlannedObject, part: int, live: JSONObject) -> bool:
-    """Whether a live object shows that a write which only moves ownership was carried out."""
+    """Return whether a live object shows that a write which only moves ownership was carried out."""
     back = [
         placeholder.managers or ()
         for placeholder in change.requests[part].placeholders
@@ -67,7 +67,7 @@ def is_rest(change: PlannedObject, done: int, now: PlannedObject) -> bool:
 
 
 def _only_moves_ownership(now: PlannedObject) -> bool:
-    """Whether a change leaves all values of a live object; a patch that the server ignores may be part of it."""
+    """Return whether a change leaves all values of a live object; a patch that the server ignores may be part of it."""
     is_good = now.operation in (Operation.UPDATE, Operation.UNCHANGED)
     return is_good and not _values(now)["difference"]
 

@@ -34,12 +34,12 @@ _ANOTHER = Answer(0, {"message": "the server answered with something else than t
 
 
 def unknown_kind(member: Member) -> KindSchema:
-    """How a kind without any schema is treated: as a custom resource that takes anything."""
+    """Return how a kind without any schema is treated: as a custom resource that takes anything."""
     return KindSchema(member.resource.gvk, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
 
 
 def find_stale(manifest: JSONObject, live: JSONObject | None) -> str:
-    """How a manifest names another object or version than the live one; "" where it does not."""
+    """Return how a manifest names another object or version than the live one; "" where it does not."""
     wanted, held = (get_at(obj, ("metadata",)) or {} for obj in (manifest, live))
     for name in ("uid", "resourceVersion"):
         if live is not None and wanted.get(name) and wanted[name] != held.get(name):
@@ -89,7 +89,7 @@ class RequestAnswerer:
         return answer
 
     def _is_shown_by(self, answer: Answer) -> bool:
-        """Whether an answer shows the object; that of a subresource may be of another kind."""
+        """Return whether an answer shows the object; that of a subresource may be of another kind."""
         return bool(self.options.subresource) or self.member.ref.is_shown_by(answer.body)
 
     def _write(self, request: Request) -> Flow[Answer]:
@@ -178,7 +178,7 @@ class RequestAnswerer:
         return tried
 
     def _as_update(self, request: Request, calculated: Answer) -> Request:
-        """The update that leads to the same values as an apply after the ownership has moved.
+        """Return the update that leads to the same values as an apply after the ownership has moved.
 
         - Without managedFields, which a server keeps then; bound to the object just read.
         """

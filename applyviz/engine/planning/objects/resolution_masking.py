@@ -26,7 +26,7 @@ _START = 8
 
 
 def _wrap(path: FieldPath, value: JSONValue) -> JSONValue:
-    """A value at its path, with as much of an object around it as masking needs to know it."""
+    """Return a value at its path, with as much of an object around it as masking needs to know it."""
     for element in reversed(path):
         named = element_value(element)
         if element.startswith("f:"):
@@ -63,7 +63,7 @@ def _list_words(value: JSONValue) -> Iterator[str]:
 
 
 def _list_hidden(raw: JSONValue, shown: JSONValue) -> Iterator[str]:
-    """The words of what masking took away."""
+    """Yield the words of what masking took away."""
     if isinstance(raw, Mapping) and isinstance(shown, Mapping):
         for key, value in raw.items():
             yield from _list_hidden(value, shown.get(key))
@@ -82,7 +82,7 @@ class Hidden:
         self._starts = frozenset(word[:_START] for word in words)
 
     def are_in(self, text: str) -> bool:
-        """Whether a text has the beginning of any of them."""
+        """Return whether a text has the beginning of any of them."""
         squashed = _squash(text)
         return bool(self._starts) and any(
             squashed[at : at + length] in self._starts
@@ -111,7 +111,7 @@ class ResolutionMask:
         self._hidden = Hidden(_list_hidden(raw.manifest, shown.manifest) if has_patches else ())
 
     def _mask_value(self, path: FieldPath, value: JSONValue) -> JSONValue:
-        """A value as the version shows it that it comes from; any other as it would be masked at its path."""
+        """Return a value as the version shows it that it comes from; any other as it would be masked at its path."""
         for raw, shown in self._versions:
             if raw is not None and is_same_json(find_value(raw, path), value):
                 found: JSONValue = find_value(shown, path)
@@ -128,7 +128,7 @@ class ResolutionMask:
         return replace(edit, before=before, after=None if edit.is_removed else after)
 
     def mask_patch(self, patch: FilePatch | None, edits: Sequence[FileEdit]) -> FilePatch | None:
-        """A patch without its lines when they hold what is masked: of the manifest, or a value put in."""
+        """Return a patch without its lines when they hold what is masked: of the manifest, or a value put in."""
         if patch is None:
             return None
         shown = [self._mask_edit(edit) for edit in edits]
@@ -145,10 +145,10 @@ class ResolutionMask:
         return replace(way, value=value, edit=self._mask_edit(way.edit), patch=patch)
 
     def mask_ways(self, ways: FieldResolutions) -> FieldResolutions:
-        """The ways out of one field."""
+        """Return the ways out of one field."""
         return replace(ways, ways=tuple(self._mask_way(ways.path, way) for way in ways.ways))
 
     def mask_answer(self, answer: ResolvedField) -> ResolvedField:
-        """One answer that a change carries."""
+        """Return one answer that a change carries."""
         patch = self.mask_patch(answer.patch, [answer.edit] if answer.edit else [])
         return replace(answer, edit=self._mask_edit(answer.edit), patch=patch)

@@ -50,13 +50,13 @@ class Revert:
 
 
 def _is_near(path: FieldPath, other: FieldPath) -> bool:
-    """Whether one path lies at or below the other."""
+    """Return whether one path lies at or below the other."""
     shorter = min(len(path), len(other))
     return path[:shorter] == other[:shorter]
 
 
 def _plain(obj: JSONObject) -> dict[str, JSONValue]:
-    """An object without status and without what servers write into metadata."""
+    """Return an object without status and without what servers write into metadata."""
     metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in _SERVERS}
     annotations = metadata.get("annotations")
     if isinstance(annotations, Mapping):
@@ -68,7 +68,7 @@ def _plain(obj: JSONObject) -> dict[str, JSONValue]:
 
 
 def list_touched(before: JSONObject, after: JSONObject, root: Node | None) -> tuple[FieldPath, ...]:
-    """The leaves in which two versions differ, what servers write aside."""
+    """Return the leaves in which two versions differ, what servers write aside."""
     left, right = (
         list_leaves(root, _plain(drop_server_managed(before))),
         list_leaves(root, _plain(drop_server_managed(after))),
@@ -77,7 +77,7 @@ def list_touched(before: JSONObject, after: JSONObject, root: Node | None) -> tu
 
 
 def _intended(before: JSONObject, mode: ApplyMode, manager: str, root: Node | None) -> Collection[FieldPath]:
-    """The leaves that the manager had set before."""
+    """Return the leaves that the manager had set before."""
     leaves = list_leaves(root, _plain(before))
     if mode is ApplyMode.CLIENT:
         try:

@@ -25,7 +25,7 @@ _PROBLEM = "the server has a problem with this field"
 
 
 def holds_masked(shown: PlannedObject) -> bool:
-    """Whether any version or request of a masked change holds a masked value, or is a Secret's."""
+    """Return whether any version or request of a masked change holds a masked value, or is a Secret's."""
     versions = shown.versions
     found = (versions.last_applied, versions.manifest, versions.live, versions.merged, versions.after)
     bodies = (request.body for request in shown.requests)
@@ -47,21 +47,21 @@ def _keep_known(path: PlainPath, obj: JSONValue) -> PlainPath:
 
 
 def name_fields(server_errors: Iterable[ServerError], manifest: JSONObject | None) -> tuple[str, ...]:
-    """The fields of the manifest that a server complains of, as the manifest spells them."""
+    """Return the fields of the manifest that a server complains of, as the manifest spells them."""
     paths = (_keep_known(find_path(server_error, manifest), manifest) for server_error in server_errors)
     told = ("".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path) for path in paths)
     return tuple(dict.fromkeys(filter(None, told)))
 
 
 def describe_withheld(status: int, reason: str, fields: Iterable[str] = ()) -> str:
-    """One sentence for a server's answer whose text is withheld."""
+    """Return one sentence for a server's answer whose text is withheld."""
     named = " ".join(filter(None, (str(status or ""), reason if reason.isalpha() else "")))
     where = ", ".join(fields)
     return f"the server refused it{f' ({named})' if named else ''}{f' at {where}' if where else ''}; {WITHHELD}"
 
 
 def describe_answer(answer: Answer, manifest: JSONObject | None) -> str:
-    """One sentence for an answer whose text is withheld: its code, its reason and the fields it is about."""
+    """Return one sentence for an answer whose text is withheld: its code, its reason and the fields it is about."""
     return describe_withheld(answer.status, answer.reason, name_fields(read_server_errors("", answer), manifest))
 
 
@@ -74,7 +74,7 @@ def withhold_reason(text: str) -> str:
 
 
 def without_messages(status: JSONValue) -> JSONValue:
-    """A status without the sentences in it, which whoever wrote it is free to put anything into."""
+    """Return a status without the sentences in it, which whoever wrote it is free to put anything into."""
     if isinstance(status, Mapping):
         return {key: without_messages(value) for key, value in status.items() if key != "message"}
     return [without_messages(item) for item in status] if isinstance(status, list) else status
@@ -86,12 +86,12 @@ def _withhold_complaint(server_error: ServerError, manifest: JSONObject | None) 
 
 
 def _rebuild_conflict(conflict: Conflict) -> Conflict:
-    """A conflict that only the server knows, without its words; ours name paths and managers alone."""
+    """Return a conflict that only the server knows, without its words; ours name paths and managers alone."""
     return conflict if conflict.path else replace(conflict, message=f'conflict with "{conflict.manager}"')
 
 
 def withhold(change: PlannedObject, manifest: JSONObject | None) -> PlannedObject:
-    """A masked change without a word of a server: errors, warnings, reasons and conflicts."""
+    """Return a masked change without a word of a server: errors, warnings, reasons and conflicts."""
     found = (_withhold_complaint(one, manifest) for one in change.server_errors)
     server_errors = tuple(dict.fromkeys(one for one in found if one is not None))
     fields = tuple(dict.fromkeys(one.field for one in server_errors))

@@ -16,12 +16,12 @@ from applyviz.engine.risks.rules import sort_risks
 
 
 def name_object(ref: ObjectRef) -> dict[str, str]:
-    """An object as facts of a risk."""
+    """Return an object as facts of a risk."""
     return {"kind": ref.gvk.kind, "name": ref.name}
 
 
 def _find_overwritten(change: PlannedObject, own: Collection[str]) -> set[str]:
-    """The other field managers that own fewer fields afterwards."""
+    """Return the other field managers that own fewer fields afterwards."""
     lost: set[str] = set()
     for reason in change.fields:
         kept = {owner.manager for owner in reason.owners_after}
@@ -38,7 +38,7 @@ def _find_forced(change: PlannedObject, own: Collection[str]) -> Risk | None:
 
 
 def add_write_risks(change: PlannedObject, *, own: Collection[str]) -> PlannedObject:
-    """The change with the risks of how it is written; it has its fields and their owners.
+    """Return the change with the risks of how it is written; it has its fields and their owners.
 
     - `own`: the field manager, and those whose fields it takes over without force.
     """

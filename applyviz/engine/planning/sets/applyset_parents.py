@@ -18,7 +18,7 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 
 
 def _options(options: ApplyOptions, parent: applyset.Parent) -> ApplyOptions:
-    """How a parent is written: by the tool's own manager, which owns these fields."""
+    """Return how a parent is written: by the tool's own manager, which owns these fields."""
     return replace(
         options,
         mode=ApplyMode.SERVER,

@@ -90,7 +90,7 @@ def _find_named(obj: JSONObject, namespace: str) -> Iterator[Key]:
 
 
 def find_dependencies(ref: ObjectRef, obj: JSONObject) -> frozenset[Key]:
-    """The keys (`ObjectRef.key`) of what an object needs; definitions of kinds are told by `needs_kind`."""
+    """Return the keys (`ObjectRef.key`) of what an object needs; definitions of kinds are told by `needs_kind`."""
     found: set[Key] = set()
     if ref.namespace:
         found.add(("", "Namespace", "", ref.namespace))

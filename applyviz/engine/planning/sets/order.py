@@ -70,7 +70,7 @@ _LAST = 3 * _DELETIONS
 
 
 def rank_kind(gvk: GroupVersionKind, *, is_custom: bool = False) -> int:
-    """How late a kind comes; kinds that nobody ranked go with the built-in rest, or with custom resources."""
+    """Return how late a kind comes; kinds that nobody ranked go with the built-in rest, or with custom resources."""
     rank = _RANK_OF.get((gvk.group, gvk.kind))
     if rank is not None:
         return rank
@@ -83,7 +83,7 @@ def _rank(change: PlannedObject) -> int:
 
 
 def _rank_parent(parent: ObjectRef, changes: Iterable[PlannedObject]) -> int:
-    """The first write of an ApplySet's parent comes before its members, but after a namespace it needs."""
+    """Return the rank of an ApplySet's parent: written before its members, but after a namespace that it needs."""
     namespace = ("", "Namespace", "", parent.namespace)
     return 0 if any(c.ref.key == namespace and c.operation is Operation.CREATE for c in changes) else -1
 
@@ -103,7 +103,7 @@ def _list_ranks(changes: tuple[PlannedObject, ...], parent: ObjectRef | None) ->
 def order_steps(
     changes: Iterable[PlannedObject], order: Order = Order.DEPENDENCY, *, parent: ObjectRef | None = None
 ) -> tuple[PlannedObject, ...]:
-    """The changes in the order in which they are applied, each with its step (from 0, none left out).
+    """Return the changes in the order in which they are applied, each with its step (from 0, none left out).
 
     - `parent`: of an ApplySet; its first change comes before the members, its second one after everything.
     """

@@ -45,7 +45,7 @@ def _find_definitions(objects: Iterable[JSONObject]) -> list[JSONObject]:
 
 
 def _extend_context(context: PlanContext, documents: Sequence[ManifestDocument]) -> PlanContext:
-    """The context with what the set itself creates: definitions, kinds and namespaces."""
+    """Return the context with what the set itself creates: definitions, kinds and namespaces."""
     objects = tuple(d.obj for d in documents)
     definitions = _find_definitions(objects)
     namespaces = {
@@ -99,7 +99,7 @@ class SetPlanner:
         self._go_on()
 
     def _find_parent(self, around: SetContext) -> Parent | None:
-        """The parent of the ApplySet; without it nothing of the set is planned."""
+        """Return the parent of the ApplySet; without it nothing of the set is planned."""
         options = self.options
         if options.prune.mode is not PruneMode.APPLYSET:
             return None
@@ -155,7 +155,7 @@ class SetPlanner:
         return not self._asks
 
     def asks(self) -> tuple[PendingRequest, ...]:
-        """All requests that wait for an answer, in the order of their documents."""
+        """Return all requests that wait for an answer, in the order of their documents."""
         return tuple(self._asks[key] for key in sorted(self._asks))
 
     def answer(self, key: int, answer: Answer) -> None:
@@ -166,12 +166,12 @@ class SetPlanner:
         self._go_on()
 
     def take_ready(self) -> list[PlannedObject]:
-        """The changes that became ready since the last call."""
+        """Return the changes that became ready since the last call."""
         ready, self._ready = self._ready, []
         return ready
 
     def plan(self) -> PlannedSet:
-        """The whole plan, in steps.
+        """Return the whole plan, in steps.
 
         - Raises `PlanError` while something is not answered.
         """

@@ -56,7 +56,7 @@ def find_by_applyset(
 
 
 def find_named(options: ApplyOptions, context: PlanContext) -> Flow[tuple[list[Prunable], list[str]]]:
-    """The objects that the options name one by one, and why some of them are not deleted.
+    """Return the objects that the options name one by one, and why some of them are not deleted.
 
     - One that is gone, or was made anew under the same name, is left alone.
     """
@@ -136,7 +136,7 @@ def plan_deletion(
 def plan_deletions(
     found: Iterable[Prunable], *, options: ApplyOptions, context: PlanContext, members: int
 ) -> list[Flow[PlannedObject]]:
-    """A flow for each deletion; the risk of their share stands at the first of them."""
+    """Return a flow for each deletion; the risk of their share stands at the first of them."""
     found = list(found)
     risks = find_prune_risks([_ref(f) for f in found], members)
     flows = []

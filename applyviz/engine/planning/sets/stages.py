@@ -46,7 +46,7 @@ class SetContext:
 
 
 def _caught(flow: Flow[Result], around: SetContext) -> Flow[Result]:
-    """A flow whose failure is a problem of the set."""
+    """Return a flow whose failure is a problem of the set."""
     try:
         return (yield from flow)
     except ApplyVizError as error:
@@ -146,7 +146,7 @@ def _plan_with_names(documents: Sequence[ManifestDocument], around: SetContext) 
 
 
 def plan_stages(documents: Sequence[ManifestDocument], around: SetContext, parent: applyset.Parent | None) -> Stages:
-    """All stages of a set; each `send` gives the results of every flow so far."""
+    """Return all stages of a set; each `send` gives the results of every flow so far."""
     match around.options.prune.mode:
         case PruneMode.ALLOWLIST:
             yield from _plan_with_allowlist(documents, around)

@@ -50,7 +50,7 @@ class DryRunResult:
 
 
 def missing_namespace(answer: Answer) -> str:
-    """The namespace that the server did not find, "" when that is not what it says."""
+    """Return the namespace that the server did not find, "" when that is not what it says."""
     found = _NO_NAMESPACE.search(answer.message) if answer.status == 404 else None
     return found[1] if found else ""
 
@@ -71,7 +71,7 @@ def read_conflicts(answer: Answer) -> tuple[tuple[str, str], ...]:
 
 
 def describe_conflicts(answer: Answer) -> tuple[Conflict, ...]:
-    """The server's conflicts, when only the server knows of them; their paths stay in the message."""
+    """Return the server's conflicts, when only the server knows of them; their paths stay in the message."""
     conflicts = []
     for cause in _causes(answer):
         owner = _OWNER.search(cause.get("message", ""))

@@ -25,7 +25,7 @@ _PRECONDITIONS = ("uid", "resourceVersion")
 
 
 def status_answer(code: int, reason: str, message: str, causes: list[JSONValue] | None = None) -> Answer:
-    """An answer that is no success, as the API server words it."""
+    """Return an answer that is no success, as the API server words it."""
     body: dict[str, JSONValue] = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
     body |= {"reason": reason, "message": message}
     if causes:
@@ -49,7 +49,7 @@ def _with_managed_fields(obj: JSONObject, entries: list[JSONValue]) -> dict[str,
 
 
 def _without_zero(result: JSONObject, zero: JSONObject, asked: JSONObject) -> JSONObject:
-    """A created object without the empty Go values that nobody asked for."""
+    """Return a created object without the empty Go values that nobody asked for."""
     kept = {}
     for key, value in result.items():
         if key in zero and key not in asked and value in (None, {}, zero[key]):

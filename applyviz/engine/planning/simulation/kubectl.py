@@ -25,7 +25,7 @@ _NEVER = "1970-01-01T00:00:00Z"
 
 
 def _collect(flow: Flow[T], estimated: EstimatedAnswers) -> list[Request]:
-    """The writes of a flow whose requests are all answered by calculation."""
+    """Return the writes of a flow whose requests are all answered by calculation."""
     writes: list[Request] = []
     try:
         request = next(flow)
@@ -40,7 +40,7 @@ def _collect(flow: Flow[T], estimated: EstimatedAnswers) -> list[Request]:
 def list_kubectl_writes(
     change: PlannedObject, *, options: ApplyOptions, resource: Resource, kind: KindSchema | None
 ) -> tuple[Request, ...] | None:
-    """The writes of `kubectl apply` for the object; None when they cannot be calculated.
+    """Return the writes of `kubectl apply` for the object; None when they cannot be calculated.
 
     - Force is a property of the request: kubectl is asked for it when the plan sends the object with it.
     """
