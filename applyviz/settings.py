@@ -98,6 +98,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "applyviz.web.frame.middleware.HealthMiddleware",
+    "applyviz.web.frame.middleware.ConcurrencyMiddleware",
     "applyviz.web.frame.middleware.ProxyMiddleware",
     "applyviz.web.frame.middleware.RequestIdMiddleware",
     "applyviz.web.frame.middleware.OriginMiddleware",
@@ -147,6 +148,10 @@ FILE_UPLOAD_HANDLERS = [
 ]
 
 # Database --------------------------------------------------------------------------------------
+# The connections that a web process shares among its requests and streams; 0 keeps one per thread, as workers do.
+APPLYVIZ_DATABASE_POOL = env.number("APPLYVIZ_DATABASE_POOL", 0)
+# The requests that a process answers at once; others wait for their turn. Streams use the connections that are left.
+APPLYVIZ_CONCURRENT_REQUESTS = max(1, APPLYVIZ_DATABASE_POOL - 4) if APPLYVIZ_DATABASE_POOL else 12
 _database: dict[str, Any] = dict(
     dj_database_url.parse(
         _database_url or f"sqlite:///{APPLYVIZ_HOME / 'applyviz.sqlite3'}", conn_max_age=60, conn_health_checks=True
@@ -163,6 +168,10 @@ elif _database["ENGINE"] == "django.db.backends.postgresql":
     _patience = max(1, env.number("APPLYVIZ_LEASE_SECONDS", 60) // 3)
     _given = _database.setdefault("OPTIONS", {}).get("options", "")
     _database["OPTIONS"]["options"] = f"{_given} -c idle_in_transaction_session_timeout={_patience}s".strip()
+    if APPLYVIZ_DATABASE_POOL:
+        # A request takes a connection from the pool and gives it back; a pool keeps none open beyond its size.
+        _database["CONN_MAX_AGE"] = 0
+        _database["OPTIONS"]["pool"] = {"min_size": 1, "max_size": APPLYVIZ_DATABASE_POOL, "timeout": 5}
 DATABASES = {"default": _database}
 
 # Celery: messages hold an id and nothing else, results are rows of our own ------------------------

@@ -76,9 +76,11 @@ class Team:
         return [str(programs / first), *(swapped.get(word, word) for word in rest)]
 
     def environment_of(self, service: str) -> dict[str, str]:
-        """What a service is given: of the secrets, those that `docker-compose.yml` names for it and no other."""
+        """What `docker-compose.yml` gives a service: its own values, and of the secrets those that it names."""
         named = self._services[service].get("environment", {})
-        return {name: value for name, value in self.environment.items() if not name.endswith("_FILE") or name in named}
+        own = {name: value for name, value in named.items() if not name.endswith("_FILE") and "$" not in value}
+        kept = {name: value for name, value in self.environment.items() if not name.endswith("_FILE") or name in named}
+        return {**own, **kept}
 
     def run(self, service: str) -> None:
         """Run a service that ends by itself."""
@@ -132,6 +134,13 @@ class Team:
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
+
+    def query(self, sql: str) -> str:
+        """What a query of one value answers."""
+        with psycopg.connect(self._database, autocommit=True) as connection:
+            row = connection.execute(sql).fetchone()
+        assert row is not None
+        return str(row[0])
 
     def wait_for(self, sql: str, expected: str, *, seconds: float = 180) -> None:
         """Until a query of one value answers what is expected."""

@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,22 @@ def team(tmp_path_factory) -> Iterator[Team]:
 def test_web_says_that_it_is_ready(team):
     with urllib.request.urlopen(f"http://127.0.0.1:{team.port}/readyz", timeout=60) as answer:
         assert (answer.status, answer.read()) == (200, b'{"status": "ok"}')
+
+
+CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid != pg_backend_pid()"
+
+
+def test_burst_of_requests_shares_the_connections_of_the_pool(team):
+    alice = sign_in(team, "alice")
+    before, most = int(team.query(CONNECTIONS)), 0
+
+    with ThreadPoolExecutor(60) as people:
+        answers = [people.submit(alice.get, "/history/") for _ in range(120)]
+        while not all(answer.done() for answer in answers):
+            most = max(most, int(team.query(CONNECTIONS)))
+
+    assert all("History" in answer.result() for answer in answers)
+    assert most - before <= 16
 
 
 def test_worker_plans_and_applies_what_people_asked_for(team):

@@ -1,4 +1,4 @@
-"""What every request passes: health first, headers of proxies, a request id, caches, and a content security policy.
+"""What every request passes: health, its turn, headers of proxies, a request id, caches, and a content security policy.
 
 The policy is read from `SECURE_CSP`, the name and shape that Django 6 uses, so that its own middleware
 can take over. Health answers ask neither for a host nor for a session, because a kubelet has neither.
@@ -7,6 +7,7 @@ can take over. Health answers ask neither for a host nor for a session, because 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
 from urllib.parse import unquote
 from uuid import uuid4
@@ -21,6 +22,7 @@ from applyviz.web.frame import client_address
 
 Handler = Callable[[HttpRequest], HttpResponse]
 _REQUEST_ID = re.compile(r"[0-9A-Za-z._-]{8,64}")
+TURN_SECONDS = 20
 
 
 class HealthMiddleware:
@@ -46,6 +48,29 @@ def _find_problem() -> str:
     except DatabaseError:
         return "the database does not answer"
     return "migrations are pending" if pending else ""
+
+
+class ConcurrencyMiddleware:
+    """Answers a bounded number of requests at once; the others wait for their turn, and get 503 when it takes too long.
+
+    Unbounded, a burst of requests opens a database connection each and makes all of them slow. The body of a request
+    has been read before, so a slow sender holds up nobody; a stream gives its turn back when it begins to answer.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+        self._turns = threading.BoundedSemaphore(settings.APPLYVIZ_CONCURRENT_REQUESTS)
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Wait for a turn, then answer."""
+        if not self._turns.acquire(timeout=TURN_SECONDS):
+            response = HttpResponse("applyviz is busy. Try again in a few seconds.\n", "text/plain", 503)
+            response["Retry-After"] = "5"
+            return response
+        try:
+            return self.get_response(request)
+        finally:
+            self._turns.release()
 
 
 class RequestIdMiddleware:

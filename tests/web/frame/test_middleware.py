@@ -1,6 +1,12 @@
 """What surrounds every request: health, request ids, the content security policy."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from django.http import HttpResponse
+
+from applyviz.web.frame import middleware
 
 POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
@@ -46,3 +52,63 @@ def test_request_is_named(client, given, kept):
 
     assert (answer.headers["X-Request-ID"] == given) == kept
     assert len(answer.headers["X-Request-ID"]) >= 8
+
+
+class Handler:
+    """Answers when it is let go, and remembers how many requests it answered at once."""
+
+    def __init__(self):
+        self.lock, self.let_go = threading.Lock(), threading.Event()
+        self.inside = self.most = 0
+
+    def __call__(self, request):
+        with self.lock:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        self.let_go.wait(10)
+        with self.lock:
+            self.inside -= 1
+        return HttpResponse("done")
+
+
+def test_requests_beyond_the_limit_wait_for_their_turn(rf, settings):
+    settings.APPLYVIZ_CONCURRENT_REQUESTS = 3
+    handler = Handler()
+    bounded = middleware.ConcurrencyMiddleware(handler)
+
+    with ThreadPoolExecutor(10) as people:
+        answers = [people.submit(bounded, rf.get("/")) for _ in range(10)]
+        while handler.inside < 3:
+            pass
+        handler.let_go.set()
+
+    assert [answer.result().status_code for answer in answers] == [200] * 10
+    assert handler.most == 3
+
+
+def test_request_that_waits_too_long_is_told_to_come_back(rf, settings, monkeypatch):
+    settings.APPLYVIZ_CONCURRENT_REQUESTS = 1
+    monkeypatch.setattr(middleware, "TURN_SECONDS", 0.01)
+    handler = Handler()
+    bounded = middleware.ConcurrencyMiddleware(handler)
+
+    with ThreadPoolExecutor(1) as people:
+        first = people.submit(bounded, rf.get("/"))
+        while not handler.inside:
+            pass
+        second = bounded(rf.get("/"))
+        handler.let_go.set()
+
+    assert (first.result().status_code, second.status_code, second["Retry-After"]) == (200, 503, "5")
+
+
+def test_turn_comes_back_after_an_error(rf, settings):
+    settings.APPLYVIZ_CONCURRENT_REQUESTS = 1
+
+    def fail(request):
+        raise ValueError("broken")
+
+    bounded = middleware.ConcurrencyMiddleware(fail)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="broken"):
+            bounded(rf.get("/"))
