@@ -1,9 +1,9 @@
-"""Credentials in plain fields: what is one by the name it has, and what is one by the text around it.
+"""Find credentials in plain fields, by the name of the field and by the form of the text.
 
-Known are names of environment variables, headers, flags and fields (`DB_PASS`, `X-Api-Key`, `--token`,
-`clientSecret`), passwords in URLs, Authorization headers, private keys as PEM, and Docker's registry logins. A name
-that says where a secret is (`secretName`, `TOKEN_FILE`, `--password-file`) is none. The decision rests on the text
-alone and never on another value; the cost is linear in the text.
+Known forms: names of environment variables, headers, flags and fields (`DB_PASS`, `X-Api-Key`, `--token`,
+`clientSecret`), passwords in URLs, Authorization headers, PEM private keys, and Docker's registry logins. A name that
+says where a secret is (`secretName`, `TOKEN_FILE`, `--password-file`) is not a credential. The decision depends only
+on the text itself; the cost is linear in its length.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _PHRASES = frozenset(
     )
 )
 _SUFFIXES = ("password", "passwd", "passphrase", "apikey", "token")
-_NONE = frozenset(("PWD", "OLDPWD"))  # the folder that a shell is in
+_NONE = frozenset(("PWD", "OLDPWD"))  # the current working directory of a shell
 _UPPER_ENDS = frozenset({"secret", "pass", "dsn", "salt", "cookie"})
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-# A quick look: text without any of these needs no second one.
+# # A cheap first check: text without any of these cannot hold a credential.
 _HINT = re.compile(
     r"pass|pwd|token|secret|key|auth|cred|jwt|otp|cookie|bearer|dsn|salt|connection|://|BEGIN", re.IGNORECASE
 )
@@ -62,7 +62,7 @@ def _split(name: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def names_credential(name: str) -> bool:
-    """Whether a field, flag, header or variable of this name holds a credential; a name too long to tell counts."""
+    """Return whether a field, flag, header or variable of this name holds a credential; overlong names count."""
     if len(name) > LONGEST_NAME:
         return True
     words = _split(name.rstrip("0123456789"))
@@ -77,7 +77,7 @@ def names_credential(name: str) -> bool:
 
 @lru_cache(maxsize=64)
 def compile_globs(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """Return one expression for many globs, without regard to case."""
+    """Return one case-insensitive expression for many globs."""
     return re.compile("|".join(translate(pattern) for pattern in patterns) or r"(?!)", re.IGNORECASE)
 
 
@@ -87,7 +87,7 @@ def is_reference(text: str) -> bool:
 
 
 def is_registry_login(text: str) -> bool:
-    """Return whether text is a configuration of Docker that holds logins."""
+    """Return whether text is a Docker configuration that holds logins."""
     return '"auths"' in text and ('"auth"' in text or '"password"' in text)
 
 
@@ -106,7 +106,7 @@ def _find_private_keys(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _find_spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where credentials stand in a text, each with the name that it goes by."""
+    """Yield the span of each credential in a text, and the name that it is known by."""
     yield from _find_private_keys(text)
     for match in _URL.finditer(text):
         yield *match.span(1), "url"
@@ -120,7 +120,7 @@ def _find_spans(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def redact(text: str, mask: Callable[[str, str], str]) -> str:
-    """Return the text with each credential in it replaced by `mask(credential, name)`."""
+    """Return the text with each credential replaced by `mask(credential, name)`."""
     if _HINT.search(text) is None:
         return text
     pieces: list[str] = []

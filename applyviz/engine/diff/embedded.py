@@ -1,7 +1,7 @@
-"""Secrets inside text: what a string holds when it is read as JSON, YAML or base64.
+"""Detect Secrets inside text: read a string as JSON, YAML or base64.
 
-Makes no decisions; `masking` and `repeating` both ask this module, so that they see the same Secrets. Left out:
-reading YAML for real: text that looks like a Secret in YAML counts as one.
+Both `masking` and `repeating` use this module, so that they agree on what a Secret is. Left out: a real YAML parse;
+text that looks like a Secret in YAML counts as one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _YAML_SECRET = re.compile(
 
 
 def decode_secret(text: str) -> bytes:
-    """Return the bytes of a value of `data`; the text itself when it is no base64."""
+    """Return the bytes of a value of `data`; the text itself when it is not base64."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -49,7 +49,7 @@ def parse_embedded(text: str) -> Mapping[str, Any] | list[Any] | None:
 
 
 def looks_secret(text: str) -> bool:
-    """Return whether text that cannot be read as JSON may hold a Secret all the same."""
+    """Return whether text that is not valid JSON may hold a Secret nevertheless."""
     if _YAML_SECRET.search(text) and _YAML_DATA.search(text):
         return True
     return "secret" in text.lower() and ('"data"' in text or "stringData" in text)

@@ -1,8 +1,8 @@
-"""Documents embedded in text, as in ConfigMap values: parsed so that they can be compared by field.
+"""Parse documents embedded in text, such as ConfigMap values, so that they can be compared field by field.
 
-YAML becomes maps, lists and scalars as they are written; JSON is laid out with one field a line. What could not be
-held against each other without losing something (anchors, tags, keys that stand twice), and what is too deep or too
-long, is read as lines. Rule: YAML 1.1 as libyaml reads it; a plain scalar keeps its text, whatever type it gets.
+YAML becomes maps, lists and scalars in their original spelling; JSON is printed with one field per line. Text that
+cannot be compared this way without losing something (anchors, tags, duplicate keys), or that is too deep or too long,
+is compared line by line. Rule: YAML 1.1 as libyaml reads it; a plain scalar keeps its text, whatever its type.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAP_OR_LIST = re.compile(
     r"(?:---|%YAML|-(?: |$)|[^\s#'\"\[{][^\n]*?:(?:\s|$)|(?:'[^'\n]+'|\"[^\"\n]+\") *:(?:\s|$))", re.MULTILINE
 )
 _TEXT_TAG = "tag:yaml.org,2002:str"
-# What tells entries apart where no schema says it; of several names the first that an entry has.
+# # The keys that identify entries where no schema does; the first key that an entry has counts.
 _NAMES = (("name",), ("id",), ("key",), ("job_name",), ("alert", "record"), ("uid",), ("title",), ("host",), ("path",))
 
 
@@ -41,7 +41,7 @@ class _UnreadableError(Exception):
 
 
 class _Reader:
-    """Builds values from libyaml's events, so that nothing is typed and nothing is lost unseen."""
+    """Builds values from libyaml's events: scalars keep their spelling, and nothing is dropped silently."""
 
     def __init__(self, text: str) -> None:
         self._events: Iterator[Any] = iter(yaml.parse(text, Loader=yaml.CLoader))
@@ -90,9 +90,9 @@ class _Reader:
 
 
 def read_yaml(text: str) -> tuple[JSONValue, ...] | None:
-    """Return the documents of a text of several lines that is YAML; None where it is none, or cannot be compared so.
+    """Return the documents of a multi-line YAML text; None if it is not YAML or cannot be compared by fields.
 
-    - Each is a map or a list; scalars are text, a `Plain` where they stand without quotes.
+    - Each document is a map or a list; scalars are text, unquoted scalars are `Plain`.
     """
     first = next((line for line in text.split("\n", 40)[:40] if line.strip() and not line.startswith("#")), "")
     if "\n" not in text.rstrip("\n") or len(text) > LONGEST or not _MAP_OR_LIST.match(first):
@@ -106,7 +106,7 @@ def read_yaml(text: str) -> tuple[JSONValue, ...] | None:
 
 
 def lay_out_json(before: str, after: str) -> tuple[str, str] | None:
-    """Two texts that are JSON and differ in more than their layout, with one field a line; None when they do not."""
+    """Print two JSON texts with one field per line; None unless both are JSON and differ in more than layout."""
     if not all(text[:1] in ("{", "[") and len(text) <= LONGEST for text in (before, after)):
         return None
     try:
@@ -114,7 +114,7 @@ def lay_out_json(before: str, after: str) -> tuple[str, str] | None:
     except (ValueError, RecursionError):
         return None
     old, new = (json.dumps(v, indent=2, sort_keys=True, ensure_ascii=False) for v in values)
-    # Only the layout differs, or the layout would hide something: the texts themselves are shown.
+    # # Only the layout differs, or printing would hide a difference: compare the texts themselves.
     if old == new or not (is_block(old) and is_block(new)):
         return None
     return old, new
@@ -123,9 +123,9 @@ def lay_out_json(before: str, after: str) -> tuple[str, str] | None:
 def name_by_guess(
     before: list[JSONValue], after: list[JSONValue]
 ) -> tuple[list[PathElement], list[PathElement]] | None:
-    """Names for the entries of two lists that no schema describes: by a key that tells all of them apart.
+    """Name the entries of two lists without a schema, by a key that identifies each of them.
 
-    - None where there is no such key, or where entries that both lists have stand in another order: that is a change.
+    - None if there is no such key, or if the common entries have another order: that is a change in itself.
     """
     for keys in _NAMES:
         old, new = (_name_all(entries, keys) for entries in (before, after))

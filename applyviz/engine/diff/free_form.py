@@ -1,6 +1,6 @@
-"""What differs between two values that no schema describes: settings, options, rules of a policy.
+"""Compare two values without a schema, such as settings, options or the rules of a policy.
 
-Lists are compared by position. The comparison is that of DeepDiff; what it finds is listed in the order of its path.
+Lists are compared by position. DeepDiff does the comparison; the differences are sorted by path.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from applyviz.engine.schema.walk import MISSING
 
 @dataclass(frozen=True, slots=True)
 class FreeDifference:
-    """One value that differs; `MISSING` where a side has none. `path` is keys and positions."""
+    """One value that differs; a side without a value is `MISSING`. `path` consists of keys and positions."""
 
     path: tuple[str | int, ...]
     before: JSONValue
@@ -43,6 +43,6 @@ def _list_differences(before: JSONValue, after: JSONValue) -> Iterator[FreeDiffe
 
 
 def diff_free(before: JSONValue, after: JSONValue) -> tuple[FreeDifference, ...]:
-    """Return every value that differs, as deep as both sides have the same shape."""
+    """Return every value that differs, down to where both sides have the same shape."""
     found = _list_differences(before, after)
     return tuple(sorted(found, key=lambda one: [str(step).zfill(8) for step in one.path]))

@@ -1,10 +1,10 @@
-"""The one exit of values of Secrets and other credentials: everything that is shown passes here first.
+"""Mask the values of Secrets and other credentials: everything that is shown passes through here.
 
-Masked are `data` and `stringData` of Secrets, the same wherever a Secret is wrapped (lists, the last-applied
-annotation, other JSON or YAML text), credentials in plain fields, and what a policy names. What is a Secret is decided
-by the kind that the server resolved; a claim inside the object can only add to that. In doubt: masked. A mask has one
-length and a tag under the key of a plan, bound to the place of the value: "same" and "changed" show for one field of
-one object, and nothing else does.
+Masked are `data` and `stringData` of Secrets, also where a Secret is embedded (lists, the last-applied annotation, JSON
+or YAML text), credentials in plain fields, and fields that a policy names. The kind that the server resolved decides
+what is a Secret; claims inside the object can only add Secrets. In doubt, the value is masked. Every mask has the same
+length and a tag keyed to the plan and the path of the value, so that it reveals only whether one field of one object
+changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
 
 __all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "find_secrets", "is_masked", "mask", "mask_patch"]
 
-# Neither base64 nor a Kubernetes name can hold these brackets: intake and sender refuse what has them.
+# # Neither base64 nor a Kubernetes name can contain these brackets: intake and sender refuse text that does.
 _OPEN, _CLOSE = "\u27eamasked", "\u27eb"
 _TAG_LENGTH = 12
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -39,11 +39,11 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class MaskPolicy:
-    """What is masked besides Secrets: credentials in plain fields, by the built-in list and by further globs.
+    """The credentials that are masked besides Secrets: the built-in list, and further globs.
 
-    - `has_plain`: whether the built-in list of `credentials` is used.
-    - `names`: of environment variables, flags, headers and fields; `paths`: dotted, list entries count as fields:
-      `spec.users.*.password`.
+    - `has_plain`: whether the built-in list of `credentials` applies.
+    - `names`: globs for environment variables, flags, headers and fields; `paths`: dotted globs in which list entries
+      count as fields, such as `spec.users.*.password`.
     """
 
     has_plain: bool = True
@@ -55,7 +55,7 @@ DEFAULT_POLICY = MaskPolicy()
 
 
 class Beside(NamedTuple):
-    """A version of the same object with what is shown of it."""
+    """A version of the same object, and its masked form."""
 
     raw: Mapping[str, Any]
     shown: Mapping[str, Any]
@@ -72,10 +72,10 @@ def mask(
 ) -> dict[str, Any]:
     """Return the object with every secret value masked.
 
-    - `gvk` is what the server resolved for the request, None when nobody knows (then `data` is masked).
-    - `scope` names the object: equal values in two scopes have different tags.
-    - `beside`: given for what mixes texts of several authors (a result, the body of a request). An annotation is
-      shown as in the first of these that has it; one of nobody is masked whole beside a secret.
+    - `gvk` is the kind that the server resolved; None if it is unknown (then `data` is masked).
+    - `scope` identifies the object: equal values in two scopes get different tags.
+    - `beside`: the versions that a mixed object (a result, the body of a request) was made from. An annotation is shown
+      as in the first version that contains it; an annotation of no version is masked whole if it may repeat a secret.
     """
     is_secret = gvk is None or names_secret(gvk.kind)
     masker = _make_masker(obj, gvk, tag_key, scope, policy, beside)
@@ -103,7 +103,7 @@ def mask_patch(
 
 
 def is_masked(value: JSONValue | bytes) -> bool:
-    """Return whether a value, or anything inside it, is or holds masked text."""
+    """Return whether a value is masked text or contains any."""
     if isinstance(value, bytes):
         return _OPEN.encode() in value
     if isinstance(value, str):
@@ -115,7 +115,7 @@ def is_masked(value: JSONValue | bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Tags:
-    """Makes masks: a tag is bound to the key, the object and the place in it."""
+    """Makes masks whose tags depend on the key, the object and the path of the value."""
 
     key: bytes
     scope: str
@@ -138,7 +138,7 @@ def _make_masker(
     policy: MaskPolicy,
     beside: Iterable[Beside] | None,
 ) -> _Masker:
-    is_schema = gvk is not None and gvk.kind == "CustomResourceDefinition"  # it names fields and holds none of them
+    is_schema = gvk is not None and gvk.kind == "CustomResourceDefinition"  # it names fields but contains no values
     policy = replace(policy, has_plain=False) if is_schema else policy
     known = find_secrets(body, gvk=gvk) if isinstance(body, Mapping) else frozenset()
     if beside is None:
@@ -150,7 +150,7 @@ def _make_masker(
 
 @dataclass(frozen=True, slots=True)
 class _Masker:
-    """Masks one object; `repeats` are its own values, `beside` the versions that a mixed one is made of."""
+    """Masks one object; `repeats` are its own secrets, `beside` the versions that a mixed object was made from."""
 
     tags: _Tags
     policy: MaskPolicy
@@ -159,7 +159,7 @@ class _Masker:
     is_guarded: bool = False
 
     def mask_value(self, value: JSONValue, path: Path, *, is_encoded: bool = False) -> JSONValue:
-        """Return one value; `data` and `stringData` of one content have one tag. Null is no value."""
+        """Return the mask of one value; equal content gets one tag in `data` and `stringData`. Null is not masked."""
         if value is None:
             return None
         if isinstance(value, str):
@@ -167,7 +167,7 @@ class _Masker:
         return self.tags.make(b"\x00" + _encode(canonical_json(value)), path)
 
     def mask_object(self, obj: Mapping[str, Any], path: Path, *, is_secret: bool) -> dict[str, Any]:
-        """Return an object or a part of one; a Secret's list makes every item a Secret."""
+        """Return an object, or a part of one, masked; every item of a list of Secrets is a Secret."""
         is_secret = is_secret or names_secret(obj.get("kind"))
         masked: dict[str, Any] = {}
         for key, value in obj.items():
@@ -189,7 +189,7 @@ class _Masker:
         return self._walk(item, path)
 
     def _mask_holder(self, obj: Mapping[str, Any], holder: str, path: Path) -> JSONValue:
-        """Return the values of a Secret; where `stringData` has the last word, `data` below it is no second guess."""
+        """Mask the values of a Secret; `data` that `stringData` overrides must not allow a second guess."""
         value, is_encoded = obj[holder], holder == "data"
         if not isinstance(value, Mapping):
             return self.mask_value(value, (*path, holder))
@@ -213,7 +213,7 @@ class _Masker:
         return masked
 
     def _mask_annotation(self, value: JSONValue, path: Path, is_secret: bool) -> JSONValue:
-        """Text that holds an object is masked inside; what cannot be read is masked whole."""
+        """Mask the object inside an annotation; mask the whole text if it cannot be read."""
         if not isinstance(value, str):
             return self._walk(value, path)
         for version in self.beside if path[:2] == _ANNOTATIONS else ():
@@ -230,7 +230,7 @@ class _Masker:
         return self._walk(value, path)
 
     def _mask_embedded(self, embedded: Mapping[str, Any] | list[Any], path: Path, text: str, *, is_secret: bool) -> str:
-        """Return an object inside text: of its own author, so that nothing but its own values counts in it."""
+        """Mask an object inside text; it has its own author, so only its own values count as secrets."""
         inside = replace(self, beside=(), is_guarded=False)
         if self.beside:
             own = find_secrets({"items": [embedded]}, gvk=GroupVersionKind("", "v1", "Secret" if is_secret else ""))
@@ -246,7 +246,7 @@ class _Masker:
         return json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     def _walk(self, value: JSONValue, path: Path) -> JSONValue:
-        """Anything else: wrapped Secrets, Secrets as text, credentials, and what the policy names."""
+        """Mask any other value: embedded Secrets, Secrets as text, credentials, and what the policy names."""
         if value is None or isinstance(value, bool):
             return self.mask_value(value, path) if value is not None and self._is_named(path) else value
         if self._is_named(path):
@@ -276,7 +276,7 @@ class _Masker:
         return masked
 
     def _takes_credential(self, flag: JSONValue) -> bool:
-        """Return whether the next argument is the credential: `--token`, `-password`."""
+        """Return whether the next argument is a credential: `--token`, `-password`."""
         return isinstance(flag, str) and flag.startswith("-") and "=" not in flag and self._is_credential(flag)
 
     def _mask_text(self, text: str, path: Path) -> JSONValue:
@@ -306,13 +306,13 @@ class _Masker:
         return bool(paths) and compile_globs(paths).fullmatch(".".join(path)) is not None
 
     def _is_credential(self, name: str) -> bool:
-        """Return whether what goes by a name is a credential: by the built-in list, or a glob of the policy."""
+        """Return whether a name denotes a credential, by the built-in list or a glob of the policy."""
         if self.policy.has_plain and names_credential(name):
             return True
         return bool(self.policy.names) and compile_globs(self.policy.names).fullmatch(name[:1000]) is not None
 
     def mask_operation(self, operation: JSONValue, *, is_secret: bool) -> JSONValue:
-        """Return one operation of a JSON patch: its value is masked as what stands at its path."""
+        """Mask one operation of a JSON patch: its value is masked like the value at its path."""
         if not isinstance(operation, Mapping):
             return self.mask_value(operation, ())
         if "value" not in operation:
@@ -339,7 +339,7 @@ def _refers(value: JSONValue) -> bool:
 
 
 def _name_items(items: list[JSONValue], path: Path) -> Iterator[Path]:
-    """The place of each entry of a list: its name and which of that name it is, so that two guesses have two places."""
+    """Yield a distinct path for each entry of a list, its name and a counter, so that two guesses never share a tag."""
     seen: Counter[str] = Counter()
     for number, item in enumerate(items):
         name = item.get("name") if isinstance(item, Mapping) else None

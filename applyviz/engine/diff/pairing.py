@@ -1,7 +1,7 @@
 """Pair the lines of two objects for a side-by-side diff: by field, by list key, and by line for text.
 
-Rule: lists pair as server-side apply names their entries; lists without keys pair by what is equal. Text that is
-JSON or YAML on both sides is compared by its own fields (`inside`); quantities of one amount are the same line.
+Rule: lists pair as server-side apply names their entries; lists without keys pair by equal entries. Text that is JSON
+or YAML on both sides is compared by its own fields (`embedded_documents`); equal quantities are the same line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from applyviz.engine.schema.topology import Topology
 
 LinePair = tuple[YAMLLine | None, YAMLLine | None]
 _ABSENT: Any = object()
-# Reading YAML inside one object costs at most this many characters; what comes then is compared by lines.
+# # At most this many characters of embedded YAML are parsed per object; the rest is compared by lines.
 _BUDGET = 1_000_000
 
 
@@ -41,7 +41,7 @@ def _is_filled(value: JSONValue, kind: Any) -> bool:
 
 
 def _beside(before: Iterable[YAMLLine], after: Iterable[YAMLLine]) -> Iterator[LinePair]:
-    """Lines of two renderings: equal ones beside each other, others one by one."""
+    """Yield the lines of two renderings: equal lines side by side, the others one by one."""
     old, new = list(before), list(after)
     texts = [["  " * line.depth + (line.meaning or line.text) for line in lines] for lines in (old, new)]
     for a, b, c, d, is_same in align(*texts):
@@ -53,7 +53,7 @@ def _beside(before: Iterable[YAMLLine], after: Iterable[YAMLLine]) -> Iterator[L
 
 
 def _interleave(old: list[PathElement], new: list[PathElement]) -> Iterator[PathElement]:
-    """Entries in their order after; what is gone stands behind the entry that it followed."""
+    """Yield entries in their order after apply; a removed entry follows its former predecessor."""
     remaining = set(new)
     gone_after: dict[PathElement, list[PathElement]] = {}
     anchor = ""
@@ -87,7 +87,7 @@ def _head(path: FieldPath, depth: int, name: str, text: str, inside: str) -> YAM
 
 
 def _place(line: YAMLLine | None, path: FieldPath) -> YAMLLine | None:
-    """Return a line of a text: it belongs to the field that holds the text."""
+    """Return a line of a text; it belongs to the field that holds the text."""
     return line and line._replace(path=path)
 
 
@@ -150,7 +150,7 @@ class Pairer:
         yield from _beside(old, new)
 
     def _pair_texts(self, name: str, before: str, after: str, path: FieldPath, depth: int) -> Iterable[LinePair] | None:
-        """Two texts that differ, by what they hold; None where their own lines tell best."""
+        """Return the lines of two texts that differ, by their fields; None if a comparison by lines is clearer."""
         laid = lay_out_json(before, after)
         if laid is not None:
             return self._pair_json(name, *laid, path, depth)
@@ -165,7 +165,7 @@ class Pairer:
 
     def _pair_json(self, name: str, before: str, after: str, path: FieldPath, depth: int) -> Iterator[LinePair]:
         yield _head(path, depth, name, before, "json"), _head(path, depth, name, after, "json")
-        # A comma at the end of a line says that more follows, which the next line says too.
+        # # A comma at the end of a line only says that another line follows.
         old, new = (
             [YAMLLine(path, depth + 1, line, meaning=line.rstrip(",")) for line in text.split("\n")]
             for text in (before, after)
@@ -184,7 +184,7 @@ class Pairer:
         found = [(_place(a, path), _place(b, path)) for a, b in self._pair_documents(old, new, path, depth + 1)]
         self._is_inside = False
         if all(a is not None and b is not None and (a.meaning or a.text) == (b.meaning or b.text) for a, b in found):
-            return None  # only the layout or the comments differ: the lines themselves tell
+            return None  # only the layout or the comments differ, so the lines themselves are compared
         return [(_head(path, depth, name, before, "yaml"), _head(path, depth, name, after, "yaml")), *found]
 
     def _pair_documents(
@@ -215,7 +215,7 @@ class Pairer:
             yield from ((None, line) for line in _render_document(after, path, depth))
 
     def _pair_escaped(self, name: str, before: str, after: str, path: FieldPath, depth: int) -> Iterator[LinePair]:
-        """Texts that no literal block can hold: by their lines all the same, with escapes for what would not show."""
+        """Yield texts that no literal block can represent, line by line, with escapes for invisible characters."""
         yield _head(path, depth, name, before, "escapes"), _head(path, depth, name, after, "escapes")
         old, new = (
             [YAMLLine(path, depth + 1, show_escapes(line)) for line in text.removesuffix("\n").split("\n")]
@@ -270,7 +270,7 @@ def _render_document(document: JSONValue, path: FieldPath, depth: int) -> Iterat
 
 
 def _name_documents(documents: tuple[JSONValue, ...]) -> list[str] | None:
-    """Documents by what they are called, where they are objects of Kubernetes; None where they are not."""
+    """Return the names of documents that are Kubernetes objects; None if they are not."""
     names = []
     for document in documents:
         about = document.get("metadata") if isinstance(document, Mapping) else None

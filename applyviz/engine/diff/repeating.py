@@ -1,8 +1,8 @@
-"""Does text repeat a secret value of the very object that it stands in, in any form that the value is written in?
+"""Decide whether text repeats a secret value of the object that contains it, in any encoding of the value.
 
-Rule: eight characters or more of a value count, in any form; shorter values count as whole words, those below four
-characters only between quotes. Text is held against values of its own provenance and no others: whether it is masked
-would otherwise answer guesses about values that its author may not read. The cost is linear in text and values.
+Rule: eight or more characters of a value count, in any encoding; shorter values count as whole words, values below four
+characters only between quotes. Text is compared only with values of the same provenance: otherwise, a mask would answer
+guesses about values that its author may not read. The cost is linear in text and values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _QUOTES = "\"'`"
 
 
 def find_secrets(obj: Mapping[str, Any], *, gvk: GroupVersionKind | None) -> frozenset[str]:
-    """Return every secret value that an object holds: as it is written and as it reads decoded."""
+    """Return every secret value of an object, both encoded and decoded."""
     found: set[str] = set()
     _collect(obj, gvk is None or names_secret(gvk.kind), found)
     return frozenset(found)
@@ -73,18 +73,18 @@ def _list_forms(secret: str) -> set[str]:
 
 
 class Repeats:
-    """The values of one object, made ready for asking whether text repeats one of them."""
+    """The values of one object, indexed to check whether text repeats one of them."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         forms = {form for secret in secrets for form in _list_forms(secret)}
         self._short = frozenset(form for form in forms if len(form) < _RUN)
         long = [form for form in forms if len(form) >= _RUN]
-        # Of very long values every eighth run is known: what repeats fifteen characters of them is still found.
+        # # Of very long values only every eighth run is indexed: a repetition of fifteen characters is still found.
         stride = 1 if sum(map(len, long)) <= _MOST_RUNS else _RUN
         self._runs = frozenset(form[n : n + _RUN] for form in long for n in range(0, len(form) - _RUN + 1, stride))
 
     def are_in(self, text: str) -> bool:
-        """Return whether the text holds one of the values, or a recognizable part of one."""
+        """Return whether the text contains one of the values, or a recognizable part of one."""
         if self._runs:
             compact = _BLANK.sub("", text)
             if any(compact[n : n + _RUN] in self._runs for n in range(len(compact) - _RUN + 1)):
@@ -93,7 +93,7 @@ class Repeats:
 
 
 def _list_words(text: str) -> Iterator[str]:
-    """Everything in a text that a short value may be: up to seven characters between what is no letter or digit."""
+    """Yield every candidate for a short value: up to seven letters or digits between other characters."""
     for start in range(len(text)):
         if start and _is_word(text[start - 1]):
             continue

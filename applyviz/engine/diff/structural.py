@@ -1,8 +1,10 @@
-"""The difference of two objects as data: which leaves came, went or changed, and which lists changed order.
+"""Compare two objects as data: the leaves that were added, removed or changed, and the lists that changed order.
 
-Rule: the leaves of server-side apply (`schema.walk`), so that list entries are paired by their keys and
-atomic values count as one. Equal are 1 and 1.0; quantities and durations that only are written in another
-way (`1000m` and `1`) are differences marked as equal in meaning.
+Rule: the leaves of server-side apply (`schema.walk`), so that list entries pair by their keys and an atomic value is
+one
+leaf. 1 and 1.0 are equal; quantities and durations in another spelling (`1000m` and `1`) are differences marked as
+equal
+in meaning.
 """
 
 from __future__ import annotations
@@ -41,9 +43,9 @@ _SECONDS = {"ns": Decimal("1e-9"), "us": Decimal("1e-6"), "µs": Decimal("1e-6")
 
 @dataclass(frozen=True, slots=True)
 class StructuralDifference:
-    """One leaf that differs; `MISSING` where a side has none.
+    """One leaf that differs; a side without a value is `MISSING`.
 
-    `is_equal_in_meaning`: both are quantities or durations of one amount, written differently.
+    `is_equal_in_meaning`: both sides are the same quantity or duration, spelled differently.
     """
 
     path: FieldPath
@@ -53,7 +55,7 @@ class StructuralDifference:
 
 
 def diff_objects(before: JSONValue, after: JSONValue, *, root: Node | None = None) -> tuple[StructuralDifference, ...]:
-    """Return all leaves that differ, in the order of the live object, then of what is new; None is no object."""
+    """Return all leaves that differ, first in the order of the live object, then what is new; None is no object."""
     differences = _Differences([], [])
     left, right = (MISSING if obj is None else obj for obj in (before, after))
     differences.walk(of_root(root), left, right, ())
@@ -61,7 +63,7 @@ def diff_objects(before: JSONValue, after: JSONValue, *, root: Node | None = Non
 
 
 class _Differences(NamedTuple):
-    """Both objects walked together: what is the same on both sides is never listed."""
+    """Walks both objects together and skips equal parts."""
 
     gone_or_changed: list[StructuralDifference]
     new: list[StructuralDifference]
@@ -105,7 +107,8 @@ class _Differences(NamedTuple):
     def _walk_lists(self, place: Topology, old: _Entries, new: _Entries, path: FieldPath) -> None:
         for element, value in old.items():
             other = new.get(element, MISSING)
-            # Most entries are maps of texts and the same on both sides; equal texts are the same, 1 and true are not.
+            # # Most entries are maps of text and equal on both sides; equal texts are equal values, but 1 and true are
+            # not.
             if type(value) is dict and value == other and _is_texts(map(type, value.values())):
                 continue
             if type(value) is dict and type(other) is dict:
@@ -117,7 +120,7 @@ class _Differences(NamedTuple):
                 self._compare_entries(place, MISSING, value, (*path, element))
 
     def _compare_entries(self, place: Topology, old: JSONValue, new: JSONValue, path: FieldPath) -> None:
-        """Entries of which one is missing, a value of a set, or there twice."""
+        """Compare entries that are missing on one side, duplicated, or values of a set."""
         leaves: tuple[_Leaves, _Leaves] = {}, {}
         for side, value in zip(leaves, (old, new), strict=True):
             if value is not MISSING:
@@ -126,7 +129,7 @@ class _Differences(NamedTuple):
 
 
 def is_equal_in_meaning(left: JSONValue, right: JSONValue) -> bool:
-    """Return whether two scalars are one quantity (`0.5` and `500m`) or one duration (`60s` and `1m`)."""
+    """Return whether two scalars are the same quantity (`0.5` and `500m`) or duration (`60s` and `1m`)."""
     if isinstance(left, bool) or isinstance(right, bool):
         return False
     amounts = [_read_quantity(v) for v in (left, right)]
@@ -137,7 +140,7 @@ def is_equal_in_meaning(left: JSONValue, right: JSONValue) -> bool:
 
 
 def is_same_at(root: Node | None, path: FieldPath, left: JSONValue, right: JSONValue) -> bool:
-    """Return whether two values of a field are the same: equal, or one quantity where the schema has a quantity."""
+    """Return whether two values of a field are equal, or the same quantity where the schema has a quantity."""
     if is_same_json(left, right):
         return True
     if isinstance(left, Mapping | list) or not is_equal_in_meaning(left, right):

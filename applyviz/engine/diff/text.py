@@ -1,7 +1,8 @@
-"""Two objects as lines side by side: paired field by field, list entries by their keys, words marked.
+"""Show two objects as lines side by side: paired by field and list key, with changed words marked.
 
-Every line knows its field path, so that a page can put field owners and manifest lines beside it. How lines find
-each other is `pairing`'s; here they get numbers and states, are folded, and stand in one column. Objects come masked.
+Every line knows its field path, so that a page can show field owners and manifest lines beside it. `pairing` matches
+the lines; this module numbers them, classifies them, folds them, and merges them into one column. Objects arrive
+masked.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ class LineState(StrEnum):
     REMOVED = "removed"
 
 
-# Rows and lines are tuples: an object of a megabyte has a hundred thousand of them.
+# # Rows and lines are tuples: an object of one megabyte has a hundred thousand of them.
 class DiffLine(NamedTuple):
     """One side of a row: the line and its number (from 1).
 
-    - `pair` holds both texts of a line that changed, and `side` says which of them this one is; words are marked
-      when they are asked for, because most lines of a long object are never shown.
+    - `pair` holds both texts of a changed line, and `side` says which of them this is. Changed words are computed on
+      demand, because most lines of a long object are never shown.
     """
 
     line: YAMLLine
@@ -44,14 +45,14 @@ class DiffLine(NamedTuple):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The pieces of its text, those that differ marked."""
+        """The parts of the text; those that differ are marked."""
         if self.pair is None:
             return (Part(self.line.text, self.is_new),)
         return mark_words(*self.pair)[self.side]
 
 
 class TextDiffRow(NamedTuple):
-    """One row side by side; a side is None where it has no line."""
+    """One row of the side-by-side view; a side without a line is None."""
 
     state: LineState
     before: DiffLine | None
@@ -59,20 +60,20 @@ class TextDiffRow(NamedTuple):
 
     @property
     def path(self) -> FieldPath:
-        """The field that the row is about."""
+        """The field that the row shows."""
         side = self.after or self.before
         return side.line.path if side is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Rows that are the same on both sides, and hidden."""
+    """Hidden rows that are equal on both sides."""
 
     rows: tuple[TextDiffRow, ...]
 
     @property
     def count(self) -> int:
-        """How many rows are hidden."""
+        """The number of hidden rows."""
         return len(self.rows)
 
 
@@ -85,14 +86,14 @@ def diff_lines(
 ) -> tuple[TextDiffRow, ...]:
     """Return all rows of two objects side by side; None is no object.
 
-    - `looks_inside`: text that is JSON or YAML on both sides is compared by its fields, not by its lines.
+    - `looks_inside`: compare text that is JSON or YAML on both sides by its fields instead of its lines.
     """
     pairs = Pairer(looks_inside=looks_inside).pair_maps(of_root(root), before or {}, after or {}, (), 0)
     return tuple(_number(pairs))
 
 
 def fold_rows(rows: Sequence[TextDiffRow], *, context: int = 3) -> tuple[TextDiffRow | Fold, ...]:
-    """Return the rows with long runs of equal ones folded; `context` rows stay around what differs."""
+    """Return the rows with long equal runs folded; `context` equal rows stay around each difference."""
     shown = bytearray(len(rows))
     for position, row in enumerate(rows):
         if row.state is not LineState.SAME:
@@ -112,12 +113,12 @@ def fold_rows(rows: Sequence[TextDiffRow], *, context: int = 3) -> tuple[TextDif
 
 
 def _close_fold(hidden: list[TextDiffRow]) -> Iterable[TextDiffRow | Fold]:
-    # A fold takes a line itself: one hidden row is shown.
+    # # A fold takes one line itself, so a single row is never hidden.
     return [Fold(tuple(hidden))] if len(hidden) > 1 else hidden
 
 
 def unify_rows(rows: Iterable[TextDiffRow]) -> tuple[TextDiffRow, ...]:
-    """Return the rows for one column: what is removed stands before what is added."""
+    """Return the rows for a single column: removed lines come before added lines."""
     unified: list[TextDiffRow] = []
     removed: list[TextDiffRow] = []
     added: list[TextDiffRow] = []

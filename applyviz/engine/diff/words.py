@@ -1,7 +1,6 @@
-"""Which lines and which words of two texts are the same.
+"""Align the lines and words of two texts.
 
-Left out: finding moved lines, and texts so long that nobody reads them word by word (they count as
-replaced whole, so that no page waits for them).
+Left out: moved lines, and texts too long to read word by word (they count as replaced, so that no page waits for them).
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ _MANY_LINES = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a line, changed or the same on both sides."""
+    """A part of a line: changed, or equal on both sides."""
 
     text: str
     is_changed: bool = False
 
 
 def align(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int, int, bool]]:
-    """Runs of two sequences: begin and end on both sides, and whether they are the same."""
+    """Yield the runs of two sequences: start and end on both sides, and whether they are equal."""
     start, limit = 0, min(len(before), len(after))
     while start < limit and before[start] == after[start]:
         start += 1
@@ -51,7 +50,7 @@ def _align_middle(old: Sequence[str], new: Sequence[str], start: int) -> Iterato
 
 
 def mark_words(before: str, after: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-    """Both lines in pieces, with the words that differ marked."""
+    """Return both lines as parts, with the differing words marked."""
     old, new = _WORD.findall(before), _WORD.findall(after)
     if len(old) + len(new) > _MANY_WORDS:
         return (Part(before, True),), (Part(after, True),)

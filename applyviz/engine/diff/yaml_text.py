@@ -1,8 +1,8 @@
-"""Objects as lines of YAML for people: one order of keys everywhere, and the field path of every line.
+"""Print objects as lines of YAML for people: a fixed order of keys, and the field path of every line.
 
-Order: apiVersion, kind, metadata, then by name, status last; in metadata and list entries the name first.
-Text that YAML would retype is quoted, invisible and bidirectional characters are written as escapes, text
-of several lines is a literal block. The lines are for reading; nothing is ever parsed back from them.
+Order: apiVersion, kind, metadata, then alphabetical, status last; in metadata and in list entries the name comes first.
+Text that YAML would retype is quoted, invisible and bidirectional characters are escaped, and multi-line text is a
+literal block. The lines are only for reading; nothing parses them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RETYPED = re.compile(r"(?i)(y|n|yes|no|on|off|true|false|null|\.inf|\.nan|\.[0-
 
 
 class Plain(str):
-    """A scalar as written in YAML without quotes; `is_text` if it means the same with quotes."""
+    """A scalar that YAML writes without quotes; `is_text` if quotes would not change its meaning."""
 
     __slots__ = ("is_text",)
     is_text: bool
@@ -36,9 +36,10 @@ class Plain(str):
 class YAMLLine(NamedTuple):
     """One line: its depth in steps of two blanks, its text, and the field that it shows.
 
-    `is_entry`: it begins a list entry, and its text begins with `- `. `meaning` is what it says in one spelling,
-    "" when its text is that: lines of one meaning are the same. `inside`: the text below it is shown laid out as
-    `json` or `yaml`, or with `escapes` for what nobody would see.
+    `is_entry`: it begins a list entry, so its text begins with `- `. `meaning` is its canonical spelling, "" if that is
+    the
+    text itself: lines of equal meaning are equal. `inside`: the text below it is printed as `json` or `yaml`, or with
+    `escapes` for invisible characters.
     """
 
     path: FieldPath
@@ -53,12 +54,12 @@ class YAMLLine(NamedTuple):
 
 
 def sort_names(names: Mapping[str, Any] | set[str]) -> list[str]:
-    """Names of a map in the order of pages."""
+    """Return the names of a map in the order of the pages."""
     return sorted(names, key=lambda n: (_FIRST.get(n, 5), n))
 
 
 def _escape(text: str) -> str:
-    """JSON text in which nothing is invisible."""
+    """Return JSON text without invisible characters."""
     written = json.dumps(text, ensure_ascii=False)
     if written.isprintable():
         return written
@@ -78,7 +79,7 @@ def write_scalar(value: JSONValue) -> str:
 
 
 def is_block(value: JSONValue) -> bool:
-    """Return whether text is shown as a literal block: several lines, and nothing that a block would hide."""
+    """Return whether text can be a literal block: it has several lines, and the block would hide nothing."""
     if not isinstance(value, str) or "\n" not in value.rstrip("\n"):
         return False
     lines = value.split("\n")
@@ -88,7 +89,7 @@ def is_block(value: JSONValue) -> bool:
 
 
 def name_entries(place: Topology | None, entries: list[JSONValue]) -> list[PathElement]:
-    """Return the path elements of list entries: by key where the list merges, else by position."""
+    """Return the path elements of list entries: by key if the list merges by key, else by position."""
     if place is not None and place.is_list and not place.is_atomic_list:
         try:
             names = [place.name_item(e) for e in entries]
@@ -100,7 +101,7 @@ def name_entries(place: Topology | None, entries: list[JSONValue]) -> list[PathE
 
 
 def below(place: Topology | None, element: PathElement) -> Topology | None:
-    """Return the place of a field or an entry."""
+    """Return the topology of a field or an entry."""
     if place is None:
         return None
     if element[0] == "f":
@@ -109,7 +110,7 @@ def below(place: Topology | None, element: PathElement) -> Topology | None:
 
 
 def render_lines(place: Topology | None, value: JSONValue, path: FieldPath = (), depth: int = 0) -> Iterator[YAMLLine]:
-    """Yield the lines of a map or list (its own name is written by who holds it)."""
+    """Yield the lines of a map or list, without the line of its name."""
     if isinstance(value, Mapping):
         for name in sort_names(value):
             element = "f:" + name
@@ -122,7 +123,7 @@ def render_lines(place: Topology | None, value: JSONValue, path: FieldPath = (),
 def render_field(
     place: Topology | None, name: str, value: JSONValue, path: FieldPath, depth: int
 ) -> Iterator[YAMLLine]:
-    """Yield the lines of a field: its name, and what it holds."""
+    """Yield the lines of a field: its name and its value."""
     label = write_scalar(name)
     if is_block(value):
         yield YAMLLine(path, depth, f"{label}: {block_mark(value)}")
@@ -130,7 +131,7 @@ def render_field(
             yield YAMLLine(path, depth + 1, text)
     elif isinstance(value, Mapping | list) and value:
         yield YAMLLine(path, depth, f"{label}:")
-        # Lists stand at the depth of their name, as Kubernetes writes them.
+        # # A list has the indentation of its name, as Kubernetes prints it.
         yield from render_lines(place, value, path, depth if isinstance(value, list) else depth + 1)
     else:
         yield YAMLLine(path, depth, f"{label}: {write_scalar(value)}", meaning=_mean(f"{label}: ", value))
@@ -142,7 +143,7 @@ def _mean(before: str, value: JSONValue) -> str:
 
 
 def block_mark(text: str) -> str:
-    """Return the mark before a literal block: how it ends."""
+    """Return the header of a literal block, which says how the block ends."""
     if not text.endswith("\n"):
         return "|-"
     return "|+" if text.endswith("\n\n") else "|"
@@ -162,18 +163,18 @@ def render_entry(place: Topology | None, value: JSONValue, path: FieldPath, dept
 
 
 def dash(line: YAMLLine, depth: int) -> YAMLLine:
-    """Return the line as the first of a list entry."""
+    """Return the line as the first line of a list entry."""
     meaning = f"- {line.meaning}" if line.meaning else ""
     return line._replace(depth=depth, text=f"- {line.text}", is_entry=True, meaning=meaning)
 
 
 def show_escapes(text: str) -> str:
-    """Return one line of text in which nothing is invisible, blanks at its end included."""
+    """Return one line of text without invisible characters or trailing blanks."""
     kept = text.rstrip(" ")
     shown = kept if kept.isprintable() else "".join(c if c.isprintable() else _escape(c)[1:-1] for c in kept)
     return shown + "\\x20" * (len(text) - len(kept))
 
 
 def render_yaml(place: Topology | None, value: JSONValue) -> str:
-    """Return an object as text."""
+    """Return an object as YAML text."""
     return "".join(f"{line}\n" for line in render_lines(place, value))

@@ -1,1 +1,1 @@
-"""Why: for every field of the four versions, what happens to it and by which rule."""
+"""Explanations: for every field, what happens to it and which rule decides."""

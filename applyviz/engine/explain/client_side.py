@@ -1,8 +1,8 @@
-"""Why client-side apply does what it does to one leaf.
+"""Explain what client-side apply does to one leaf.
 
-Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/ (manifest, last
-applied, live → action). What the manifest says is set, what only last applied says is cleared, what
-neither says is kept; `retainKeys`, whole sections and whole lists take more along.
+Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/ (manifest, last applied, live →
+action). Fields of the manifest are set, fields of last applied alone are cleared, other fields are kept; `retainKeys`,
+whole sections and whole lists remove more.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CLIENT_SIDE_MANAGER = "kubectl-client-side-apply"
 
 
 def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: str) -> LeafExplanation:
-    """Return the rule of client-side apply for a leaf that the merge decided."""
+    """Return the rule of client-side apply that decides a leaf."""
     after, live, wanted, _, _, owners, _, _ = row
     operation = name_operation(live, after)
     if operation is not UNCHANGED:
@@ -58,7 +58,7 @@ def _judge_kept(versions: ObjectVersions, manager: str, owners: tuple[Owner, ...
 
 
 def name_owners(owners: Iterable[Owner]) -> str:
-    """Field managers in words, each once: `kubectl-edit, helm`."""
+    """Return the names of field managers, each once: `kubectl-edit, helm`."""
     return ", ".join(dict.fromkeys(o.manager or "unknown" for o in owners))
 
 
@@ -81,7 +81,7 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
 
 
 def _find_dropped(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
-    """Return the section or entry that was last applied and is gone from the manifest with all below it."""
+    """Return the section or entry that was last applied and is gone from the manifest with everything below it."""
     for length in range(1, len(path)):
         above = path[:length]
         if versions.last_applied.has_place(above) and not versions.manifest.has_place(above):
@@ -90,7 +90,7 @@ def _find_dropped(versions: ObjectVersions, path: FieldPath) -> FieldPath | None
 
 
 def _find_retaining(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
-    """Return the place above with patch strategy `retainKeys`, when the manifest has something there."""
+    """Return the path above with patch strategy `retainKeys`, if the manifest sets something there."""
     node: Node | None = versions.root if versions.is_strategic else None
     for length, element in enumerate(path[:-1], start=1):
         node = None if node is None else node.child(element[2:]) if element[0] == "f" else node.items

@@ -1,8 +1,8 @@
-"""For every field of every version: what happens to it, which rule decided, who owned it, where it is written.
+"""Explain every field: what happens to it, which rule decides, who owns it, and where the manifest sets it.
 
-The reasons whose operation is set, changed, cleared or defaulted are exactly the leaves that differ from
-live to after; a list that only changes its order has a reason of its own. Paths are leaves, atomic lists
-and maps as one. Rule: `docs/architecture.md`, invariant 8: a reason never holds a value.
+The reasons whose operation is set, changed, cleared or defaulted are exactly the leaves that differ from live to after;
+a list that only changes its order has one reason for that. A path is a leaf; an atomic list or map is one leaf. Rule:
+`docs/architecture.md`, invariant 8: a reason never contains a value.
 """
 
 from __future__ import annotations
@@ -52,11 +52,10 @@ def explain(
     document: ManifestDocument | None = None,
     subresource: str = "",
 ) -> tuple[FieldReason, ...]:
-    """Return one reason per leaf of any version, in the order of the object after, then of what is gone.
+    """Return one reason per leaf of any version, in the order of the object after apply, removed leaves last.
 
-    - `mode` is an `ApplyMode`; `conflicts` are those that nobody decided.
-    - `document` is where the manifest was read: a leaf that the manifest has, or that stands below one of its
-      leaves, is told with its line.
+    - `mode` is an `ApplyMode`; `conflicts` are the unresolved ones.
+    - `document` is the parsed manifest: a leaf at or below one of its leaves gets its source line.
     """
     before, after = owners_before or FieldOwners(), owners_after or FieldOwners()
     all_versions = ObjectVersions(versions, kind, before, after, document)
@@ -72,7 +71,7 @@ def explain(
 
 
 def _is_bookkeeping(path: FieldPath) -> bool:
-    """Whether a field of metadata is the server's or kubectl's own record: versions, times, ownership, last applied."""
+    """Return whether a metadata field is a record of the server or kubectl: versions, times, ownership."""
     return (len(path) > 1 and path[1] in _BOOKKEEPING) or path == _LAST_APPLIED
 
 
@@ -110,7 +109,7 @@ class _Judge:
 
 
 class _Conflicts:
-    """Conflicts by path: those about a leaf, about what holds it, or about a part of it."""
+    """Conflicts by path: at a leaf, above it, or below it."""
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
         self._at: dict[FieldPath, list[Conflict]] = {}

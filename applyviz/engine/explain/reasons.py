@@ -1,7 +1,7 @@
-"""The closed set of reasons, and the record that says what happens to one field.
+"""The closed set of reasons, and the record of what happens to one field.
 
-A `FieldReason` holds no values: pages look them up in the (masked) versions by `path`, so that no
-explanation can carry a secret. The union of the reasons is exactly the difference live → after.
+A `FieldReason` contains no values: pages look them up in the (masked) versions by `path`, so that no explanation can
+leak a secret. Together, the reasons cover exactly the difference live → after.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FieldOperation(StrEnum):
 
 
 class Stage(StrEnum):
-    """Which stage gave the field its value after apply."""
+    """The stage of apply that gave the field its value."""
 
     MERGE = "merge"
     DEFAULTS = "defaults"
@@ -36,7 +36,7 @@ class Stage(StrEnum):
 
 
 class Reason(StrEnum):
-    """The rule that decided about a field; each has a sentence for people (`explain/sentences.py`)."""
+    """The rule that decided a field; `explain/sentences.py` has a sentence for each."""
 
     MANIFEST_SETS = "manifest-sets"
     MANIFEST_EQUALS_LIVE = "manifest-equals-live"
@@ -64,10 +64,11 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldReason:
-    """What happens to one field and why.
+    """The operation on one field, and its reason.
 
-    `position` is the source line of the manifest's value (line 0 when the manifest has none).
-    `detail` names what the rule needs in words: the merge key, the strategy, the other manager.
+    `position` is the source line of the manifest's value (line 0 if the manifest has none). `detail` holds the facts of
+    the
+    rule: the merge key, the strategy, the other manager.
     """
 
     path: FieldPath

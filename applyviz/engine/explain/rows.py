@@ -1,9 +1,8 @@
-"""The versions of one object side by side, leaf by leaf, with the owners of each leaf and its source line.
+"""Collect the versions of one object leaf by leaf, with the owners and the source line of each leaf.
 
-Paths are those of `schema.walk`: list entries by their keys, atomic values as one leaf, entries of one name
-that are there twice as one. All versions, both sets of owners and the file are walked down together, so that
-each step is taken once for all that is below it: this is most of what explaining an object costs, so the
-walk uses plain tuples.
+Paths are those of `schema.walk`: list entries by their keys, atomic values as one leaf, duplicate entries as one. All
+versions, both sets of owners and the file are walked together, so that each step is taken once: this is most of the
+cost of explaining an object, so the walk uses plain tuples.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from applyviz.engine.ownership.owning import OwnerCursor, Owners
 from applyviz.engine.schema.topology import Topology
 from applyviz.engine.schema.walk import MISSING, DuplicateEntries, name_entries
 
-# One value per version, `MISSING` where a version has none; the order of versions is that of the columns.
+# # One value per version, `MISSING` where a version has none; versions are in the order of the columns.
 Values: TypeAlias = tuple[JSONValue, JSONValue, JSONValue, JSONValue, JSONValue]
-# A leaf: its values in all versions, its owners before and after, and where the manifest writes it.
+# # A leaf: its values in all versions, its owners before and after, and its source position.
 Row: TypeAlias = tuple[JSONValue, JSONValue, JSONValue, JSONValue, JSONValue, Owners, Owners, SourcePosition]
 AFTER, LIVE, MANIFEST, LAST_APPLIED, MERGED = range(5)
 
@@ -33,9 +32,9 @@ _is_maps = frozenset({dict, type(MISSING)}).issuperset
 
 
 class _At:
-    """One place of the walk, and what is known there of its owners and its file.
+    """One node of the walk, with its owners and its source position.
 
-    - `is_below_manifest`: a leaf of the manifest stands here or above, so its position is the one to show.
+    - `is_below_manifest`: the manifest has a leaf here or above, so that position is shown.
     """
 
     __slots__ = ("is_below_manifest", "owners", "path", "spot")
@@ -47,15 +46,15 @@ class _At:
         self.is_below_manifest = is_below_manifest
 
     def enter(self, place: Topology, element: PathElement) -> _At:
-        """Return one step down; `place` is the topology of this one."""
+        """Return the node one step down; `place` is the topology of this node."""
         spot = self.spot.enter(place, element)
         return _At((*self.path, element), self.owners.enter(element), spot, self.is_below_manifest)
 
 
 class RowReader:
-    """Walks versions once; rows come in the order of the first version that has them.
+    """Walks all versions once; rows come in the order of the first version that has them.
 
-    `reordered` are the lists whose common entries stand in another order live than after.
+    `reordered` are the lists whose common entries have another order after apply than live.
     """
 
     def __init__(self) -> None:
@@ -63,7 +62,7 @@ class RowReader:
         self.reordered: list[FieldPath] = []
 
     def read(self, place: Topology, versions: Values, owners: OwnerCursor, spot: SourceSpot) -> None:
-        """Read objects, `MISSING` where there is none."""
+        """Read objects; `MISSING` stands for an absent one."""
         self._walk(place, versions, _At((), owners, spot, False), None)
 
     def _walk(
@@ -74,13 +73,13 @@ class RowReader:
         above: _At | None,
         twice: Sequence[JSONValue] = (),
     ) -> None:
-        """Tell the forms of the versions apart: one may be a leaf where others go on.
+        """Walk a node whose versions may have different forms: a leaf in one, a map in another.
 
-        - `twice`: versions in which the place is a leaf, since entries of one name are there twice.
+        - `twice`: versions in which the node is a leaf because entries of one name are duplicated there.
         """
         is_map = place is not None and place.is_map and not place.is_atomic_map
         if place is not None and is_map and not twice and _is_maps(map(type, values)) and all(values):
-            self._walk_map(place, [_NONE if v is MISSING else v for v in values], at)  # most places, for speed
+            self._walk_map(place, [_NONE if v is MISSING else v for v in values], at)  # the fast path
             return
         leaves, maps, lists = list(twice or _BLANK), [_NONE] * 5, [_NONE] * 5
         has_leaf, has_map, has_list = bool(twice), False, False
@@ -107,7 +106,7 @@ class RowReader:
             self._walk_list(place, lists, at)
 
     def _add(self, leaves: Sequence[JSONValue], at: _At, above: _At | None) -> None:
-        """A leaf that is no plain field of a map."""
+        """Add a leaf that is not a plain field of a map."""
         at.is_below_manifest = at.is_below_manifest or leaves[MANIFEST] is not MISSING
         position = at.spot.position if at.is_below_manifest else NOWHERE
         before, after = above.owners.of(at.path[-1]) if above is not None else ((), ())
@@ -159,7 +158,7 @@ class RowReader:
 
 
 def _unite(maps: Iterable[dict[Any, JSONValue]]) -> dict[Any, JSONValue]:
-    """Return all keys, each once, in the order of the first that has them; values count for nothing."""
+    """Return the union of all keys, in the order of the first map that has them; the values are meaningless."""
     first, *others = maps
     keys = dict(first)
     last = first

@@ -1,7 +1,8 @@
-"""One plain sentence per reason, as a template with named facts, so that a page can translate it.
+"""One plain sentence per reason: a template with named facts, so that a page can translate it.
 
-Facts are names only: field managers, places, lists and their keys. Every reason of the closed set has a
-sentence for each operation that it can explain.
+Facts are only names: field managers, paths, lists and their keys. Every reason has a sentence for each operation that
+it
+can explain.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence before its facts are filled in: `template.format(**facts)`."""
+    """A sentence with its facts apart: `template.format(**facts)`."""
 
     template: str
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -57,14 +58,14 @@ _BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
     (Reason.SERVER_CHANGED, FieldOperation.CLEARED): "the server removes it after the merge",
     (Reason.SERVER_CHANGED, FieldOperation.UNCHANGED): "the server keeps the value",
 }
-# Where the rule applied above the field: the detail names that place.
+# # The rule applied above the field: the detail names the path.
 _BY_PLACE: dict[Reason, str] = {
     Reason.REMOVED_FROM_MANIFEST: "Removed: you dropped `{place}` and everything in it",
     Reason.REMOVED_SOLE_OWNER: "Removed: you dropped `{place}` and no other manager owns it",
     Reason.NULL_CLEARS: "Removed: your manifest sets `{place}` to null",
     Reason.REPLACED_WHOLE: "`{place}` is replaced as a whole",
 }
-# With several field managers the verb changes.
+# # The verb agrees with the number of field managers.
 _BY_MANY: dict[Reason, str] = {
     Reason.OWNED_BY_OTHERS: "live only, kept: {owners} own it",
     Reason.STILL_OWNED_BY_OTHERS: "Not removed: {owners} still own it",
@@ -75,7 +76,7 @@ _BY_VALUE = "`{list}` is a set: this value is new"
 
 
 def find_sentence(reason: FieldReason) -> Sentence:
-    """Return the sentence of a reason, with the facts it needs."""
+    """Return the sentence of a reason, with the facts that it needs."""
     if reason.reason is Reason.NEW_ENTRY:
         return _describe_entry(reason)
     if reason.detail and reason.reason in _BY_PLACE:
@@ -94,7 +95,7 @@ def render_reason(reason: FieldReason) -> str:
 
 
 def _join(names: str) -> str:
-    """`a, b, c` as people say it: `a, b and c`."""
+    """Return a list of names as English writes it: `a, b and c`."""
     first, comma, last = names.rpartition(", ")
     return f"{first} and {last}" if comma else last
 
@@ -108,7 +109,7 @@ def _describe_entry(reason: FieldReason) -> Sentence:
 
 
 def _find_entry(reason: FieldReason) -> FieldPath:
-    """Return the part of the path that leads to the new entry, which the detail names."""
+    """Return the path of the new entry, which the detail names."""
     for length in range(1, len(reason.path)):
         if render_path(reason.path[:length]) == reason.detail:
             return reason.path[:length]

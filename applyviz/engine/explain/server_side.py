@@ -1,9 +1,10 @@
-"""Why server-side apply does what it does to one leaf.
+"""Explain what server-side apply does to one leaf.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/. What the manifest names is set and
-owned; what this field manager owned and no longer names is removed, unless others own it too; the rest is
-kept. An undecided conflict stops the whole object. What client-side apply owned is this manager's first: a field of
-it that the manifest names moves, one that it does not name goes, and a default of the server comes back as nobody's.
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/. Fields of the manifest are set and owned;
+fields
+that this field manager owned and no longer applies are removed unless others own them too; other fields are kept. One
+unresolved conflict blocks the whole object. Fields that client-side apply owned belong to this manager first: those in
+the manifest move, the others are removed, and a server default comes back without an owner.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ def judge_apply(
     manager: str,
     subresource: str,
 ) -> LeafExplanation:
-    """Return the rule of server-side apply for a leaf that the merge decided.
+    """Return the rule of server-side apply that decides a leaf.
 
-    - `conflicts`: the undecided ones that touch the leaf.
+    - `conflicts`: the unresolved conflicts that touch the leaf.
     """
     after, live, _, _, _, owners_before, owners_after, _ = row
     operation = name_operation(live, after)
@@ -61,7 +62,7 @@ def judge_apply(
 
 
 def _judge_moved(row: Row, losers: list[Owner]) -> LeafExplanation | None:
-    """A field with its value that others owned before and this manager, or nobody, owns after; None for any other."""
+    """Explain an unchanged field that loses its other owners; None for any other field."""
     _, live, wanted, _, _, _, owners_after, _ = row
     if not losers or live is MISSING:
         return None
@@ -108,7 +109,7 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath, was_own: bool, los
     above = versions.manifest.find_above(path)
     if above is not None:
         return Reason.REPLACED_WHOLE, render_path(above)
-    # Nobody owned the leaf itself: it went with the entry or map that was given up above it.
+    # # The leaf itself had no owner: it went with the entry or map above it, whose ownership was given up.
     for length in range(len(path) - 1, 0, -1):
         if versions.after.has_place(path[:length]):
             return Reason.REMOVED_SOLE_OWNER, render_path(path[: length + 1]) if length + 1 < len(path) else ""

@@ -1,7 +1,7 @@
-"""Source positions of manifest fields, found while walking down the object; each step is taken once.
+"""Find the source positions of manifest fields while walking down the object; each step is taken once.
 
-Field paths name list entries by their keys, files by their place: entries are named here as ownership names
-them, so defaults of keys count. Below what the file does not hold, the nearest position above stays.
+Field paths name list entries by key, files by position: entries are named here as ownership names them, with the
+defaults of their keys. A path that the file does not contain gets the nearest position above it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from applyviz.engine.schema.topology import ItemError, Topology
 
 
 class SourceSpot:
-    """One place of a file, with the value that is written there."""
+    """One node of a file, with the value that is written there."""
 
     __slots__ = ("_file", "_indices", "_tree", "_value")
 
@@ -28,7 +28,7 @@ class SourceSpot:
 
     @property
     def position(self) -> SourcePosition:
-        """The position of the place itself, or of what stands above it."""
+        """The position of the node itself, or of the nearest node above it."""
         return read_position(self._tree, self._file)
 
     def locate(self, name: str) -> SourcePosition:
@@ -38,7 +38,7 @@ class SourceSpot:
         return read_position(tree if below is None else below, self._file)
 
     def enter(self, place: Topology, element: PathElement) -> SourceSpot:
-        """Return the spot one step down; `place` is the topology of this one."""
+        """Return the spot one step down; `place` is the topology of this spot."""
         tree, value = self._tree, self._value
         if isinstance(tree, dict):
             name = element[2:]
@@ -57,7 +57,7 @@ class SourceSpot:
 
 
 def _index_items(place: Topology, items: list[Any]) -> dict[PathElement, int]:
-    """Return the first index of each entry that can be named."""
+    """Return the first index of each entry that has a name."""
     found: dict[PathElement, int] = {}
     for index, item in enumerate(items):
         try:
@@ -68,7 +68,7 @@ def _index_items(place: Topology, items: list[Any]) -> dict[PathElement, int]:
 
 
 def start(document: ManifestDocument | None) -> SourceSpot:
-    """Return the spot of a whole document; without one every position is unknown."""
+    """Return the spot of a whole document; without a document every position is unknown."""
     if document is None:
         return SourceSpot("", 0, None)
     return SourceSpot(document.positions.file, document.positions.tree, document.obj)

@@ -1,4 +1,4 @@
-"""The result of a merge rule for one leaf, before owners and source position are added."""
+"""The rule that decides one leaf, before owners and source position are added."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.walk import MISSING
 
-# Looked up for every leaf: a name of the module is found faster than the member of a closed set.
+# # Looked up for every leaf: a module global is faster than an enum member.
 UNCHANGED = FieldOperation.UNCHANGED
 
 
@@ -24,7 +24,7 @@ class LeafExplanation(NamedTuple):
     stage: Stage = Stage.MERGE
 
 
-# What most leaves come to, made once.
+# # The explanation of most leaves, created once.
 AS_IT_IS = LeafExplanation(UNCHANGED, Reason.MANIFEST_EQUALS_LIVE)
 NULL_AGAIN = LeafExplanation(UNCHANGED, Reason.NULL_CLEARS)
 GONE_ALREADY = LeafExplanation(UNCHANGED, Reason.REMOVED_FROM_MANIFEST)
@@ -32,7 +32,7 @@ NOBODYS = LeafExplanation(FieldOperation.KEPT, Reason.LIVE_ONLY)
 
 
 def name_operation(live: JSONValue, after: JSONValue) -> FieldOperation:
-    """Set, changed, cleared or unchanged, by what is there before and after."""
+    """Return set, changed, cleared or unchanged, from the values before and after."""
     if is_same(live, after):
         return UNCHANGED
     if live is MISSING:
@@ -41,7 +41,7 @@ def name_operation(live: JSONValue, after: JSONValue) -> FieldOperation:
 
 
 def find_new_entry(versions: ObjectVersions, path: FieldPath) -> str:
-    """Return the list entry that is new in a list that was there before, "" when there is none above the path."""
+    """Return the new entry of an existing list at or above the path, "" if there is none."""
     for length in range(1, len(path) + 1):
         if path[length - 1][0] in "kv" and not versions.live.has_place(path[:length]):
             return render_path(path[:length]) if versions.live.has_place(path[: length - 1]) else ""
@@ -62,7 +62,7 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
 
 
 def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:
-    """Return a leaf that the manifest gives its value."""
+    """Return the explanation of a leaf that the manifest sets."""
     entry = find_new_entry(versions, path) if operation is FieldOperation.SET else ""
     if entry:
         return LeafExplanation(operation, Reason.NEW_ENTRY, entry)
@@ -75,7 +75,7 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
 
 
 def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
-    """Return the null of the manifest at a path or above it."""
+    """Return the path of the manifest's null at or above a path."""
     if versions.manifest.get(path) is None:
         return path
     above = versions.manifest.find_above(path)
@@ -83,5 +83,5 @@ def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
 
 
 def render_above(path: FieldPath, place: FieldPath) -> str:
-    """Return the place that decided, "" when it is the leaf itself."""
+    """Return the path that decided, "" if it is the leaf itself."""
     return "" if place == path else render_path(place)

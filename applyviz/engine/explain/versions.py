@@ -1,4 +1,4 @@
-"""The versions of one object, queried by path: the values at, above and below it."""
+"""The versions of one object, queried by path: values at, above and below it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from applyviz.engine.schema.walk import MISSING
 
 
 class AllVersions(Protocol):
-    """The five versions of an object, as a plan holds them; None where there is none."""
+    """The five versions of an object in a plan; an absent version is None."""
 
     @property
     def last_applied(self) -> Mapping[str, Any] | None: ...
@@ -42,7 +42,7 @@ class Column:
         self._places: set[FieldPath] | None = None
 
     def get(self, path: FieldPath) -> JSONValue:
-        """Return the leaf at a path, `MISSING` when there is none."""
+        """Return the leaf at a path, `MISSING` if there is none."""
         row = self._rows.get(path)
         return MISSING if row is None else row[self._index]
 
@@ -74,7 +74,7 @@ class Column:
 
 
 class ObjectVersions:
-    """All versions of one object; what will be is what the last known stage says."""
+    """All versions of one object; `after` is the last stage that is known."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class ObjectVersions:
 def _line_up(versions: AllVersions, is_deletion: bool) -> Values:
     after = versions.after if versions.after is not None else versions.merged
     if after is None and not is_deletion:
-        # The server rejects the object, so nothing changes.
+        # # The server rejects the object, so nothing changes.
         after = versions.live
     merged = versions.merged if versions.merged is not None else after
     listed = (after, versions.live, versions.manifest, versions.last_applied, merged)

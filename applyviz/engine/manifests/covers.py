@@ -1,8 +1,9 @@
-"""Characters that libyaml and Go's library read differently: covered, read as text, uncovered again.
+"""Replace characters that libyaml and Go's library read differently, and restore them after parsing.
 
-Rule: Go ends a plain scalar at a colon only when a space follows, so `[a:, b]` holds `a:`; libyaml refuses
-that. Go skips a byte order mark at the very start of a document only; libyaml skips it at every line. Go takes
-`,`, `[` and `]` for parts of a tag, libyaml ends the tag there.
+Rule: Go ends a plain scalar at a colon only when a space follows, so `[a:, b]` holds `a:`; libyaml refuses that. Go
+skips
+a byte order mark only at the start of a document; libyaml skips it at every line. Go accepts `,`, `[` and `]` in a tag;
+libyaml ends the tag there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _FREE = ("\ue0fa", "\ue0fb", "\ue0fc", "\ue0fd")
 _MARK_AT_LINE = "\n\ufeff"
 _MOST_COVERED = 100
 _TAG: Final = re.compile(r"![-\w;/?:@&=+$.!~*'()%,\[\]]*", re.ASCII)
-# What a tag may hold: no tag that means anything has one, so that one odd tag stands for another.
+# # Allowed in a tag: no meaningful tag contains one, so one odd tag can stand for another.
 _SPELLING: Final = str.maketrans(",[]", ";;;")
 
 
@@ -32,7 +33,7 @@ class _Covers:
     originals: dict[int, str] = field(default_factory=dict)
 
     def cover_of(self, original: str) -> str:
-        """Return the private character that stands for a character; "" when none is free."""
+        """Return the private character that stands for a character; "" if none is free."""
         for cover in _FREE:
             if self.originals.get(ord(cover)) == original:
                 return cover
@@ -42,7 +43,7 @@ class _Covers:
         return ""
 
     def cover_colon(self, at: int) -> bool:
-        """Cover the colon at an offset; False when there is none, or nothing to cover it with."""
+        """Cover the colon at an offset; return False if there is none, or no free character to cover it with."""
         cover, before = self.cover_of(":"), self.text
         if not cover or before[at : at + 1] != ":":
             return False
@@ -50,7 +51,7 @@ class _Covers:
         return True
 
     def spell_tag(self, at: int) -> bool:
-        """Write the tag at an offset with characters that libyaml takes for parts of it; False when it does already."""
+        """Rewrite the tag at an offset in characters that libyaml accepts; return False if nothing needs rewriting."""
         found = _TAG.match(self.text, at)
         tag = found[0] if found else ""
         spelled = tag.translate(_SPELLING)
@@ -82,7 +83,7 @@ class _Covers:
 
 
 def read_tree(text: bytes, file: str, first_line: int, limits: ReadLimits, cache: dict[str, Scalar]) -> Tree:
-    """Read the first document of a text; raises `ManifestError` with the position of what is wrong."""
+    """Read the first document of a text; raises `ManifestError` with the position of the problem."""
     covers: _Covers | None = None
     if _MARK_AT_LINE.encode() in text:
         covers = _Covers(text.decode("utf-8", "replace"))

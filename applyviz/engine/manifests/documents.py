@@ -1,8 +1,7 @@
 """The result of parsing a file: documents with positions, and the problems of invalid documents.
 
-Paths are plain here, as a person would write them: `("spec", "containers", 0, "image")`. Values that
-YAML changed from what was written, and keys that were written twice, are kept with the document, since
-nothing in the object itself tells them any more.
+Paths are plain here, as a person would write them: `("spec", "containers", 0, "image")`. Values that YAML retyped, and
+duplicate keys, are kept with the document, because the object itself no longer shows them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def to_field_path(path: PlainPath) -> FieldPath:
 
 
 class Retyping(StrEnum):
-    """What YAML made of a plain scalar that a person may have meant as text."""
+    """The type that YAML gave to a plain scalar that the author may have meant as text."""
 
     BOOLEAN = "boolean"
     OCTAL = "octal"
@@ -43,7 +42,7 @@ class Retyping(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retyped:
-    """One scalar that YAML read as something else than its text; `is_key` when it is a mapping key."""
+    """One scalar that YAML did not read as text; `is_key` if it is a mapping key."""
 
     path: PlainPath
     text: str
@@ -62,9 +61,9 @@ class DuplicateKey:
     second: SourcePosition
 
 
-# A position tree is a mark for a scalar, a dict by key for a mapping, a list for a list; the mark of a mapping is
-# under the empty key, that of a list in front. A mark is line and column in one number. A file has a position for
-# every value: kept like this they are few objects, and most of them are none that the garbage collector looks at.
+# # A position tree is a mark for a scalar, a dict by key for a mapping, a list for a list; the mark of a mapping is
+# under the empty key, that of a list in front. A mark is line and column in one number. A file has a position for every
+# value: this form needs few objects, and most of them are not tracked by the garbage collector.
 PositionTree: TypeAlias = int | dict[str, Any] | list[Any]
 OWN = ""
 _COLUMN_BITS = 32
@@ -72,7 +71,7 @@ _COLUMNS = (1 << _COLUMN_BITS) - 1
 
 
 def make_mark(line: int, column: int) -> int:
-    """Line and column in one number."""
+    """Return line and column in one number."""
     return line << _COLUMN_BITS | column
 
 
@@ -92,7 +91,7 @@ def read_position(tree: PositionTree, file: str) -> SourcePosition:
 def put_mark(mark: int, places: Any) -> PositionTree:
     """Return the tree of a value at a mark: `places` holds the trees below it, None for a scalar.
 
-    - The mark is put into `places` itself.
+    - Adds the mark to `places` itself.
     """
     if places is None:
         return mark
@@ -118,7 +117,7 @@ class Positions:
     tree: PositionTree = 0
 
     def find(self, path: PlainPath) -> SourcePosition | None:
-        """Return the position of the value at `path`; for a field, where its key stands. None when absent."""
+        """Return the position of the value at `path` (for a field, of its key), None if absent."""
         node, depth = self._walk(path)
         return read_position(node, self.file) if depth == len(path) else None
 
@@ -143,10 +142,10 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class ManifestDocument:
-    """One object of a file, with everything a page can point at.
+    """One object of a file, with everything that a page can point at.
 
     - `position`: where the object starts; `end_line`: its last line (of the list item, for List kinds).
-    - `list_kind`: the kind of the List it was an item of, "" when it stood alone.
+    - `list_kind`: the kind of the List that contained it, "" if it was a separate document.
     """
 
     obj: Mapping[str, JSONValue]
@@ -159,16 +158,16 @@ class ManifestDocument:
 
     @property
     def ref(self) -> ObjectRef:
-        """Which object it is, by its own metadata."""
+        """The reference of the object, from its own metadata."""
         return ObjectRef.from_object(self.obj)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentProblem:
-    """A document that cannot be read or applied; the others go on.
+    """A document that cannot be read or applied; the others are still read.
 
-    - `document`: the object all the same, where only its apiVersion is missing; kubectl goes on with it when
-      it validates nothing. It is not part of the equality of problems.
+    - `document`: the object nevertheless, if only its apiVersion is missing; kubectl goes on with it when validation is
+      off. It is not part of the equality of problems.
     """
 
     reason: str
@@ -182,10 +181,9 @@ class DocumentProblem:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """All documents of one file in order, and what could not be read.
+    """All documents of one file in order, and the problems of those that cannot be read.
 
-    - `kubectl_stops_after`: how many of the documents kubectl reads before it gives the file up; None
-      when it reads them all.
+    - `kubectl_stops_after`: the number of documents that kubectl reads before it gives up; None if it reads them all.
     """
 
     file: str

@@ -1,7 +1,7 @@
-"""One field of one document changed in the text of its file: comments, order, anchors and style stay.
+"""Change one field of one document in the text of its file: comments, order, anchors and style stay.
 
-Nothing is believed: the new text is read again, and only when every document of it is what it was, and the one
-document is what was wanted, is the edit given. What cannot be edited so says why, and what a person should do.
+The new text is read again to verify the edit: it is returned only if that document has the wanted value and every other
+document is unchanged. An edit that is not possible raises an error that says why, and what a person can do.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Edit:
 
 
 def find_span(source: str, line: int) -> Span:
-    """Return the document of a file that holds a line: between the separators, as kubectl cuts it."""
+    """Return the document of a file that contains a line, between the separators where kubectl cuts it."""
     if is_json_like(source):
         return Span(0, len(source), 1)
     start, first_line = 0, 1
@@ -60,7 +60,7 @@ def _refuse(reason: str, file: str, line: int) -> ManifestError:
 
 
 def find_in_object(obj: JSONObject, path: PlainPath) -> bool:
-    """Return whether an object has anything at a plain path."""
+    """Return whether an object has a value at a plain path."""
     value: JSONValue = obj
     for step in path:
         is_entry = isinstance(value, list) and isinstance(step, int) and step < len(value)
@@ -71,7 +71,7 @@ def find_in_object(obj: JSONObject, path: PlainPath) -> bool:
 
 
 def change_object(obj: JSONObject, path: PlainPath, value: object) -> JSONObject:
-    """Return an object with another value at a plain path that it has, or without it (`REMOVED`)."""
+    """Return an object with another value at an existing plain path, or without it (`REMOVED`)."""
     edited = clone(dict(obj))
     place: JSONValue = edited
     for step in path[:-1]:
@@ -84,7 +84,7 @@ def change_object(obj: JSONObject, path: PlainPath, value: object) -> JSONObject
 
 
 def widen_removal(obj: JSONObject, path: PlainPath) -> PlainPath:
-    """Return the path to remove so that no map or list is left empty behind."""
+    """Return the path to remove so that no empty map or list remains."""
     while len(path) > 1:
         above: JSONValue = obj
         for step in path[:-1]:
@@ -110,9 +110,9 @@ class _Editor:
         return _refuse(reason, self._file, self._line(node))
 
     def edit(self, path: PlainPath, value: object, *, item_at: tuple[int, int] | None) -> _Edit:
-        """Return the edit of the text that gives a field another value, or removes it.
+        """Return the edit that gives a field another value, or removes it.
 
-        - `item_at`: line and column of the list item that the path starts in; None for the whole document.
+        - `item_at`: line and column of the list item where the path starts; None for the whole document.
         """
         try:
             root = read_nodes(self._text)
@@ -154,7 +154,7 @@ class _Editor:
                 if part.anchor and part.anchor in used:
                     raise self._refuse(f"the lines are shared: other places use them as *{part.anchor}", part)
 
-    # Replacing a value
+    # # Replace a value
 
     def _replace(self, container: TextNode, place: int, value: object) -> _Edit:
         if container.shape is Shape.LIST:
@@ -199,7 +199,7 @@ class _Editor:
         at = self._text.find(":", key.end)
         return key.end if at < 0 or "\n" in self._text[key.end : at] else at + 1
 
-    # Removing a pair or an entry
+    # # Remove a pair or an entry
 
     def _remove(self, container: TextNode, place: int) -> _Edit:
         spans = [
@@ -217,7 +217,7 @@ class _Editor:
             return _Edit(line_start, next_line)
         if place + 1 == len(spans):
             raise self._refuse("the field shares its line with what stays", container)
-        # The first of several on the line of a dash: the next one takes its place.
+        # # The first pair of an entry is on the line of the dash: the next pair takes its position.
         below = self._text[next_line : spans[place + 1][0]]
         return _Edit(start, next_line + len(below) - len(below.lstrip()))
 
@@ -233,7 +233,7 @@ class _Editor:
         return len(self._text) if end < 0 else end + 1
 
     def _find_dash(self, at: int) -> int:
-        """Return the dash of an entry that begins at `at`: only blank space and comments stand between the two."""
+        """Return the offset of the dash of an entry at `at`: only blanks and comments are between the two."""
         line_start = self._text.rfind("\n", 0, at) + 1
         while not (before := _COMMENT.sub("", self._text[line_start:at]).rstrip()):
             at = line_start - 1
@@ -248,7 +248,7 @@ def _find_document(documents: tuple[ManifestDocument, ...], document: ManifestDo
 
 
 def read_original(source: str, document: ManifestDocument) -> JSONObject | None:
-    """Return the object as its file alone has it; None when the file does not hold it (any more)."""
+    """Return the object as its file contains it; None if the file does not contain it (any more)."""
     span = find_span(source, document.position.line)
     found = parse_manifests(source[span.start : span.end].encode(), document.position.file).documents
     place = _find_document(found, document, span.first_line)
@@ -258,7 +258,7 @@ def read_original(source: str, document: ManifestDocument) -> JSONObject | None:
 def edit_source(source: str, document: ManifestDocument, path: PlainPath, value: object) -> str:
     """Return the text of a file with another value for one field of one document, or without it (`REMOVED`).
 
-    - Raises `ManifestError` with the line and the reason when the text cannot be edited mechanically.
+    - Raises `ManifestError` with the line and the reason if the text cannot be edited mechanically.
     """
     file, span = document.position.file, find_span(source, document.position.line)
     text = source[span.start : span.end]

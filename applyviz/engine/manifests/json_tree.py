@@ -1,8 +1,10 @@
-"""One JSON value of a stream to a value with positions, read as Go's JSON decoder reads it.
+"""Parse one JSON value of a stream to a value with positions, as Go's JSON decoder reads it.
 
-Rule: sigs.k8s.io/json with integers preserved: a number without point and exponent that fits 64 bits is
-an integer, every other one a float; the last of two equal keys wins; lone surrogates become U+FFFD.
-Nothing here recurses, so deep nesting ends at a limit.
+Rule: sigs.k8s.io/json with integers preserved: a number without point and exponent that fits 64 bits is an integer,
+every
+other one a float; the last of two equal keys wins; lone surrogates become U+FFFD. Nothing here recurses, so deep
+nesting
+ends at a limit.
 """
 
 from __future__ import annotations
@@ -40,13 +42,13 @@ class NotJSONError(ManifestError):
 
 
 def _is_cut(match: re.Match[str], after: str) -> bool:
-    # `5.` and `5e` begin a fraction or an exponent that never comes; `02` is two values.
+    # # `5.` and `5e` begin a fraction or an exponent that never comes; `02` is two values.
     has_fraction, has_exponent = match[1] is not None, match[2] is not None
     return (after == "." and not has_fraction and not has_exponent) or (after in ("e", "E") and not has_exponent)
 
 
 class RefusedValueError(ManifestError):
-    """The text is JSON and holds a number that no value can hold."""
+    """The text is JSON and contains a number that no value can represent."""
 
 
 def _parse_number(text: str, *, is_float: bool) -> int | float:
@@ -68,7 +70,7 @@ class _Frame:
 
 @dataclass(slots=True)
 class JSONReader:
-    """Reads one value of `text` after the other; `at` is the offset behind the last one."""
+    """Reads the values of `text` one after the other; `at` is the offset after the last one."""
 
     file: str
     text: str
@@ -83,12 +85,12 @@ class JSONReader:
     _refused: ManifestError | None = None
 
     def skip_space(self) -> bool:
-        """Go to the next value; False at the end of the text."""
+        """Advance to the next value; return False at the end of the text."""
         self.at = self._space(self.at)
         return self.at < len(self.text)
 
     def locate(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset that is not before the last one asked for."""
+        """Return line and column of an offset; offsets must not decrease between calls."""
         text, start = self.text, self._counted_to
         newlines = text.count("\n", start, offset)
         if newlines:
@@ -116,7 +118,7 @@ class JSONReader:
     def read(self) -> Tree:
         """Read the next value; raises `NotJSONError`, `ManifestError` for a limit, or `RefusedValueError`.
 
-        - After a refused value the next one can be read.
+        - The next value can be read after a refused one.
         """
         self._frames, self._retyped, self._duplicates, self._refused = [], [], [], None
         at = self._space(self.at)
@@ -133,7 +135,7 @@ class JSONReader:
             at = self._space(at)
 
     def _read_value(self, at: int) -> tuple[Tree | None, int]:
-        # A finished value is a Tree without notes; None means that a list or object was opened.
+        # # A finished value is a Tree without notes; None means that a list or object was opened.
         text = self.text
         char = text[at : at + 1]
         line, column = self.locate(at)
@@ -163,7 +165,7 @@ class JSONReader:
         written = match.group()
         value = _parse_number(written, is_float=match.lastindex is not None)
         if isinstance(value, float) and math.isinf(value) and self._refused is None:
-            # Go reads the text to its end before it turns numbers into values.
+            # # Go reads the whole text before it converts numbers.
             error = self._fail(at, f"json: cannot unmarshal number {written[:40]} into Go value of type float64")
             self._refused = RefusedValueError(error.reason, error.position)
         if abs(value) > _SAFE_INTEGER and match.lastindex is None:
@@ -210,7 +212,7 @@ class JSONReader:
         return Tree()
 
     def _after_entry(self, at: int) -> tuple[Tree | None, int]:
-        # Behind an entry of the innermost list or object: a comma, or its end.
+        # # After an entry of the innermost list or object: a comma, or the end of it.
         frame, char = self._frames[-1], self.text[at : at + 1]
         is_map = frame.key is not None
         if char == ("}" if is_map else "]"):

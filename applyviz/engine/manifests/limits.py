@@ -1,7 +1,8 @@
-"""How much one source may ask of the reader before it is refused.
+"""The limits of the manifest reader.
 
-kubectl reads whatever fits into memory; a server that reads for many people may not. A refusal names
-its limit, so that a person knows which one to raise.
+kubectl reads whatever fits into memory; a server that reads for many people must not. A refusal names its limit, so
+that
+an administrator knows which one to raise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Does `metadata` decode into ObjectMeta? kubectl refuses a manifest whose metadata does not.
+"""Check that `metadata` decodes into ObjectMeta: kubectl refuses a manifest whose metadata does not.
 
-Rule: the metadata check of k8s.io/cli-runtime (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/):
-text is text, labels and annotations hold text, times are RFC 3339. Null is allowed everywhere, unknown
-fields are not looked at. The words are Go's.
+Rule: the metadata check of k8s.io/cli-runtime
+(https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/):
+names are strings, labels and annotations are maps of strings, times are RFC 3339. Null is allowed everywhere, unknown
+fields are ignored. The messages are Go's.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _TEXT_TYPES = frozenset(("string", "types.UID", "v1.ManagedFieldsOperationType")
 
 
 class TypeProblem(NamedTuple):
-    """Return the problems below `metadata`, each with its path."""
+    """A value below `metadata` whose type does not decode, with its path."""
 
     path: PlainPath
     reason: str
@@ -138,7 +139,7 @@ def _check_fields(value: JSONObject, fields: Mapping[str, str], prefix: str, pat
 
 
 def find_type_problem(meta: JSONValue) -> TypeProblem | None:
-    """Return the first reason why `metadata` does not decode, None when it does."""
+    """Return the first reason why `metadata` does not decode, None if it does."""
     if meta is None:
         return None
     if not isinstance(meta, Mapping):

@@ -1,8 +1,9 @@
-"""A document's value to the objects in it: lists flattened, identity checked, in kubectl's words.
+"""Convert a document to the objects in it: flatten lists and check identity, with kubectl's messages.
 
-Rule: unstructured decoding of k8s.io/apimachinery (whatever has `items` is a list; its items may leave
-apiVersion and kind to the list; a list in a list cannot be read), the metadata check of
-k8s.io/cli-runtime (names are text, labels hold text), and `kubectl apply` (`generateName` is refused).
+Rule: unstructured decoding of k8s.io/apimachinery (anything with `items` is a list; its items may inherit apiVersion
+and
+kind from the list; a list in a list cannot be read), the metadata check of k8s.io/cli-runtime (names are text, labels
+hold text), and `kubectl apply` (`generateName` is refused).
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ def _as_text(value: JSONValue) -> str:
 
 _Note = TypeVar("_Note", Retyped, DuplicateKey)
 _NO_VERSION = "apiVersion not set"
-# How the reasons end that keep kubectl from reading the rest of a file.
+# # The endings of the reasons that keep kubectl from reading the rest of a file.
 UNIDENTIFIED = ("not set", "not set]", "isn't string type", "unstructured.detector")
 
 
 @dataclass(eq=False)
 class UnversionedError(ManifestError):
-    """A document without apiVersion, which some readers use nevertheless."""
+    """A document without apiVersion, which some readers accept nevertheless."""
 
     document: ManifestDocument | None = None
 
@@ -65,7 +66,7 @@ def _find_unidentified(obj: JSONObject) -> str:
 
 
 class DocumentReader:
-    """Convert one tree to documents; each invalid object is a separate error."""
+    """Converts one tree to documents; each invalid object is a separate error."""
 
     def __init__(self, tree: Tree, file: str, end_line: int) -> None:
         self._tree = tree
@@ -110,7 +111,7 @@ class DocumentReader:
             "kind": list_kind.removesuffix("List"),
         }
         broken = [error for index, item in enumerate(items) if (error := self._find_item_error(item, index))]
-        if broken:  # one item that is none, or a list itself, and kubectl takes nothing of the list
+        if broken:  # kubectl drops the whole list if one item is not an object, or is a list itself
             yield from broken
             return
         end_lines = self._end_lines(len(items))
@@ -122,7 +123,7 @@ class DocumentReader:
             yield (replace(found, list_kind=list_kind) if isinstance(found, ManifestDocument) else found)
 
     def _find_item_error(self, item: JSONValue, index: int) -> ManifestError | None:
-        """Why an item of a list is no object that can be read, None when it may be one."""
+        """Return why an item of a list cannot be read as an object, None if it can."""
         if item is not None and not isinstance(item, dict):
             kind = name_of_type(item)
             reason = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"

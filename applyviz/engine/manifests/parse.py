@@ -1,8 +1,9 @@
-"""The reader's door: the bytes of one file to documents with positions, as kubectl would read them.
+"""Parse the bytes of one file to documents with positions, as kubectl would read them.
 
-Rule: https://kubernetes.io/docs/reference/kubectl/generated/kubectl_apply/ and the visitors of
-k8s.io/cli-runtime. kubectl stops a file at the first text that cannot be parsed; here every problem is
-named and the others go on, and `ParsedFile.kubectl_stops_after` says where kubectl would have stopped.
+Rule: https://kubernetes.io/docs/reference/kubectl/generated/kubectl_apply/ and the visitors of k8s.io/cli-runtime.
+kubectl
+stops a file at the first text that cannot be parsed; this reader reports every problem and goes on, and
+`ParsedFile.kubectl_stops_after` says where kubectl would have stopped.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class _FileReader:
             return
         for found in DocumentReader(tree, self.file, end_line).read():
             if isinstance(found, ManifestError):
-                # kubectl asks each text for a version and a kind before it looks into it.
+                # # kubectl checks each text for a version and a kind before it reads the rest.
                 is_unidentified = found.reason.endswith(UNIDENTIFIED) and not found.path
                 self.note(found, ends_reading=is_unidentified)
             else:
@@ -79,7 +80,7 @@ class _FileReader:
             try:
                 tree = reader.read()
             except NotJSONError as error:
-                # With no or one JSON value read, kubectl starts over as YAML behind that value.
+                # # After at most one JSON value, kubectl starts over as YAML behind that value.
                 start = skip_space_and_line(text, end_of_last) if count <= 1 else None
                 if start is None:
                     self.note(error, ends_reading=True)
@@ -98,9 +99,9 @@ class _FileReader:
 
 
 def parse_manifests(data: bytes, file: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> ParsedFile:
-    """Read all documents of a file; nothing raises, every problem is in the answer.
+    """Read all documents of a file; never raises, because every problem is part of the result.
 
-    - Documents that are empty or hold comments only are skipped; List kinds are flattened.
+    - Documents that are empty or contain only comments are skipped; List kinds are flattened.
     - Values are plain JSON values; aliases share structure, so treat them as frozen.
     """
     if len(data) > limits.file_bytes:

@@ -34,16 +34,16 @@ _DOT_FLOAT = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?\Z
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?\Z", re.ASCII)
 _ESCAPED = re.compile("[\udc80-\udcff]")
 _NUMBER_STARTS = frozenset("+-.0123456789")
-# First characters of every plain scalar that is not simply text; the reader skips the rest.
+# # First characters of every plain scalar that is not simply text; all others skip the resolution.
 HINTS = frozenset("+-0123456789yYnNtTfFoO~.")
 _MAX_INT64, _MAX_UINT64 = 2**63 - 1, 2**64 - 1
 _SAFE_INTEGER = 2**53
 
 
 class Scalar(NamedTuple):
-    """A resolved scalar; `tag` is the short tag Go gives it: str, bool, int, float, null, timestamp.
+    """A resolved scalar; `tag` is Go's short tag: str, bool, int, float, null, timestamp.
 
-    `value` is what JSON carries, `number` the float before that round trip (map keys need it).
+    `value` is its JSON value, `number` the float before the JSON round trip (map keys need it).
     """
 
     tag: str
@@ -57,7 +57,7 @@ def _parse_integer(plain: str) -> int | None:
     if match is None:
         return None
     sign, digits = match.groups()
-    if len(digits) > 80:  # far beyond 64 bits in any base: never ask Python for the whole number
+    if len(digits) > 80:  # far beyond 64 bits in any base: avoid converting a huge number
         return None
     if digits[:2] in ("0x", "0X"):
         number = int(digits[2:], 16)
@@ -95,7 +95,7 @@ def to_json_number(number: int | float) -> int | float:
         return number if -(2**63) <= number <= _MAX_INT64 else float(number)
     if abs(number) >= 1e21 or not number.is_integer():
         return number
-    # Go writes the shortest digits that name the float, filled up with zeros, and reads that back.
+    # # Go writes the shortest digits that identify the float, padded with zeros, and reads that back.
     whole = int(Decimal(repr(number)))
     return whole if -(2**63) <= whole <= _MAX_INT64 else number
 
@@ -139,8 +139,8 @@ def resolve_plain(text: str) -> Scalar:
 
 
 def decode_utf8(raw: bytes) -> str:
-    """Text as Go reads it: every byte that is no part of UTF-8 becomes U+FFFD, each its own."""
-    # Python's own replacement takes several bytes for one character.
+    """Decode text as Go does: every byte that is not valid UTF-8 becomes one U+FFFD."""
+    # # Python's own replacement merges several bytes into one character.
     return _ESCAPED.sub("\ufffd", raw.decode("utf-8", "surrogateescape"))
 
 
@@ -181,7 +181,7 @@ def _write_float32(number: float) -> str:
 
 
 def write_key(scalar: Scalar) -> str:
-    """Return the JSON object key of a resolved scalar; raises `ValueError` for what cannot be one."""
+    """Return the JSON object key of a resolved scalar; raises `ValueError` if it cannot be a key."""
     value = scalar.value
     if isinstance(value, str):
         return value

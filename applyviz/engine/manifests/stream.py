@@ -1,8 +1,9 @@
-"""A file's bytes to its documents' texts: encoding, JSON or YAML, document separators.
+"""Split the bytes of a file into the texts of its documents: encoding, JSON or YAML, separators.
 
 Rule: kubectl's file visitor (byte order marks, invalid UTF-8 becomes U+FFFD) and the stream decoder of
-k8s.io/apimachinery/pkg/util/yaml: a stream that starts with `{` is JSON until that fails, YAML is cut at
-lines that start with `---` before it is parsed, so a directive never reaches its document.
+k8s.io/apimachinery/pkg/util/yaml: a stream that starts with `{` is JSON until that fails, YAML is cut at lines that
+start
+with `---` before it is parsed, so a directive never reaches its document.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Chunk:
 
 
 def decode_text(data: bytes) -> str:
-    """Decode a file as kubectl does: byte order marks decide, else UTF-8; nothing is refused."""
+    """Decode a file as kubectl does: by its byte order mark, else as UTF-8; never refuses anything."""
     if data.startswith(codecs.BOM_UTF8):
         data = data[3:]
     elif data.startswith(codecs.BOM_UTF16_LE):
@@ -47,9 +48,9 @@ def decode_text(data: bytes) -> str:
 
 
 def skip_space_and_line(text: str, at: int) -> int | None:
-    """Where YAML starts when kubectl gives up on JSON at `at`: behind space, at most up to the next line.
+    """Return where YAML starts when kubectl gives up on JSON at `at`: after blanks, at most on the next line.
 
-    - None when fewer than four bytes are left there: kubectl then does not try YAML.
+    - None if fewer than four bytes remain: kubectl then does not try YAML.
     """
     while True:
         if len(text[at : at + 4].encode("utf-8", "replace")) < 4:
@@ -62,14 +63,14 @@ def skip_space_and_line(text: str, at: int) -> int | None:
 
 
 def is_json_like(text: str) -> bool:
-    """Return whether the first character that is no space, among the first ones, is an open brace."""
+    """Return whether the first non-blank character, among the first ones, is an opening brace."""
     return text[:_LOOK_AHEAD].lstrip(_GO_SPACE).startswith("{")
 
 
 def split_documents(text: bytes, file: str, first_line: int = 1) -> Iterator[Chunk | ManifestError]:
-    """Cut YAML text at its document separators; a separator with other text after it is an error.
+    """Yield the documents of YAML text; a separator followed by other text is an error.
 
-    - The text before a broken separator is still given: kubectl drops it, people would miss it.
+    - The text before a broken separator is still yielded: kubectl drops it, but people would miss it.
     """
     text = text.replace(b"\r\n", b"\n")
     start, line = 0, first_line
@@ -78,7 +79,7 @@ def split_documents(text: bytes, file: str, first_line: int = 1) -> Iterator[Chu
         is_broken = bool(rest) and not rest.startswith("#")
         has_text = match.start() > start
         if not has_text and not is_broken:
-            continue  # kubectl keeps a separator that nothing stands before
+            continue  # kubectl keeps a separator at the very start
         separator_line = line + text.count(b"\n", start, match.start())
         if is_broken:
             reason = f"invalid Yaml document separator: {rest}"

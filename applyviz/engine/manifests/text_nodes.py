@@ -1,7 +1,8 @@
-"""One YAML document as nodes of its text: where each key, value and entry begins and ends, to the character.
+"""Read one YAML document as nodes of its text: the exact span of each key, value and entry.
 
-Left out on purpose: what scalars mean (`yamltree` reads that). Nodes are for changing the text and nothing else;
-aliases stay aliases. JSON is read as the flow style of YAML that it is.
+Left out on purpose: the meaning of scalars (`yaml_tree` reads that). Nodes serve only to edit text; aliases stay
+aliases.
+JSON is read as YAML flow style.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ class TextNode:
     items: tuple[TextNode, ...] = ()
 
     def find_pair(self, name: str) -> int | None:
-        """Return the place of the last pair with a key; the last one wins."""
+        """Return the index of the last pair with a key, which is the one that counts."""
         found = [n for n, (key, _value) in enumerate(self.pairs) if key.shape is Shape.SCALAR and key.name == name]
         return found[-1] if found else None
 
     @property
     def name(self) -> str:
-        """The name that a key has in JSON: a plain `on` is `true` there."""
+        """Return the JSON name of a key: a plain `on` is `true` there."""
         if self.style or not self.word or self.word[0] not in HINTS:
             return self.word
         try:
@@ -71,7 +72,7 @@ class TextNode:
 
     @property
     def has_merge(self) -> bool:
-        """Whether a `<<` merge key adds pairs from elsewhere."""
+        """Return whether a `<<` merge key adds pairs from elsewhere."""
         return any(key.word == "<<" and not key.style for key, _value in self.pairs)
 
 
@@ -84,7 +85,7 @@ def _index_of(mark: Any) -> int:
 
 
 def _end_of(text: str, start: int, end: int) -> int:
-    """Return the end of a scalar without the blank space that block scalars and empty ones run on over."""
+    """Return the end of a scalar without the trailing blanks that block scalars and empty ones include."""
     return start + len(text[start:end].rstrip())
 
 
@@ -137,7 +138,7 @@ class _Builder:
 def read_nodes(text: str) -> TextNode:
     """Return the nodes of the first document of a text.
 
-    - Raises `TextError` where there is none, or none that can be read.
+    - Raises `TextError` if there is none, or if it cannot be read.
     """
     try:
         return _Builder(text).read()
@@ -157,7 +158,7 @@ def list_aliases(node: TextNode) -> Iterator[str]:
 
 
 def walk_path(node: TextNode, path: PlainPath) -> Iterator[tuple[TextNode, int | None]]:
-    """Yield each container on the way to a path with the place of the pair or entry taken; None where the way ends."""
+    """Yield each container along a path with the index of the pair or entry taken; None where the path ends."""
     for step in path:
         if node.shape is Shape.MAP and isinstance(step, str):
             place = node.find_pair(step)

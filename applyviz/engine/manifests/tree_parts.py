@@ -15,7 +15,7 @@ from applyviz.engine.manifests.scalars import Scalar
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.values import JSONValue
 
-# Stands for a key that JSON cannot have until it is known whether anything is left of its mapping.
+# # A placeholder for a key that JSON cannot have, until it is known whether anything remains of its mapping.
 UNUSABLE_KEY = "\x00unusable"
 
 
@@ -28,14 +28,14 @@ class FlowColonError(ManifestError):
 
 @dataclass(eq=False)
 class TagIndicatorError(ManifestError):
-    """libyaml ends a tag at `,`, `[` or `]`, which Go's library takes for parts of it; the tag starts at `offset`."""
+    """libyaml ends a tag at `,`, `[` or `]`, which Go's library allows in it; the tag starts at `offset`."""
 
     offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A document's value with what was noticed on the way; None for an empty document."""
+    """The value of a document, with the observations of the reader; None for an empty document."""
 
     value: JSONValue = None
     positions: PositionTree = 0
@@ -47,8 +47,9 @@ class Tree:
 class Anchored:
     """The value that an alias refers to.
 
-    `size` is what one decoding of it costs Go's library; it `is_open` while its own entries are still
-    being read: an alias then would hold itself.
+    `size` is what one decoding of it costs Go's library; it `is_open` while its own entries are still being read: an
+    alias
+    inside it would contain itself.
     """
 
     scalar: Scalar | None = None
@@ -77,7 +78,7 @@ class Frame:
 
 
 def holds_unusable(value: JSONValue) -> bool:
-    """Return whether NaN, an infinity or an unusable key is anywhere in a value."""
+    """Return whether a value contains NaN, an infinity or an unusable key."""
     if isinstance(value, dict):
         return UNUSABLE_KEY in value or any(holds_unusable(v) for v in value.values())
     if isinstance(value, list):
@@ -86,7 +87,7 @@ def holds_unusable(value: JSONValue) -> bool:
 
 
 def allowed_alias_share(count: int) -> float:
-    """Return which part of the decoding steps aliases may cause: 99 % up to 400,000, 10 % from 4,000,000 on."""
+    """Return the share of decoding steps that aliases may cause: 99 % up to 400,000, 10 % from 4,000,000 on."""
     low, high = 400_000, 4_000_000
     if count <= low:
         return 0.99

@@ -1,7 +1,7 @@
-"""Values written as YAML into a text that is there already: in its style, and read back as the same value.
+"""Write values as YAML into an existing text, in its style, so that they read back as the same value.
 
-Rule: a plain text stays plain only where Go's library reads it as that text (`scalars.resolve_plain`); anything
-in doubt is quoted.
+Rule: plain text stays plain only if Go's library reads it as that text (`scalars.resolve_plain`); in doubt it is
+quoted.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def _is_plain(text: str) -> bool:
 
 
 def write_text(text: str, *, style: str = "") -> str:
-    """Return a text as a scalar on one line, quoted as before where it was."""
+    """Return a text as a one-line scalar, with the same quotes as before."""
     if style == "'" and text.isprintable():
         return "'" + text.replace("'", "''") + "'"
     return text if style != '"' and _is_plain(text) else _quote(text)
 
 
 def write_inline(value: JSONValue, *, style: str = "") -> str:
-    """Any value on one line; maps and lists in flow style."""
+    """Return any value on one line; maps and lists in flow style."""
     if isinstance(value, str):
         return write_text(value, style=style)
     if isinstance(value, Mapping):
@@ -69,7 +69,7 @@ def write_block_text(text: str, indent: int) -> str | None:
 
 
 def write_block(value: JSONValue, indent: int) -> str:
-    """Return a map or list in block style whose first line goes where the text stands already, at column `indent`."""
+    """Return a map or list in block style; its first line continues the current line at column `indent`."""
     pad = "\n" + " " * indent
     if isinstance(value, Mapping) and value:
         return pad.join(f"{write_text(k)}:{_write_below(v, indent)}" for k, v in value.items())

@@ -1,8 +1,8 @@
-"""One YAML document to a JSON value with positions, in one pass over libyaml's events.
+"""Parse one YAML document to a JSON value with positions, in one pass over libyaml's events.
 
-Rule: the decoder of go.yaml.in/yaml/v2 (last duplicate wins, `<<` overrides what stands before it,
-aliases only up to a share of the document) under sigs.k8s.io/yaml (keys become text). Working on events
-keeps the stack flat: depth, alias and merge bombs end at a limit and never in the C stack.
+Rule: the decoder of go.yaml.in/yaml/v2 (last duplicate wins, `<<` overrides earlier keys, aliases only up to a share of
+the document) under sigs.k8s.io/yaml (keys become text). Working on events keeps the stack flat: depth, alias and merge
+bombs hit a limit and never the C stack.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class TreeReader:
     _unusable: ManifestError | None = None
 
     def read(self, text: bytes) -> Tree:
-        """Read the document; raises `ManifestError` with the position of what is wrong."""
+        """Read the document; raises `ManifestError` with the position of the problem."""
         self._text, self._has_escaped_slash = text, b"\\/" in text
         parser = CParser(text)
         handlers = {
@@ -160,7 +160,7 @@ class TreeReader:
         if scalar is None:
             scalar = self.cache[text] = resolve_plain(text)
         if scalar.tag != "str" and event.end_mark.index - event.start_mark.index != len(text):
-            # `! 5` and `! '5'`: libyaml does not tell the tag `!`, which makes text of anything.
+            # # `! 5` and `! '5'`: libyaml does not report the tag `!`, which turns anything into text.
             before = self._source_of(event).partition(text)[0] if text else self._source_of(event)
             if "!" in before or event.style:
                 return Scalar("str", text)
@@ -172,7 +172,7 @@ class TreeReader:
         return self._characters[event.start_mark.index : event.end_mark.index + 1]
 
     def _check_spelling(self, event: _Event, frame: Frame | None) -> None:
-        # What libyaml has come to read and Go's library still refuses.
+        # # Syntax that libyaml accepts by now and Go's library still refuses.
         if frame is not None and frame.is_flow and not event.style and "?" in event.value[1:]:
             end = "}" if frame.is_map else "]"
             raise self._fail(event, f"YAML syntax: did not find expected ',' or '{end}'")
@@ -197,7 +197,7 @@ class TreeReader:
             if frame.is_merge or frame.merge_items is not None:
                 raise self._fail(event, "map merge requires map or sequence of maps as the value")
         self._count += 1
-        # Most scalars are plain or quoted text: they take the short way.
+        # # Most scalars are plain or quoted text: they take the fast path.
         implicit = event.implicit[0]
         if (implicit and text and text[0] not in HINTS) or (not implicit and event.tag is None):
             value = text
@@ -214,7 +214,7 @@ class TreeReader:
         if event.anchor is not None:
             self._anchors[event.anchor] = Anchored(scalar, value)
         if isinstance(value, float) and not math.isfinite(value) and self._unusable is None:
-            # A later duplicate key may still take its place, so this is judged at the end.
+            # # A later duplicate key may still replace it, so this is checked at the end.
             shown = "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
             self._unusable = self._fail(event, f"json: unsupported value: {shown}")
         if scalar.retyping is not None:
@@ -224,7 +224,7 @@ class TreeReader:
     def _note_retyped(self, event: _Event, scalar: Scalar, path: PlainPath, *, is_key: bool) -> None:
         mark = event.start_mark
         position = SourcePosition(self.file, mark.line + self.first_line, mark.column + 1)
-        retyping = cast(Retyping, scalar.retyping)  # callers have asked
+        retyping = cast(Retyping, scalar.retyping)  # the callers have checked
         self._retyped.append(Retyped(path, event.value, scalar.value, retyping, position, is_key))
 
     def _on_key(self, event: _Event, frame: Frame) -> None:
@@ -296,7 +296,7 @@ class TreeReader:
             event.flow_style,
         )
         if above is not None and above.is_merge and not is_map:
-            # Go does not decode the list of a merge itself, only the mappings in it.
+            # # Go does not decode the list of a merge itself, only the mappings in it.
             self._count -= 1
             frame.merge_items = []
         frames.append(frame)
@@ -342,7 +342,7 @@ class TreeReader:
         is_many = self._alias_count > 100 and self._count > 1000
         if is_many and self._alias_count > self._count * allowed_alias_share(self._count):
             raise self._fail(event, "document contains excessive aliasing")
-        frame = self._frames[-1]  # an anchor that is complete stands in a list or mapping
+        frame = self._frames[-1]  # the only complete anchors here are inside a list or mapping
         mark = make_mark(event.start_mark.line + self.first_line, event.start_mark.column + 1)
         if frame.is_map and frame.key is None:
             if anchored.scalar is None:
@@ -352,7 +352,7 @@ class TreeReader:
         elif frame.is_merge or frame.merge_items is not None:
             self._merge_alias(event, frame, anchored)
         else:
-            # The same value stands at many places: each has a mark of its own.
+            # # The same value appears at many paths: each has its own mark.
             self._put(frame, anchored.value, mark, copy(anchored.places))
 
     def _merge_alias(self, event: _Event, frame: Frame, anchored: Anchored) -> None:

@@ -152,7 +152,7 @@ def _delete_from_list(key: str, value: JSONValue, result: dict[str, Any], shape:
     if value is None:
         result.pop(name, None)
     elif not isinstance(value, list):
-        # The reference looks at the types only: a map under this directive merges like any other.
+        # # The reference checks only the types: a map under this directive merges like any other.
         if type(live) is type(value):
             _merge_field(name, value, result, shape, is_object)
     elif isinstance(live, list):
@@ -188,7 +188,7 @@ def _merge_field(key: str, value: JSONValue, result: dict[str, Any], shape: Patc
 
 
 def _take(key: str, value: JSONValue, result: dict[str, Any], is_object: bool) -> None:
-    """Return the value of the patch when there is nothing to merge it with."""
+    """Return the value of the patch if there is nothing to merge it with."""
     taken = _without_directives(_without_nulls(value) if is_object else value)
     if taken is _DROPPED:
         result.pop(key, None)
@@ -250,7 +250,7 @@ def _merge_values(live: list[Any], changes: list[Any]) -> tuple[list[Any], list[
 
 
 def _read_directives(changes: list[Any], merge_key: str) -> tuple[list[Any], dict[Hashable, None], bool]:
-    """Changes without directives, merge keys to delete in their order, whether the list is replaced."""
+    """Return the changes without directives, the merge keys to delete in order, and whether the list is replaced."""
     wanted: list[Any] = []
     unwanted: dict[Hashable, None] = {}
     is_replaced = False
@@ -271,7 +271,7 @@ def _read_directives(changes: list[Any], merge_key: str) -> tuple[list[Any], dic
 
 
 def _delete_entries(live: list[Any], unwanted: Iterable[Hashable], merge_key: str) -> tuple[list[Any], list[Any]]:
-    """Entries left, and the memory of the list: those left, then what each deletion left behind at the end."""
+    """Return the remaining entries, and the memory of the list: those, then the leftovers of each deletion."""
     keys = [identify(e[merge_key]) if merge_key in e else _DROPPED for e in live]
     counts = Counter(keys)
     gone: set[Hashable] = set()

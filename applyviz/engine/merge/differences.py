@@ -37,7 +37,7 @@ _is_texts = frozenset({str}).issuperset
 
 
 class Purpose(Enum):
-    """Parts that a difference contains: (changes and additions, deletions, `$setElementOrder`)."""
+    """The parts of a difference to compute: (changes and additions, deletions, `$setElementOrder`)."""
 
     ADDITIONS = (True, False, True)
     DELETIONS = (False, True, True)
@@ -50,7 +50,7 @@ class Purpose(Enum):
 
 
 def is_identical(left: JSONValue, right: JSONValue) -> bool:
-    """Deep equality that tells types apart, as Go's reflect.DeepEqual does."""
+    """Return whether two values are deeply equal in value and type, as Go's reflect.DeepEqual has it."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):
@@ -133,7 +133,7 @@ def _diff_list(
             return
         raise
     if rule.strategy != MERGE or not old:
-        # Nothing is added by an empty list to an empty list that merges.
+        # # An empty list adds nothing to an empty list that merges.
         if purpose.has_changes and (new or rule.strategy != MERGE) and not is_identical(old, new):
             patch[key] = new
         return
@@ -163,7 +163,7 @@ def _sort_entries(entries: list[Any], merge_key: str) -> tuple[list[Any], list[s
 def _diff_entries(
     old: list[Any], new: list[Any], shape: PatchShape, merge_key: str, purpose: Purpose, retains_keys: bool
 ) -> tuple[list[Any], list[Any]]:
-    """Entries to merge with those to delete behind them, and the order to set."""
+    """Return the entries to merge, followed by those to delete, and the order to set."""
     keys = _find_shared_keys(old, new, merge_key)
     if keys is not None:
         changed = _diff_pairs(old, new, keys, shape, merge_key, purpose, retains_keys)
@@ -171,7 +171,7 @@ def _diff_entries(
         return entries, [{merge_key: key} for key in keys] if purpose.has_order and entries else []
     changed, deleted = _pair_entries(old, new, shape, merge_key, purpose, retains_keys)
     entries = [*sort_like(changed, new, merge_key), *deleted]
-    # An entry without its merge key would have been refused above, whatever the order.
+    # # An entry without its merge key was refused above, in any order.
     has_same_order = len(old) == len(new) and all(
         is_identical(read_merge_key(a, merge_key), read_merge_key(b, merge_key)) for a, b in zip(old, new, strict=True)
     )
@@ -201,7 +201,7 @@ def _diff_pairs(
     for position in sorted(range(len(keys)), key=keys.__getitem__):
         before, after = old[position], new[position]
         if before == after and _is_texts(map(type, after.values())):
-            continue  # equal texts are the same, while 1 is not 1.0
+            continue  # equal texts are equal values, while 1 is not 1.0
         below = diff_maps(before, after, shape, purpose, retains_keys)
         if below:
             below[merge_key] = keys[position]
@@ -265,7 +265,7 @@ def squeeze_duplicates(values: list[Any]) -> tuple[list[Any], int]:
 
 
 def _diff_primitives(old: list[Any], new: list[Any], purpose: Purpose) -> tuple[list[Any], list[Any], list[Any]]:
-    """Values to add, values to delete, and the order to set; both sides are compared sorted."""
+    """Return the values to add, the values to delete, and the order to set; both sides are compared sorted."""
     old_sorted, new_sorted = sorted(old, key=print_value), sorted(new, key=print_value)
     added: list[Any] = []
     deleted: list[Any] = []
@@ -285,6 +285,6 @@ def _diff_primitives(old: list[Any], new: list[Any], purpose: Purpose) -> tuple[
     added = sort_like(added, new, None) if purpose.has_changes else []
     memory, size = squeeze_duplicates(deleted if purpose.has_deletions else [])
     deleted = memory[:size]
-    # What is compared with the manifest is the *sorted* live list: an unsorted manifest differs for ever.
+    # # The manifest is compared with the *sorted* live list: an unsorted manifest always differs.
     needs_order = purpose.has_order and bool(deleted or (purpose.has_changes and not is_identical(old_sorted, new)))
     return added, deleted, new if needs_order else []

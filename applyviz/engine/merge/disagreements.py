@@ -1,8 +1,9 @@
 """Detect contradicting patches of one object, which `kubectl apply --overwrite=false` rejects.
 
-One patch is what apply would send, the other what others changed since the last apply; they disagree
-where both give one field different values. Rule: `kubectl apply --help` (overwrite). Comparing leaves a
-mark: lists of values that both patches hold, and that do not merge, are sent in sorted order afterwards.
+One patch is what apply would send, the other what others changed since the last apply; they disagree where both give
+one
+field different values. Rule: `kubectl apply --help` (overwrite). The comparison has a side effect: lists of values that
+do not merge and that both patches contain are sent sorted.
 """
 
 from __future__ import annotations
@@ -66,14 +67,14 @@ def _settle_list(left: list[Any], right: list[Any], shape: PatchShape, strategy:
         return [_settle(a, b, shape, "", "") for a, b in zip(left, right, strict=True)]
     mine, size = _sort_values(left)
     theirs, others = _sort_values(right)
-    # The reference compares as far as the shorter list goes, and breaks when that is the other's.
+    # # The reference compares up to the length of the shorter list, and panics if that is the other one.
     if size > others or not all(map(is_identical, mine[:size], theirs[:size])):
         raise DisagreementError
     return mine
 
 
 def _sort_values(values: list[Any]) -> tuple[list[Any], int]:
-    """Return the values without duplicates, sorted; what fell out stays behind them, and how many are left."""
+    """Sort the values and drop duplicates; the dropped ones stay behind. Also return how many remain."""
     memory, size = squeeze_duplicates(values)
     return sorted(memory[:size], key=print_value) + memory[size:], size
 

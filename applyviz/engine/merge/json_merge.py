@@ -1,9 +1,8 @@
-"""JSON merge patches: the three-way patch for kinds without a Go type, and applying one.
+"""Compute and apply JSON merge patches, which client-side apply uses for kinds without a Go type.
 
-Rule: https://www.rfc-editor.org/rfc/rfc7386 and kubectl for custom resources: additions and changes are
-the difference live → manifest without nulls, deletions the nulls of the difference last applied →
-manifest. Lists are replaced whole. apiVersion, kind and name must not change. Numbers pass through a
-64-bit float on the way, as they do in kubectl.
+Rule: https://www.rfc-editor.org/rfc/rfc7386 and kubectl for custom resources: additions and changes are the difference
+live → manifest without nulls, deletions are the nulls of the difference last applied → manifest. Lists are replaced
+whole. apiVersion, kind and name must not change. Numbers pass through a 64-bit float, as they do in kubectl.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def compute_json_merge(last_applied: JSONObject, manifest: JSONObject, live: JSO
     """
     additions = _only_values(_diff(live, manifest))
     deletions = _only_nulls(_diff(last_applied, manifest))
-    # Both follow the manifest, so they never contradict each other.
+    # # Both follow the manifest, so they cannot contradict each other.
     patch = _merge(deletions, additions)
     metadata = patch.get("metadata")
     if "apiVersion" in patch or "kind" in patch or (isinstance(metadata, dict) and "name" in metadata):
@@ -127,7 +126,7 @@ def _merge(target: JSONObject, patch: JSONObject) -> dict[str, Any]:
 
 
 def _without_nulls(value: JSONValue) -> JSONValue:
-    """Return the value without null map fields, inside lists too, its maps sorted; null list entries stay."""
+    """Return the value without null map fields, also inside lists, with its maps sorted; null list entries stay."""
     if isinstance(value, dict):
         return {k: _without_nulls(value[k]) for k in sorted(value) if value[k] is not None}
     if isinstance(value, list):

@@ -1,8 +1,7 @@
-"""Applies a JSON patch as the API server does.
+"""Apply a JSON patch as the API server does.
 
-Rule: https://www.rfc-editor.org/rfc/rfc6902 with the server's additions: indices may be negative, and
-`replace` may name a field that a map does not have yet. A patch that cannot be read is a 400, one that
-does not apply a 422, more than 10,000 operations a 413.
+Rule: https://www.rfc-editor.org/rfc/rfc6902 with the server's extensions: indices may be negative, and `replace` may
+create a map field. An unreadable patch is a 400, one that does not apply a 422, more than 10,000 operations a 413.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ _MISSING: Any = object()
 
 
 def apply_json_patch(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
-    """Apply all operations to the live object in order; the first that fails raises `PatchError`.
+    """Apply all operations to the live object in order; the first failure raises `PatchError`.
 
-    - Maps that an operation went into come out sorted, as the server writes them.
+    - Maps that an operation touched come out sorted, as the server writes them.
     """
     if not isinstance(patch, list) or not all(isinstance(o, dict) for o in patch):
         raise PatchError("a JSON patch is a list of operations", 400)
@@ -177,6 +176,6 @@ class _Document:
         path = self._pointer(operation, "path")
         found = self.value if path == "" else self._read(operation, "path")
         self._enter(found, is_whole=True)
-        # Scalars are compared as they are written: 2 is not 2.0.
+        # # Scalars are compared in their spelling: 2 is not 2.0.
         if not is_identical(found, operation.get("value")):
             raise _refuse(f"testing value {path} failed: test failed")

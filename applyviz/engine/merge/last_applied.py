@@ -1,8 +1,8 @@
-"""The annotation that remembers what was last applied: found, written and attached byte for byte.
+"""Find, write and attach the last-applied annotation, byte for byte.
 
 Rule: https://kubernetes.io/docs/reference/labels-annotations-taints/#kubectl-kubernetes-io-last-applied-configuration.
-It holds the manifest as Go writes JSON: compact, keys sorted, `<`, `>` and `&` escaped, a final newline;
-without the annotation itself, and with `metadata.annotations` present even when empty.
+It holds the manifest as Go writes JSON: compact, keys sorted, `<`, `>` and `&` escaped, a final newline; without the
+annotation itself, and with `metadata.annotations` present even when empty.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def _refuse(constant: str) -> JSONValue:
 
 
 def render(manifest: JSONObject) -> str:
-    """Return the annotation's text for a manifest."""
+    """Return the text of the annotation for a manifest."""
     return render_json(_annotate(manifest, None)) + "\n"
 
 
 def attach(manifest: JSONObject) -> dict[str, Any]:
-    """Return the manifest with the annotation for itself."""
+    """Return the manifest with its last-applied annotation."""
     return _annotate(manifest, render(manifest))
 
 

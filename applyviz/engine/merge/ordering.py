@@ -1,9 +1,10 @@
-"""Lists that merge: identify their entries and compute the resulting order.
+"""Identify the entries of lists that merge, and compute the resulting order.
 
-Rule: https://git.k8s.io/design-proposals-archive/cli/preserve-order-in-strategic-merge-patch.md. Entries
-of a patch take the order of `$setElementOrder`, entries only the server has keep theirs, and both are
-woven by the server's order. Entries are found by value *and* type (1 is not 1.0) through an index, so
-that the cost stays linear.
+Rule: https://git.k8s.io/design-proposals-archive/cli/preserve-order-in-strategic-merge-patch.md. Entries of a patch
+take
+the order of `$setElementOrder`, entries that only the server has keep theirs, and both are merged by the server's
+order.
+An index finds entries by value *and* type (1 is not 1.0), so that the cost stays linear.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ DIRECTIVE = "$patch"
 
 
 def identify(value: JSONValue) -> Hashable:
-    """Return a key that is equal for equal scalars of one type only.
+    """Return a key that is equal only for equal scalars of one type.
 
-    - Maps and lists are no merge keys; the reference breaks when it compares two of them, so any will do.
+    - Maps and lists cannot be merge keys; the reference panics when it compares two of them, so any key will do.
     """
     kind = type(value)
     if kind is str:
@@ -31,7 +32,7 @@ def identify(value: JSONValue) -> Hashable:
 
 
 def require_one_type(*lists: Sequence[JSONValue]) -> type:
-    """Return the type of all entries of all lists; mixed types, lists of lists and no entries are refused."""
+    """Return the type of all entries of all lists; refuse mixed types, lists of lists, and no entries."""
     kinds = {type(v) for entries in lists for v in entries}
     if not kinds:
         raise PatchError("no elements in any of the given slices")
@@ -46,14 +47,14 @@ def require_one_type(*lists: Sequence[JSONValue]) -> type:
 
 
 def require_map(entry: JSONValue) -> dict[str, Any]:
-    """Return the entry as a map, else the merge's error."""
+    """Return the entry as a map; raise the merge's error if it is not one."""
     if isinstance(entry, dict):
         return entry
     raise PatchError(f"expected a map[string]interface {{}}, but received a {print_type(entry)}")
 
 
 def require_list(entry: JSONValue) -> list[Any]:
-    """Return the value as a list, else the merge's error."""
+    """Return the value as a list; raise the merge's error if it is not one."""
     if isinstance(entry, list):
         return entry
     raise PatchError(f"expected a []interface {{}}, but received a {print_type(entry)}")
@@ -82,7 +83,7 @@ def _rank(entries: Sequence[JSONValue], order: dict[Hashable, int], merge_key: s
 
 
 def split_deletions(entries: Sequence[JSONValue]) -> tuple[list[JSONValue], list[JSONValue]]:
-    """Entries to keep, and entries marked `$patch: delete`."""
+    """Return the entries to keep, and the entries marked `$patch: delete`."""
     kept: list[JSONValue] = []
     deleted: list[JSONValue] = []
     for entry in entries:
@@ -91,7 +92,7 @@ def split_deletions(entries: Sequence[JSONValue]) -> tuple[list[JSONValue], list
 
 
 def sort_like(entries: Sequence[JSONValue], order: Sequence[JSONValue], merge_key: str | None) -> list[JSONValue]:
-    """Sort entries as `order` has them; deletions go last. Maps need their merge key on both sides."""
+    """Sort entries in the order of `order`; deletions go last. Maps need their merge key on both sides."""
     deleted: list[JSONValue] = []
     if merge_key is not None:
         for entry in (*entries, *order):
@@ -109,7 +110,7 @@ def weave(
     server_order: Sequence[JSONValue],
     merge_key: str | None,
 ) -> list[JSONValue]:
-    """Sort both lists by their orders and merge them: a server's entry goes first when it is in front there."""
+    """Merge two sorted lists: an entry of the server goes first if it precedes the other one there."""
     right = sort_like(patch, patch_order, merge_key)
     left = sort_like(server_only, server_order, merge_key)
     places = index_entries(server_order, merge_key)
@@ -129,7 +130,7 @@ def weave(
 def partition(
     entries: Sequence[JSONValue], order: Sequence[JSONValue], merge_key: str
 ) -> tuple[list[JSONValue], list[JSONValue]]:
-    """Entries that `order` names, and the others; primitives when there is no merge key."""
+    """Return the entries that `order` names, and the others; without a merge key they are primitives."""
     named: list[JSONValue] = []
     others: list[JSONValue] = []
     if not merge_key:
@@ -145,7 +146,7 @@ def partition(
 
 
 class EntryFinder:
-    """Index of maps by merge key in a list that may grow; entries that are not maps raise an error when reached."""
+    """Index of maps by merge key in a list that may grow; reaching an entry that is not a map raises an error."""
 
     __slots__ = ("_broken", "_merge_key", "_places", "_size")
 
@@ -166,7 +167,7 @@ class EntryFinder:
         self._size += 1
 
     def find(self, value: JSONValue) -> int:
-        """Return the first position whose merge key is `value`, -1 when there is none."""
+        """Return the first position whose merge key is `value`, -1 if there is none."""
         place = self._places.get(identify(value), -1)
         if self._broken >= 0 and not 0 <= place < self._broken:
             raise PatchError(f"value for key {self._broken} is not a map")

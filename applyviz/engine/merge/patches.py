@@ -1,9 +1,9 @@
 """Compute the patch that client-side apply sends, and apply a patch to an object.
 
-kubectl asks the OpenAPI v3 document, then OpenAPI v2, then the Go type, and goes on to the next after an
-error; a kind without a Go type gets a JSON merge patch. Rule:
-https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/. The method that answered
-is named in the result, errors of those before it are its warnings.
+kubectl tries the OpenAPI v3 document, then OpenAPI v2, then the Go type, and goes on to the next after an error; a kind
+without a Go type gets a JSON merge patch. Rule:
+https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/. The result names the method that
+succeeded; the errors of the methods before it are its warnings.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ _SHAPES: dict[str, type[PatchShape]] = {"openapi-v2": OpenAPIv2Shape, "builtin":
 class ThreeWayPatch:
     """The patch that client-side apply sends; an empty body means that nothing is sent.
 
-    `method` names the kind of patch for people; `warnings` are those kubectl prints, one a source that
-    could not compute it.
+    `method` names the kind of patch for people; `warnings` are those that kubectl prints, one for each source that
+    could not
+    compute it.
     """
 
     body: dict[str, Any]
@@ -47,7 +48,7 @@ _make_shape: Any = lru_cache(maxsize=1024)(lambda kind, root: kind(root))
 
 
 def _shape(kind: type[PatchShape], root: Node) -> PatchShape:
-    """Shapes are kept: they remember which rules they found."""
+    """Return the shape of a schema; shapes are cached, because they remember the rules that they found."""
     shape: PatchShape = _make_shape(kind, root)
     return shape
 
@@ -62,7 +63,7 @@ def _as_sent(value: JSONValue) -> JSONValue:
 
 
 def _sources(kind: KindSchema | None) -> list[tuple[str, PatchShape]]:
-    """Names and shapes in the order in which kubectl asks."""
+    """Return names and shapes in the order in which kubectl tries them."""
     if kind is None or kind.root is None or not kind.is_strategic:
         return []
     sources = [("openapi-v3", _shape(PatchShape, kind.root))]

@@ -1,7 +1,7 @@
-"""How Go prints a JSON value with `%v`.
+"""Print a JSON value as Go does with `%v`.
 
-Strategic merge orders lists and words its errors by that form, so the order of a patch depends on it.
-Rule: https://pkg.go.dev/fmt (maps print sorted by key). Left out: values that JSON does not have.
+Strategic merge sorts lists and words its errors by that form, so the order of a patch depends on it. Rule:
+https://pkg.go.dev/fmt (maps print sorted by key). Left out: values that JSON does not have.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Merge rules of maps and lists, looked up in a schema for strategic merge patches.
+"""Look up the merge rules of maps and lists in a schema for strategic merge patches.
 
-kubectl asks three sources after one another, and each looks up a field in its own way: the OpenAPI v3
-document (declared properties only), the OpenAPI v2 document (strict about types, lenient where it knows
-nothing) and the Go type (field names without regard to case). Rule:
-https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/ (patch
-strategy and merge key). Look-ups that fail raise `PatchError`, as they do in kubectl. Where Go has a pointer, it
-takes a list whatever is behind it; no document tells which fields are pointers, so they are data of their own.
+kubectl tries three sources, and each looks up a field differently: the OpenAPI v3 document (declared properties only),
+the OpenAPI v2 document (strict about types, lenient about unknown fields) and the Go type (field names are
+case-insensitive). Rule:
+https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/ (patch strategy and merge
+key). Failed lookups raise `PatchError`, as they do in kubectl. A Go pointer accepts a list of any element type; no
+document says which fields are pointers, so they are separate data.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REPLACE = "replace"
 
 
 class Rule(NamedTuple):
-    """How one field merges: the shape below it, `retainKeys`, the strategy ("" by type), the merge key."""
+    """The merge rule of one field: the shape below it, `retainKeys`, the strategy ("": default), the merge key."""
 
     shape: PatchShape
     retains_keys: bool
@@ -32,7 +32,7 @@ class Rule(NamedTuple):
 
 
 class PatchShape:
-    """The OpenAPI v3 way: declared properties of the node, whatever their type."""
+    """The lookup in OpenAPI v3: declared properties of the node, whatever their type."""
 
     __slots__ = ("_lists", "_maps", "node")
 
@@ -43,7 +43,7 @@ class PatchShape:
 
     @property
     def name(self) -> str:
-        """The type's name as the errors say it."""
+        """The name of the type in error messages."""
         return (self.node.type if self.node is not None else "") or "Struct"
 
     def map_rule(self, key: str) -> Rule:
@@ -86,7 +86,7 @@ def _rule(field: Node, shape: PatchShape) -> Rule:
 
 
 class OpenAPIv2Shape(PatchShape):
-    """The OpenAPI v2 way: a map must be an object with fields, a list an array; unknown parts pass."""
+    """The lookup in OpenAPI v2: a map must be an object with fields, a list an array; unknown parts pass."""
 
     __slots__ = ()
 
@@ -121,20 +121,20 @@ class OpenAPIv2Shape(PatchShape):
 
 
 class GoTypeShape(PatchShape):
-    """The Go way: only structs have fields; a name in other case still finds its field."""
+    """The lookup in Go types: only structs have fields; field names are case-insensitive."""
 
     __slots__ = ()
 
     @property
     def name(self) -> str:
-        """The kind of the Go type as the errors say it."""
+        """The kind of the Go type in error messages."""
         node = self.node
         if node is None or node.properties:
             return "struct"
         return {"array": "slice", "object": "map"}.get(node.type, node.type or "struct")
 
     def _find(self, key: str) -> tuple[str, Node]:
-        """Return a field with its own name; a key in other case finds it too."""
+        """Return a field and its exact name; the key may differ in case."""
         node = self.node
         if node is None or not node.properties:
             kind = {"array": "slice", "object": "map"}.get(node.type if node is not None else "", "string")

@@ -1,9 +1,8 @@
 """Go's two sort algorithms, reproduced step by step for comparisons that are not a proper order.
 
-Strategic merge sorts with `a <= b` (Go's `sort.Sort`, not stable) and with a comparison that is not
-transitive (Go's `sort.SliceStable`); the order that comes out is then that of the algorithm and nothing
-else. Rule: https://pkg.go.dev/sort (pattern-defeating quicksort; insertion sort with SymMerge). Proper
-orders take Python's own sort, which gives the same result.
+Strategic merge sorts with `a <= b` (Go's `sort.Sort`, not stable) and with a comparison that is not transitive (Go's
+`sort.SliceStable`), so the resulting order depends on the algorithm. Rule: https://pkg.go.dev/sort (pattern-defeating
+quicksort; insertion sort with SymMerge). Proper orders use Python's own sort, which gives the same result.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def sort_by_text(items: Sequence[JSONValue], texts: Sequence[str]) -> list[JSONV
     if len(set(texts)) == size:
         return [items[i] for i in sorted(range(size), key=texts.__getitem__)]
     if size <= _INSERTION_LIMIT:
-        # Insertion sort moves an item in front of its equals: equals come out reversed.
+        # # Insertion sort moves an item before its equals, so equals come out reversed.
         return [items[i] for i in sorted(range(size - 1, -1, -1), key=texts.__getitem__)]
     order = list(range(size))
     _QuickSort(order, lambda a, b: texts[a] <= texts[b]).sort(0, size, size.bit_length())
@@ -69,7 +68,7 @@ class _Sort:
 class _QuickSort(_Sort):
     """Pattern-defeating quicksort over data[a:b]; `limit` bad pivots lead to a heap sort.
 
-    - Go sets values equal to an earlier pivot apart; where equal counts as less, it never sees one.
+    - Go partitions off values equal to an earlier pivot; where equal counts as less, that never happens.
     """
 
     def sort(self, a: int, b: int, limit: int) -> None:
@@ -167,7 +166,7 @@ class _QuickSort(_Sort):
             self.swap(position, a + (other - length if other >= length else other))
 
     def _choose_pivot(self, a: int, b: int) -> tuple[int, bool]:
-        """Return a pivot and whether the slice looks sorted; a falling slice is turned around first."""
+        """Return a pivot and whether the slice looks sorted; a descending slice is reversed first."""
         quarter = (b - a) // 4
         i, j, k = a + quarter, a + quarter * 2, a + quarter * 3
         swaps = [0]

@@ -1,9 +1,8 @@
-"""The three-way strategic merge patch of client-side apply, and applying one.
+"""Compute and apply the three-way strategic merge patch of client-side apply.
 
-Additions and changes are the difference live → manifest, deletions the difference last applied →
-manifest; the first is merged into the second. Rule:
-https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/ (merging changes). Left
-out: which schema to ask, and preconditions (kubectl has none for this kind of patch).
+Additions and changes are the difference live → manifest, deletions the difference last applied → manifest; the first is
+merged into the second. Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/ (merging
+changes). Left out: the choice of a schema, and preconditions (kubectl has none for this kind of patch).
 """
 
 from __future__ import annotations
