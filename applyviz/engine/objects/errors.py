@@ -1,4 +1,4 @@
-"""The exception hierarchy.
+"""The exception hierarchy of the engine and the rooms above it.
 
     ApplyVizError
       - ManifestError      a document cannot be read: file, line, column, reason
@@ -120,14 +120,14 @@ class PlanError(ApplyVizError):
 
 
 class StalePlanError(PlanError):
-    """The plan would no longer do what was reviewed."""
+    """The plan would no longer do what was approved."""
 
 
 @dataclass(eq=False)
 class ClusterError(ApplyVizError):
-    """The cluster did not answer as needed; `status` is 0 when no answer came.
+    """The cluster did not answer as needed; `status` is 0 if no answer came.
 
-    - `detail` is what the server, the operating system or OpenSSL said, for who wants to read it.
+    - `detail` is the message of the server, the operating system or OpenSSL, for the details of an error page.
     """
 
     reason: str
@@ -140,7 +140,7 @@ class ClusterError(ApplyVizError):
 
 
 class UnreachableError(ClusterError):
-    """No connection, or it broke before an answer came."""
+    """No connection, or the connection broke before an answer came."""
 
 
 class ForbiddenError(ClusterError):

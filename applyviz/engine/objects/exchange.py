@@ -1,7 +1,8 @@
 """Requests to an API server and its answers, as data.
 
-Flows (`engine/requests`) are generators: they yield a `Request` and are sent an `Answer`; who gives
-the answer (live cluster, sandbox, dry run, recording) does not matter to them.
+Flows (`engine/requests`) are generators: they yield a `Request` and receive an `Answer`; they do not depend on where
+the
+answer comes from (live cluster, sandbox, dry run, recording).
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ APPLY_PATCH = "application/apply-patch+yaml"
 class Placeholder:
     """A placeholder in a request body, filled at send time from the live object just read.
 
-    `path` is where in the body (fields and `i:` indices), `rule` names what fills it: `uid`,
-    `resourceVersion`, or `managedFields` (migrations); `managers` are those whose fields move then (None: by
-    kubectl's own rule).
+    `path` is its position in the body (fields and `i:` indices), `rule` names its value: `uid`, `resourceVersion`, or
+    `managedFields` (migrations); `managers` are the field managers whose fields then move (None: by kubectl's own
+    rule).
     """
 
     path: FieldPath
@@ -37,11 +38,11 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request to an API server; a template while it has holes.
+    """One HTTP request to an API server; a template while it has placeholders.
 
-    `body` is the JSON value that is sent (None: no body). `ref` names the object it is about, when
-    there is one. `purpose` is a short fixed word for pages and journal: read, create, patch, apply,
-    delete, list, migrate.
+    `body` is the JSON value that is sent (None: no body). `ref` names its object, if there is one. `purpose` is a fixed
+    word
+    for pages and journal: read, create, patch, apply, delete, list, migrate.
     """
 
     method: str
@@ -55,21 +56,21 @@ class Request:
 
     @property
     def is_write(self) -> bool:
-        """Whether it changes anything when it is not a dry run."""
+        """Whether the request changes anything when it is not a dry run."""
         return self.method not in ("GET", "HEAD")
 
     @property
     def is_dry_run(self) -> bool:
-        """Whether the server is asked to persist nothing.
+        """Whether the request asks the server to persist nothing.
 
-        - A DELETE whose body holds options is one only by its body: the API server then ignores the query.
+        - A DELETE whose body holds options is a dry run only by its body: the API server then ignores the query.
         """
         if self.method == "DELETE" and self.body is not None:
             return isinstance(self.body, Mapping) and self.body.get("dryRun") == ["All"]
         return self.query.get("dryRun") == "All"
 
     def as_dry_run(self) -> Self:
-        """Return the same request with `dryRun=All`, where the API server heeds it."""
+        """Return the same request with `dryRun=All`, in the place that the API server reads."""
         if self.method == "DELETE" and self.body is not None:
             return replace(self, body={**self.body, "dryRun": ["All"]})
         return replace(self, query={**self.query, "dryRun": "All"})

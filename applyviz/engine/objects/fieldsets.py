@@ -1,8 +1,9 @@
 """Sets of field paths, as managedFields hold them: an immutable trie over path elements.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (fieldsV1): `{}` says that the field
-itself is in the set, `"."` beside children says that it is in the set as well. A field is not in a set
-because its parent or its children are. Sets share their branches; nothing is changed after it was made.
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (fieldsV1): `{}` says that the field itself is
+in
+the set, `"."` beside children says that it is in the set as well. A field is not in a set because its parent or its
+children are. Sets share their branches and are never changed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _NO_MEMBERS: frozenset[PathElement] = frozenset()
 
 
 class FieldSet:
-    """Elements that are in the set at this level, and the sets below elements; no branch is empty."""
+    """The elements that are in the set at this level, and the sets below elements; no branch is empty."""
 
     __slots__ = ("children", "members")
 
@@ -71,7 +72,7 @@ class FieldSet:
         return self.children.get(element, EMPTY)
 
     def union(self, other: FieldSet) -> FieldSet:
-        """Paths of either set."""
+        """Return the paths that are in either set."""
         if self is other or not other:
             return self
         if not self:
@@ -80,10 +81,10 @@ class FieldSet:
         for element, theirs in other.children.items():
             mine = children.get(element)
             children[element] = theirs if mine is None else mine.union(theirs)
-        return FieldSet(other.members | self.members, children)  # of equal elements, the other's spelling stays
+        return FieldSet(other.members | self.members, children)  # of equal elements, the other spelling wins
 
     def intersection(self, other: FieldSet) -> FieldSet:
-        """Paths of both sets."""
+        """Return the paths that are in both sets."""
         if self is other:
             return self
         children = {}
@@ -111,7 +112,7 @@ class FieldSet:
         return FieldSet(self.members - other.members, children)
 
     def recursive_difference(self, other: FieldSet) -> FieldSet:
-        """Paths of this set that are neither in the other nor below one of its paths."""
+        """Return the paths of this set that are neither in the other nor below one of its paths."""
         if not other:
             return self
         children = {}
@@ -152,7 +153,7 @@ EMPTY = FieldSet()
 
 
 class FieldSetBuilder:
-    """Collects paths; the trie that it builds is handed out once, by `build`."""
+    """Collects paths; `build` returns the trie once."""
 
     __slots__ = ("children", "members")
 
@@ -161,13 +162,13 @@ class FieldSetBuilder:
         self.children: dict[PathElement, FieldSetBuilder] = {}
 
     def add(self, path: FieldPath) -> None:
-        """Put a path into the set; the empty path names the whole object and is not tracked."""
+        """Add a path; the empty path names the whole object and is not tracked."""
         if not path:
             return
         self.descend(path[:-1]).members.add(path[-1])
 
     def descend(self, path: FieldPath) -> FieldSetBuilder:
-        """Return the builder of what is below a path, made when there is none yet."""
+        """Return the builder of the paths below a path; create it if there is none yet."""
         node = self
         for element in path:
             below = node.children.get(element)
@@ -191,10 +192,10 @@ def from_paths(paths: Iterable[FieldPath]) -> FieldSet:
 
 
 def read_fields(fields: JSONValue) -> FieldSet:
-    """Read fieldsV1.
+    """Parse fieldsV1.
 
-    - Elements of a type that is not known are left out.
-    - Raises `OwnershipError` for what is no fieldsV1.
+    - Elements of unknown types are left out.
+    - Raises `OwnershipError` for values that are not fieldsV1.
     """
     try:
         found, _ = _read(fields)
@@ -204,9 +205,9 @@ def read_fields(fields: JSONValue) -> FieldSet:
 
 
 class FieldSetMemo:
-    """A cache of parsed fieldsV1 values for one plan, whose steps look at the same objects.
+    """A cache of parsed fieldsV1 values for one plan, whose steps read the same objects.
 
-    Values are known by their identity and kept alive; like all inputs they are not changed meanwhile.
+    Values are cached by identity and kept alive; like all inputs they must not change meanwhile.
     """
 
     __slots__ = ("_read", "_written")
@@ -216,9 +217,9 @@ class FieldSetMemo:
         self._written: dict[int, tuple[JSONValue, FieldSet]] = {}
 
     def read(self, fields: JSONValue) -> FieldSet:
-        """Read fieldsV1.
+        """Parse fieldsV1.
 
-        - Raises `OwnershipError` for what is no fieldsV1.
+        - Raises `OwnershipError` for values that are not fieldsV1.
         """
         known = self._read.get(id(fields))
         if known is None:
@@ -226,15 +227,15 @@ class FieldSetMemo:
         return known[1]
 
     def write(self, fields: FieldSet) -> dict[str, Any]:
-        """Write a set as fieldsV1."""
+        """Return a set as fieldsV1."""
         written = fields.render()
         self._written[id(written)] = (written, fields)
         return written
 
     def recall(self, fields: JSONValue) -> FieldSet:
-        """Like `read`, but a set that was written here is returned without parsing it again.
+        """Return the set of a fieldsV1 value; a value that `write` produced is not parsed again.
 
-        - Whole numbers beyond 2**53 are those that were written, not the floats that reading makes of them.
+        - Integers beyond 2**53 are those that were written, not the floats that parsing makes of them.
         """
         known = self._written.get(id(fields))
         return known[1] if known is not None else self.read(fields)
@@ -256,7 +257,7 @@ def _read(fields: JSONValue) -> tuple[FieldSet | None, bool]:
         element = text if text[:2] == "f:" else _normalize(text)
         if element is None:
             continue
-        if value is None or (not value and type(value) is dict):  # the common case, for speed
+        if value is None or (not value and type(value) is dict):  # the fast path
             members.append(element)
             continue
         below, is_itself = _read(value)

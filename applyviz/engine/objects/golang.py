@@ -15,8 +15,8 @@ from applyviz.engine.objects.values import JSONValue
 
 _HTML = re.compile("[<>&\u2028\u2029]")
 _SPECIAL = re.compile('[\x00-\x1f"\\\\<>&\u2028\u2029]')
-# What may be a float in JSON, behind the name of a field or in a list; in a text it means nothing. Two searches,
-# since each begins with what can be looked for fast.
+# # Characters that may belong to a float in JSON, after a field name or in a list; in a string they mean nothing. There
+# are two searches, because each begins with a fixed text that is fast to find.
 _FRACTION = r"-?(?:[0-9]+[.eE]|NaN|Infinity)"
 _holds_fraction_in_field = re.compile(f'":{_FRACTION}').search
 _holds_fraction_in_list = re.compile(rf"[\[,]{_FRACTION}").search
@@ -26,7 +26,7 @@ _SHORT = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t":
 
 
 def _exponent(value: float) -> str:
-    """Shortest digits in the form d.ddde±xx, two exponent digits at least."""
+    """Return the shortest digits in the form d.ddde±xx, with at least two exponent digits."""
     digits = repr(abs(value)).partition("e")[0].replace(".", "")
     text = digits.strip("0")
     power = Decimal(repr(value)).adjusted()
@@ -35,7 +35,7 @@ def _exponent(value: float) -> str:
 
 
 def render_float(value: float, *, low: float, high: float = 1e21) -> str:
-    """Return a float with the fewest digits that tell it apart; exponents below `low` and from `high` on."""
+    """Return a float with the fewest digits that identify it; exponents are used below `low` and from `high` on."""
     if value == 0:
         return "-0" if str(value)[0] == "-" else "0"
     if abs(value) < low or abs(value) >= high:
@@ -79,12 +79,12 @@ def json_string(text: str) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether JSON writes a text without any escape."""
+    """Return whether JSON writes a text without escapes."""
     return _SPECIAL.search(text) is None
 
 
 def element_string(text: str) -> str:
-    """Return a JSON string as fieldsV1 has it: backspace and form feed have no short form there."""
+    """Return a JSON string as fieldsV1 spells it: backspace and form feed have no short form there."""
     if is_plain(text):
         return f'"{text}"'
     written = json_string(text)
@@ -99,7 +99,7 @@ _INT64_DIGITS = 18
 
 
 def read_integer(text: str) -> int | float:
-    """Return an integer of a JSON text as Go holds it where it knows no types: beyond 64 bits it is a float."""
+    """Return an integer of a JSON text as untyped Go reads it: beyond 64 bits it is a float."""
     if len(text) <= _INT64_DIGITS:
         return int(text)
     return float(text) if len(text) > _INT64_DIGITS + 2 or not -(1 << 63) <= int(text) < 1 << 63 else int(text)
@@ -115,14 +115,14 @@ def json_number(value: JSONValue) -> str:
 
 
 def render_json(value: JSONValue) -> str:
-    """Compact JSON with sorted keys, as Go's `json.Marshal` writes it."""
+    """Return compact JSON with sorted keys, as Go's `json.Marshal` writes it."""
     if type(value) is not dict:
         return _render_json(value)
     try:
         text = _encode(value)
     except (TypeError, ValueError):
         return _render_json(value)
-    # Python's own encoder differs in fractions and exponents only, and it is many times as fast.
+    # # Python's own encoder differs only in fractions and exponents, and it is many times as fast.
     if _holds_fraction_in_field(text) or _holds_fraction_in_list(text):
         return _render_json(value)
     return _HTML.sub(_escape, text)

@@ -1,7 +1,7 @@
 """Find a field by its path without a schema: list entries are found by the keys in the path.
 
-Rule: an entry of `ports` that leaves its protocol out has TCP, the default that names it all the same.
-Left out on purpose: entries of one name that are there twice; the first is found (`schema.walk` knows both).
+Rule: an entry of `ports` without a protocol has TCP, the default that names it. Left out on purpose: duplicate entries;
+the first is found (`schema.walk` knows both).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _step(value: JSONValue, element: PathElement) -> JSONValue:
 
 
 def find_value(obj: JSONValue, path: FieldPath) -> JSONValue:
-    """Look a field up; `ABSENT` when a step is missing."""
+    """Look up a field; `ABSENT` if a step is missing."""
     value = ABSENT if obj is None else obj
     for element in path:
         if value is ABSENT:

@@ -22,11 +22,11 @@ FieldPath: TypeAlias = tuple[PathElement, ...]
 
 
 def _text(value: JSONValue) -> str:
-    """JSON as fieldsV1 writes it; numbers in one spelling each, so that 1 and 1.0 are one element."""
+    """Return JSON as fieldsV1 writes it, with one spelling for each number: 1 and 1.0 are one element."""
     if isinstance(value, str):
         return element_string(value)
     if isinstance(value, float):
-        return render_float(value + 0.0, low=1e-6)  # the sum makes 0 of -0, which are one element
+        return render_float(value + 0.0, low=1e-6)  # the sum turns -0 into 0, because they are one element
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{element_string(k)}:{_text(value[k])}" for k in sorted(value)) + "}"
     if isinstance(value, list):
@@ -36,14 +36,14 @@ def _text(value: JSONValue) -> str:
 
 _EXACT_LIMIT = 2**53
 _PLAIN = '"[^\x00-\x1f"\\\\<>&\u2028\u2029\ud800-\udfff]*"'
-# Most names of entries are one plain text, which has one spelling only.
+# # Most entries are named by one plain text, which has a single spelling.
 _ONE_SPELLING = re.compile(f"v:{_PLAIN}|k:{{{_PLAIN}:{_PLAIN}}}")
 
 
 class ExactElement(str):
     """An element with an integer that a float cannot represent: equal to its float form, written exactly.
 
-    - Two integers are compared as such, so that two of one float form are two elements.
+    - Two integers are compared exactly, so that two integers with one float form are two elements.
     """
 
     __slots__ = ("written",)
@@ -104,7 +104,7 @@ def write_element(element: PathElement) -> str:
 
 
 def element_value(element: PathElement) -> JSONValue:
-    """Return what an element refers to: a field name, the keys as a dict, a set value, or an index."""
+    """Return the value that an element refers to: a field name, the keys as a dict, a set value, or an index."""
     kind, text = element[0], write_element(element)[2:]
     if kind == "f":
         return text
@@ -112,7 +112,7 @@ def element_value(element: PathElement) -> JSONValue:
 
 
 def normalize_element(element: PathElement) -> PathElement:
-    """Return an element in canonical form, whichever client wrote it.
+    """Return an element in canonical form, whatever client wrote it.
 
     - Raises `ValueError` for text that is not a path element; unknown types are unchanged.
     """
@@ -132,19 +132,19 @@ def _normalize(element: PathElement) -> PathElement:
     return f"i:{int(element[2:])}" if element[0] == "i" else element
 
 
-# As large as lists come: with fewer, a longer list would push out its own names in turn and find none of them. Long
-# Elements are not cached, because the author of an object chooses them.
+# # As large as lists get: a smaller cache would evict the names of a longer list before they are used again. Long
+# elements are not cached, because the author of an object chooses them.
 _LONGEST_KEPT = 300
 _recall = lru_cache(maxsize=1 << 14)(_normalize)
 
 
 def _read_json(text: str) -> JSONValue:
-    # Integers of managed fields are floats to the API server too; beyond 2**53 they lose digits.
+    # # Integers of managed fields are floats in the API server too; beyond 2**53 they lose digits.
     return json.loads(text, parse_int=lambda t: int(t) if len(t) < 16 else float(t))
 
 
 def render_value(value: JSONValue) -> str:
-    """Write a value as the API server does in paths and messages."""
+    """Return a value as the API server writes it in paths and messages."""
     if isinstance(value, str):
         return quote(value)
     if value is None or isinstance(value, bool):
@@ -173,7 +173,7 @@ def _render_element(element: PathElement, is_stored: bool) -> str:
 
 
 def render_path(path: Iterable[PathElement], *, is_stored: bool = False) -> str:
-    """Write a path as the API server does: `.spec.containers[name="web"].image`.
+    """Return a path as the API server writes it: `.spec.containers[name="web"].image`.
 
     - `is_stored`: the path comes from managedFields, where every number is a float (1e+06).
     """
@@ -181,7 +181,7 @@ def render_path(path: Iterable[PathElement], *, is_stored: bool = False) -> str:
 
 
 def _rank_value(value: JSONValue) -> tuple[int, Any]:
-    """Numbers, strings, booleans, lists, maps, null: the order of values in paths."""
+    """Return the sort key of a value in a path: numbers, strings, booleans, lists, maps, null."""
     if isinstance(value, bool):
         return (2, value)
     if isinstance(value, int | float):
@@ -196,7 +196,7 @@ def _rank_value(value: JSONValue) -> tuple[int, Any]:
 
 
 def sort_key(element: PathElement) -> tuple[int, Any]:
-    """Order of elements as the API server has it: fields, keys, values, indices."""
+    """Return the sort key of an element in the order of the API server: fields, keys, values, indices."""
     named = element_value(element)
     kind = element[0]
     if kind == "f":

@@ -22,13 +22,13 @@ class GroupVersionKind(NamedTuple):
 
     @classmethod
     def from_api_version(cls, api_version: str, kind: str) -> Self:
-        """Read `apps/v1` + `Deployment`; a text without a slash is a core version."""
+        """Return the kind for `apps/v1` + `Deployment`; an apiVersion without a slash belongs to the core group."""
         group, slash, version = api_version.rpartition("/")
         return cls(group if slash else "", version, kind)
 
     @classmethod
     def from_object(cls, obj: JSONObject) -> Self:
-        """Read apiVersion and kind of an object; missing ones become empty text."""
+        """Return apiVersion and kind of an object; missing ones become empty text."""
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
         return cls.from_api_version(
             api_version if isinstance(api_version, str) else "", kind if isinstance(kind, str) else ""
@@ -44,7 +44,7 @@ class ObjectRef(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Identity over API versions: (group, kind, namespace, name)."""
+        """The identity across API versions: (group, kind, namespace, name)."""
         return (self.gvk.group, self.gvk.kind, self.namespace, self.name)
 
     def is_shown_by(self, body: JSONValue) -> bool:
@@ -60,7 +60,7 @@ class ObjectRef(NamedTuple):
 
     @classmethod
     def from_object(cls, obj: JSONObject) -> Self:
-        """Read the reference of an object from its own metadata."""
+        """Return the reference of an object, from its own metadata."""
         meta = obj.get("metadata")
         meta = meta if isinstance(meta, Mapping) else {}
         namespace, name = meta.get("namespace"), meta.get("name")

@@ -68,7 +68,7 @@ def _is_same_below(left: JSONValue, right: JSONValue) -> bool:
 
 
 def get_at(value: JSONValue, keys: Sequence[str], default: JSONValue = None) -> JSONValue:
-    """Walk nested mappings by key; `default` when a step is missing or is no mapping."""
+    """Walk nested mappings by key; return `default` if a step is missing or is not a mapping."""
     for key in keys:
         # Hot: `isinstance` with an abstract class costs ten times as much as the exact type.
         if (type(value) is not dict and not isinstance(value, Mapping)) or key not in value:

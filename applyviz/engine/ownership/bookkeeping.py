@@ -1,9 +1,9 @@
-"""Field ownership after a change: the part that applies and updates share.
+"""Update field ownership after a change: the part that applies and updates share.
 
-Rule: structured-merge-diff `merge.Updater` and the field managers of apimachinery around it. Each entry is
-compared at its own version; who owns a field that was removed, or changed by somebody else, loses it; an
-entry without fields is gone. Names, versions and system metadata are nobody's. Beyond ten Update entries the
-oldest are folded into `ancient-changes`, by version.
+Rule: structured-merge-diff `merge.Updater` and the field managers of apimachinery around it. Each entry is compared at
+its own version; a manager loses the fields that were removed or that others changed; an entry without fields is
+dropped. Names, versions and system metadata have no owner. Beyond ten Update entries the oldest are merged into
+`ancient-changes`, by version.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _NOBODYS: Final = from_paths(
         *(fields("metadata", n) for n in (*_SYSTEM_METADATA, "managedFields", "resourceVersion")),
     ]
 )
-# The manager of the present update, before its fields are joined with those of its entry.
+# # The manager of the current update, before its fields are merged with those of its entry.
 _CURRENT: Final = ManagerIdentity("current-operation", UPDATE, "", "")
 
 
 class TakenFieldsError(Exception):
-    """Other managers own what would change: their identities with the fields."""
+    """Other managers own fields that would change: their identities with the fields."""
 
     def __init__(self, found: Mapping[ManagerIdentity, FieldSet]) -> None:
         super().__init__(f"{len(found)} managers")
@@ -60,7 +60,7 @@ class Bookkeeper:
         self._resets = {v: from_paths(paths) for (s, v), paths in kind.reset_fields.items() if s == subresource}
 
     def get_resets(self, api_version: str) -> FieldSet:
-        """Return the fields that this write leaves out of ownership at a version."""
+        """Return the fields that this write excludes from ownership at a version."""
         return self._resets.get(api_version, EMPTY)
 
     def identify(self, manager: str, operation: str) -> ManagerIdentity:
@@ -70,7 +70,7 @@ class Bookkeeper:
     def check(
         self, obj: JSONObject, what: str, how: str, *, allow_duplicates: bool, like: JSONValue = None
     ) -> TypedObject:
-        """Return the object as a typed one; `like` is one that was checked already in the same way.
+        """Return the object as a typed one; `like` is one that already passed the same check.
 
         - Raises `OwnershipError` that begins with `what`, names the object and says `how` it failed.
         """
@@ -82,13 +82,13 @@ class Bookkeeper:
             raise OwnershipError(reason, error.code, error.errors) from None
 
     def at_own_version(self, obj: JSONObject) -> JSONObject:
-        """Return the object with the version of the request; a live custom resource may be stored at another."""
+        """Return the object at the version of the request; a live custom resource may be stored at another."""
         if not self.kind.is_custom or obj.get("apiVersion") == self.api_version:
             return obj
         return {**obj, "apiVersion": self.api_version}
 
     def reconcile(self, live: TypedObject, owned: Mapping[ManagerIdentity, Owned]) -> dict[ManagerIdentity, Owned]:
-        """Return all entries under the present topology; those of versions that are gone are dropped."""
+        """Return all entries under the current topology; entries of removed versions are dropped."""
         result = {}
         for identity, entry in owned.items():
             if self.versions.is_kept(entry.api_version):
@@ -110,10 +110,10 @@ class Bookkeeper:
         *,
         force: bool,
     ) -> OwnerComparison:
-        """Take from all others what the change took, in `owned` itself; answers what changed.
+        """Remove changed fields from the other entries of `owned` in place; return the changes.
 
-        - `owned` was reconciled: it has no entries of versions that are gone.
-        - Raises `TakenFieldsError` when others own changed fields and they are not to be forced.
+        - `owned` was reconciled: it has no entries of removed versions.
+        - Raises `TakenFieldsError` if others own changed fields and the apply is not forced.
         """
         try:
             own = self._compare(before, after)
@@ -154,9 +154,9 @@ class Bookkeeper:
             raise OwnershipError(reason, errors=error.errors) from None
 
     def book_update(self, live: JSONObject, new: JSONObject, managed: Managed, manager: str, now: str) -> Managed:
-        """Entries after a write that is no apply.
+        """Return the entries after a write that is not an apply.
 
-        - Raises `OwnershipError` when an object does not fit its schema.
+        - Raises `OwnershipError` if an object does not fit its schema.
         """
         how = " to smd typed"
         new = self.at_own_version(new)
@@ -183,12 +183,12 @@ class Bookkeeper:
 
 
 def strip(fields_: FieldSet) -> FieldSet:
-    """Return the set without fields that have no owner: names, versions, system metadata."""
+    """Return the set without fields that cannot be owned: names, versions, system metadata."""
     return fields_.difference(_NOBODYS)
 
 
 def _cap(managed: Managed) -> None:
-    """Fold the oldest Update entries into one per version until ten are left, in the entries themselves."""
+    """Merge the oldest Update entries into one per version until ten are left, in place."""
     owned, times = managed.owned, managed.times
     updaters = [i for i in owned if i.operation == UPDATE]
     count = len(updaters)
@@ -208,6 +208,6 @@ def _cap(managed: Managed) -> None:
             owned[bucket] = owned.pop(first)
         owned[bucket] = Owned(entry.fields.union(owned[bucket].fields), entry.api_version)
         times[bucket] = times.get(identity, "")
-        # As the API server does it: a bucket that is itself among the folded entries goes with them.
+        # # As in the API server: a bucket that is itself among the merged entries goes with them.
         del owned[identity]
         count -= 1

@@ -1,8 +1,8 @@
-"""What client-side apply owns of an object, and the entries once a server-side apply took that over.
+"""Find the fields that client-side apply owns, and move them when server-side apply takes over.
 
-Rule: client-go `util/csaupgrade`, which kubectl uses when it changes sides. Beyond it: of `before-first-apply`,
-to which the server books all that was there before, and of `kubectl edit`, only what was last applied moves; and an
-object without any entries is treated as the server would book it. Entries of subresources and of others stay.
+Rule: client-go `util/csaupgrade`, which kubectl uses when it changes sides. In addition: of `before-first-apply`, which
+the server credits with everything that existed before, and of `kubectl edit`, only last-applied fields move; and an
+object without entries is treated as the server would record it. Entries of subresources and of others stay.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from applyviz.engine.schema.model import KindSchema
 
 _ANNOTATION: Final = from_paths([migrate.LAST_APPLIED_PATH])
 _NOTHING: Final = object()
-# These write more than what was applied; where they own last-applied, the rest stays theirs.
+# # These commands write more than the last-applied fields; even if they own last-applied, they keep the rest.
 _IN_PART: Final = (BEFORE_FIRST_APPLY, "kubectl-edit")
 
 
 def track(live: JSONObject, *, kind: KindSchema) -> JSONObject:
-    """Return the object with the entries that the server would give it at its first apply, when it has none.
+    """Return the object with the entries that the server would add at its first apply, if it has none.
 
-    - Gives the very object when it has entries, or when the server could not read it.
+    - Returns the same object if it has entries, or if the server could not read it.
     """
     if find_entries(live):
         return live
@@ -41,23 +41,24 @@ def track(live: JSONObject, *, kind: KindSchema) -> JSONObject:
 
 
 def find_managers(live: JSONObject, *, manager: str) -> tuple[str, ...]:
-    """Return the Update managers of client-side apply, whose fields a server-side apply by `manager` takes over first.
+    """Return the Update managers of client-side apply whose fields a server-side apply by `manager` takes over first.
 
-    - kubectl's own by its name; `before-first-apply`, the manager itself and other commands of kubectl when they
-      own last-applied.
+    - kubectl's own manager by its name; `before-first-apply`, the manager itself and other commands of kubectl if they
+      own
+      last-applied.
     """
     owners = [n for n in migrate.find_owners(live) if n in (BEFORE_FIRST_APPLY, manager) or n.startswith("kubectl")]
     return find_named(live, (migrate.CLIENT_SIDE_MANAGER, *owners))
 
 
 def find_named(live: JSONObject, names: Collection[str]) -> tuple[str, ...]:
-    """Those of these managers that own fields by an Update of the object itself, in the order of their entries."""
+    """Return the named managers that own fields by an Update of the object itself, in the order of their entries."""
     entries = (e for e in find_entries(live) or () if e.get("operation") == UPDATE and not e.get("subresource"))
     return tuple(dict.fromkeys(e["manager"] for e in entries if e.get("manager") in names))
 
 
 def find_applied(live: JSONObject, names: Collection[str]) -> tuple[str, ...]:
-    """Those of these managers that own fields by an Apply of the object itself, in the order of their entries."""
+    """Return the named managers that own fields by an Apply of the object itself, in the order of their entries."""
     entries = (e for e in find_entries(live) or () if e.get("operation") == APPLY and not e.get("subresource"))
     return tuple(dict.fromkeys(e["manager"] for e in entries if e.get("manager") in names))
 
@@ -65,11 +66,12 @@ def find_applied(live: JSONObject, names: Collection[str]) -> tuple[str, ...]:
 def take_over(
     live: JSONObject, *, manager: str, names: Iterable[str], last_applied: JSONObject | None
 ) -> list[MutableObject]:
-    """managedFields of the object after the fields of these Update managers became those of `manager`.
+    """Return managedFields of the object after the fields of these Update managers moved to `manager`.
 
-    - The manager `kubectl` alone owns the last-applied annotation then, so that its apply drops it: the server
-      would write into it what binds the apply to the reviewed object.
-    - Raises `OwnershipError` when an entry that is to be joined cannot be read.
+    - The manager `kubectl` then owns the last-applied annotation alone, so that its apply drops it: otherwise the
+      server
+      would write the preconditions of the reviewed request into it.
+    - Raises `OwnershipError` if an entry that must be merged cannot be read.
     """
     entries = [render_entry(entry) for entry in find_entries(live) or ()]
     owners = migrate.find_owners(live)
@@ -88,7 +90,7 @@ def _read(entry: JSONObject) -> FieldSet:
 
 
 def _join(entries: list[MutableObject], manager: str, fields: FieldSet, api_version: str) -> list[MutableObject]:
-    """Return the entries with these fields in the Apply entry of the manager, which is made when there is none."""
+    """Return the entries with these fields in the Apply entry of the manager, which is created if needed."""
     for position, entry in enumerate(entries):
         if entry.get("manager") == manager and entry.get("operation") == APPLY and not entry.get("subresource"):
             joined = {**entry, "fieldsV1": _read(entry).union(fields).render()}
@@ -98,7 +100,7 @@ def _join(entries: list[MutableObject], manager: str, fields: FieldSet, api_vers
 
 
 def _without(entry: MutableObject, fields: FieldSet) -> Iterator[MutableObject]:
-    """Yield the entry without these fields; nothing when it has no others."""
+    """Yield the entry without these fields; nothing if it has no others."""
     owned = _read(entry)
     rest = owned.difference(fields)
     if rest:
@@ -129,7 +131,7 @@ def _claim_annotation(entries: list[MutableObject], manager: str, api_version: s
 
 
 def _keep_named(fields: FieldSet, value: JSONValue) -> FieldSet:
-    """Return the fields that a manifest names, or that are on the way to one; names of system metadata are nobody's."""
+    """Return the fields that a manifest names, and their parents; names of system metadata have no owner."""
     members = frozenset(e for e in fields.members if _find(value, e) is not _NOTHING)
     children = {}
     for element, below in fields.children.items():
@@ -141,7 +143,7 @@ def _keep_named(fields: FieldSet, value: JSONValue) -> FieldSet:
 
 
 def _find(value: JSONValue, element: PathElement) -> JSONValue:
-    """What an element names in a value; an entry may leave out keys that the server fills in."""
+    """Return the value that an element names; an entry may leave out keys that the server fills in."""
     named = element_value(element)
     if element[0] == "f":
         return value.get(named, _NOTHING) if isinstance(value, Mapping) else _NOTHING

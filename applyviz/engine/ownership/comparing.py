@@ -1,8 +1,8 @@
 """Compare two objects as sets of fields: added, removed, modified.
 
-Rule: structured-merge-diff `typed.Compare`: atomic values and empty maps and lists compare as one; an item
-or entry that came or went counts itself and all below it; duplicates in a list compare as one group. 1 and
-1.0 are equal. Parts that are the very same Python object are not looked into.
+Rule: structured-merge-diff `typed.Compare`: atomic values and empty maps and lists compare as one; an added or removed
+item counts with everything below it; duplicates in a list compare as one group. 1 and 1.0 are equal. Parts that are the
+same Python object are skipped.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class OwnerComparison:
 
     @property
     def changed(self) -> FieldSet:
-        """Added and modified fields."""
+        """The fields that were added or modified."""
         return self.modified.union(self.added)
 
     def without(self, fields: FieldSet) -> OwnerComparison:
-        """Return the same, fields and all below them left out."""
+        """Return the comparison without some fields and everything below them."""
         if not fields:
             return self
         return OwnerComparison(
@@ -55,7 +55,7 @@ def compare(place: Topology, left: JSONValue, right: JSONValue) -> OwnerComparis
 
 
 def is_equal(left: JSONValue, right: JSONValue) -> bool:
-    """Compare as the API server does: a float and an integer as floats, booleans are no numbers."""
+    """Return whether two values are equal for the API server: numbers as floats, booleans are not numbers."""
     if left is right:
         return True
     if isinstance(left, dict):
@@ -147,7 +147,7 @@ class _Walk:
         path: FieldPath,
         element: PathElement,
     ) -> None:
-        """Compare the entries of one name: one to one, or as a whole where a name is there twice."""
+        """Compare the entries of one name: one to one, or as a group if the name is duplicated."""
         if len(items) == 1 and len(others) == 1:
             self.compare(place, items[0], others[0], (*path, element))
         elif len(items) > 1 and len(others) > 1:
@@ -170,7 +170,7 @@ class _Walk:
 def mark(
     place: Topology | None, value: JSONValue, builder: FieldSetBuilder, path: FieldPath, element: PathElement
 ) -> None:
-    """Put an entry that is on one side only into a set, with all below it."""
+    """Add an entry that exists on one side only to a set, with everything below it."""
     _mark(place, value, builder.descend(path), (*path, element))
 
 

@@ -1,7 +1,7 @@
-"""Conflicts, worded as the API server words them.
+"""Report conflicts in the words of the API server.
 
-Rule: one cause per manager and field; owners by Update are named with their version. The order of managers
-in the text is that of their identities written as JSON.
+Rule: one cause per manager and field; Update managers are named with their version. Managers are sorted in the text by
+their identities written as JSON.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def list_conflicts(
 
 
 def make_error(conflicts: Sequence[Conflict]) -> ConflictError:
-    """Return the error of an apply that is refused, with the server's message."""
+    """Return the error of a refused apply, with the server's message."""
     if len(conflicts) == 1:
         only = conflicts[0]
         return ConflictError(tuple(conflicts), f"Apply failed with 1 conflict: {only.message}: {only.field}")

@@ -49,7 +49,7 @@ def _print_go_syntax(value: JSONValue) -> str:
 
 
 def expect_scalar(scalar: str, value: JSONValue) -> str:
-    """What to say when a value is not of the scalar form."""
+    """Return the message for a value that is not of the expected scalar form."""
     if scalar == NUMERIC:
         return f"expected numeric (int or float), got {_TYPES.get(type(value), 'map[string]interface {}')}"
     if scalar == STRING:
@@ -59,7 +59,7 @@ def expect_scalar(scalar: str, value: JSONValue) -> str:
 
 
 def expect_form(form: str, value: JSONValue) -> str:
-    """What to say when a value is no map or no list."""
+    """Return the message for a value that is not a map or not a list."""
     return f"expected {form}, got &{{{print_value(value)}}}"
 
 

@@ -21,7 +21,7 @@ _NAMES = {("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata
 
 
 def list_keys(kept: Collection[FieldPath]) -> Iterator[FieldPath]:
-    """Yield the fields that name the list entries on the way to these fields."""
+    """Yield the fields that identify the list entries along these field paths."""
     for path in kept:
         for index, element in enumerate(path):
             if element.startswith("k:"):
@@ -30,7 +30,7 @@ def list_keys(kept: Collection[FieldPath]) -> Iterator[FieldPath]:
 
 
 def keep_fields(obj: JSONObject, kept: Collection[FieldPath], root: Node | None) -> JSONObject:
-    """Return the object with these leaves, the keys of their list entries, and no others; emptied maps go."""
+    """Return the object with only these leaves and the keys of their list entries; emptied maps are removed."""
     leaves = list_leaves(root, obj)
     wanted = {*kept, *list_keys(kept)} & leaves.keys()
     dropped = [path for path in leaves if path not in wanted]
@@ -52,7 +52,7 @@ def extract(live: JSONObject, managers: Collection[str], root: Node | None) -> J
 
 
 def _without_emptied(value: JSONValue, before: JSONValue) -> JSONValue:
-    """Return the value without maps that only became empty because nothing of them is kept."""
+    """Return the value without maps that became empty because nothing in them is kept."""
     if not isinstance(value, dict) or not isinstance(before, dict):
         return value
     found = {name: _without_emptied(child, before.get(name)) for name, child in value.items()}

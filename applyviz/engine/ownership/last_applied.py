@@ -1,9 +1,8 @@
-"""The last-applied annotation in a server-side apply by the manager `kubectl`.
+"""Maintain the last-applied annotation in a server-side apply by the manager `kubectl`.
 
-Rule: apimachinery's last-applied managers: an object that client-side apply made can be taken over without
-conflicts where the live value still is what was last applied, and the annotation is kept up to date for
-clients that still read it. It is dropped where it would make the annotations too large. Other managers
-leave the annotation alone.
+Rule: apimachinery's last-applied managers: an object that client-side apply made can be taken over without conflicts
+where the live value still is what was last applied, and the annotation is kept up to date for clients that still read
+it. It is dropped where it would make the annotations too large. Other managers do not touch the annotation.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MAX_ANNOTATIONS_SIZE: Final = 256 * 1024
 
 
 def find_annotations(obj: JSONObject) -> dict[str, str] | None:
-    """Return the annotations of an object, nulls as empty texts; None when there are none that could be read."""
+    """Return the annotations of an object, nulls as empty texts; None if there are none that can be read."""
     found = get_at(obj, ("metadata", "annotations"))
     if not isinstance(found, Mapping) or not all(v is None or isinstance(v, str) for v in found.values()):
         return None
@@ -43,7 +42,7 @@ def _parse(text: str) -> Any:
 
 
 def find_allowed(keeper: Bookkeeper, live: JSONObject) -> FieldSet | None:
-    """Return the fields whose live value still is the last applied one; None when nothing can be said."""
+    """Return the fields whose live value still is the last applied one; None if that is unknown."""
     text = (find_annotations(live) or {}).get(ANNOTATION)
     last = _parse(text) if text else None
     if not isinstance(last, dict) or GroupVersionKind.from_object(last) != keeper.kind.gvk:
@@ -60,7 +59,7 @@ def find_allowed(keeper: Bookkeeper, live: JSONObject) -> FieldSet | None:
 
 
 def refresh(obj: MutableObject, applied: JSONObject) -> MutableObject:
-    """Return the object with its annotation, if it has one, saying what was applied now."""
+    """Return the object with its annotation, if it has one, updated to this apply."""
     annotations = find_annotations(obj)
     if annotations is None or not annotations.get(ANNOTATION):
         return obj

@@ -1,9 +1,10 @@
-"""managedFields: reading them, writing them, and asking who owns a field.
+"""Read and write managedFields, and find the owners of a field.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management. An Apply entry is
-known by manager and subresource, an Update entry by its version as well. Entries are ordered by operation,
-time in whole seconds, manager, version, subresource. What is no list of entries counts as absent, as it
-does for the API server; an entry that breaks a rule is an error of the whole list.
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management. An Apply entry is identified
+by
+manager and subresource, an Update entry by its version as well. Entries are sorted by operation, time in whole seconds,
+manager, version, subresource. A value that is not a list of entries counts as absent, as it does for the API server; an
+invalid entry is an error of the whole list.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class ManagerIdentity(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """The fields of an entry, and the version in which they are named."""
+    """The fields of an entry, and the version at which they are named."""
 
     fields: FieldSet
     api_version: str
@@ -45,7 +46,7 @@ class Owned(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """All entries of an object; times are kept apart, as an entry may go and come back."""
+    """All entries of an object; times are separate, because an entry may go and come back."""
 
     owned: dict[ManagerIdentity, Owned] = field(default_factory=dict)
     times: dict[ManagerIdentity, str] = field(default_factory=dict)
@@ -60,7 +61,7 @@ def identify(manager: str, operation: str, api_version: str, subresource: str) -
 def normalize_time(text: str) -> str:
     """Return a time in UTC and whole seconds.
 
-    - Raises `ValueError` for what is no RFC 3339 time.
+    - Raises `ValueError` if it is not an RFC 3339 time.
     """
     if "T" not in text.upper() or len(text) < 20:
         raise ValueError(f"no RFC 3339 time: {text}")
@@ -84,7 +85,7 @@ def _is_entry(raw: JSONValue) -> bool:
 
 
 def find_entries(obj: JSONObject) -> list[JSONObject] | None:
-    """Return the raw entries of an object; None when there are none that could be read."""
+    """Return the raw entries of an object; None if there are none that can be read."""
     raw = get_at(obj, ("metadata", "managedFields"))
     if not isinstance(raw, list) or not all(map(_is_entry, raw)):
         return None
@@ -113,9 +114,9 @@ def _print_entry(raw: JSONObject) -> str:
 
 
 def decode(entries: Iterable[JSONObject], memo: FieldSetMemo | None = None) -> Managed:
-    """Read raw entries; a later entry of one identity replaces an earlier one.
+    """Parse raw entries; a later entry of one identity replaces an earlier one.
 
-    - Raises `OwnershipError` (without the server's introduction) at the first entry that breaks a rule.
+    - Raises `OwnershipError` (without the server's introduction) at the first invalid entry.
     """
     managed = Managed()
     read = memo.read if memo is not None else read_fields
@@ -173,7 +174,7 @@ def encode(managed: Managed, memo: FieldSetMemo | None = None) -> list[MutableOb
 
 
 def keep_entries(entries: list[MutableObject], known: Sequence[JSONValue] | None) -> list[MutableObject]:
-    """Return the entries, each that is as before as the very same value: what looks at both sees at once that it is."""
+    """Return the entries; unchanged entries are the same Python objects, so that later comparisons are cheap."""
     if not known:
         return entries
     return [next((before for before in known if before == entry), entry) for entry in entries]
@@ -205,11 +206,11 @@ class FieldOwners:
     entries: tuple[OwnedFields, ...] = ()
 
     def of(self, path: FieldPath) -> tuple[Owner, ...]:
-        """Return the owners of a field, also those who own an enclosing value as one."""
+        """Return the owners of a field, including those who own an enclosing value as a whole."""
         return tuple(e.owner for e in self.entries if _owns(e.fields, path))
 
     def start(self, after: FieldOwners) -> owning.OwnerCursor:
-        """Return the owners of many fields, with those after a change, found on the way down from the root."""
+        """Return a cursor that finds the owners of many fields, before and after a change, on one walk."""
         return owning.start([(e.owner, e.fields) for e in self.entries], [(e.owner, e.fields) for e in after.entries])
 
 

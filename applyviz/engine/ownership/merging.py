@@ -1,9 +1,8 @@
 """Merge a partial object into an object.
 
-Rule: structured-merge-diff `typed.Merge`: nothing is removed; leaves take the applied value; maps merge by
-entry, sets and map lists by item. The order of a merged list is that of the applied list, with the live
-items that it does not name kept at their places. Parts that do not change are the very same Python objects,
-which is what makes the comparison afterwards cheap.
+Rule: structured-merge-diff `typed.Merge`: nothing is removed; leaves take the applied value; maps merge by entry, sets
+and map lists by item. A merged list has the order of the applied list; live items that it does not name keep their
+positions. Unchanged parts are the same Python objects, which makes the comparison afterwards cheap.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ MAP, LIST, SCALAR, ANY = "map", "list", "scalar", "any"
 
 
 def find_form(place: Topology, value: JSONValue) -> str:
-    """Return which of the forms that a place allows a value has; ANY for null and for what does not fit."""
+    """Return which of the allowed forms a value has; ANY for null and for a value of another form."""
     if isinstance(value, dict):
         return MAP if place.is_map else ANY
     if isinstance(value, list):
@@ -27,7 +26,7 @@ def find_form(place: Topology, value: JSONValue) -> str:
 
 
 def choose_form(place: Topology, form: str) -> str:
-    """Return the form in which a value is handled: maps before scalars before lists where it is open."""
+    """Return the form in which to handle a value; if several are possible, maps come before scalars before lists."""
     if form is not ANY:
         return form
     if place.is_map:
@@ -61,7 +60,7 @@ def _merge_map(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValu
         else:
             old = live[name]
             if entry is old or (type(entry) is str and entry == old):
-                continue  # the common case, for speed: any place keeps an equal text
+                continue  # the fast path: equal text fits everywhere
             child = place.children[name]
             outcome = merge(child, old, entry) if child is not None else entry
             if outcome is old:
@@ -73,7 +72,7 @@ def _merge_map(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValu
 
 
 def is_identical(left: JSONValue, right: JSONValue) -> bool:
-    """Return whether two values are equal to the last type, so that either may stand for both."""
+    """Return whether two values are equal in value and type, so that either may replace the other."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):
@@ -99,7 +98,7 @@ def _merge_list(place: Topology, live: JSONValue, applied: JSONValue) -> JSONVal
 
 
 class _ListMerge:
-    """One merge of two lists by item, walking both at once as the API server does."""
+    """Merges two lists by item, walking both at once as the API server does."""
 
     def __init__(self, place: Topology, live: list[JSONValue], applied: list[JSONValue]) -> None:
         self.place = place
@@ -108,7 +107,7 @@ class _ListMerge:
         self.applied_elements = [place.name_item(i) for i in applied]
         self.live_items: dict[PathElement, JSONValue] = {}
         for element, item in zip(self.live_elements, live, strict=True):
-            # Duplicates do not merge item by item: they count as null.
+            # # Duplicates do not merge item by item: they count as null.
             self.live_items[element] = None if element in self.live_items else item
         self.applied_items = dict(zip(self.applied_elements, applied, strict=True))
         self.shared = deque(e for e in self.applied_elements if e in self.live_items)

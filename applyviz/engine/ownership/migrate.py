@@ -1,8 +1,11 @@
-"""Between client-side and server-side apply: whose entries become part of whose.
+"""Move ownership between the entries of client-side and server-side apply.
 
-Rule: client-go `util/csaupgrade`, which kubectl uses for its own entries. The Apply entry of the manager takes
-the fields of the Update entry of the same version; without one, the first Update entry becomes the Apply
-entry. All Update entries of the names go. By default those names own the last-applied annotation. The way
+Rule: client-go `util/csaupgrade`, which kubectl uses for its own entries. The Apply entry of the manager takes the
+fields
+of the Update entry of the same version; without one, the first Update entry becomes the Apply entry. All Update entries
+of these managers are removed. By default the managers that own the last-applied annotation are moved. There is no
+library for the other direction: kubectl leaves the Apply entry behind, so later removals by server-side apply do not
+happen.
 back has no library: kubectl leaves the Apply entry behind, and later removals by server-side apply do not happen.
 """
 
@@ -20,7 +23,7 @@ from applyviz.engine.ownership.managed_fields import APPLY, UPDATE, find_entries
 CLIENT_SIDE_MANAGER: Final = "kubectl-client-side-apply"
 LAST_APPLIED_PATH: Final = fields("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 
-# What the server's reader says of nothing at all.
+# # The message of the server's reader for an empty value.
 _NO_FIELDS: Final = (
     "ReadMapCB: expect { or n, but found \x00, error found in #0 byte of ...||..., bigger context ...||..."
 )
@@ -48,14 +51,14 @@ def find_owners(live: JSONObject) -> tuple[str, ...]:
 
 
 def upgrade(live: JSONObject, *, manager: str, csa_managers: Iterable[str] | None = None) -> list[MutableObject]:
-    """managedFields of the object after the entries of client-side apply went over to `manager`.
+    """Return managedFields of the object after the entries of client-side apply moved to `manager`.
 
-    - `csa_managers`: names to take over; None takes those that own the last-applied annotation.
-    - Raises `OwnershipError` when an entry that is to be joined cannot be read.
+    - `csa_managers`: managers to move; None moves those that own the last-applied annotation.
+    - Raises `OwnershipError` if an entry that must be merged cannot be read.
     """
     names = find_owners(live) if csa_managers is None else tuple(csa_managers)
     entries = [render_entry(e) for e in find_entries(live) or ()]
-    # Go walks a map here: with few names it mostly keeps the order in which they came.
+    # # Go iterates over a map here; with few managers it mostly keeps their order.
     for name in dict.fromkeys(names):
         entries = _upgrade_one(entries, name, manager)
     return entries
@@ -94,11 +97,12 @@ def _upgrade_one(entries: list[MutableObject], csa_manager: str, manager: str) -
 
 
 def downgrade(live: JSONObject, *, manager: str, csa_manager: str = CLIENT_SIDE_MANAGER) -> list[MutableObject]:
-    """managedFields of the object after the Apply entry of `manager` went back to client-side apply.
+    """Return managedFields of the object after the Apply entry of `manager` moved back to client-side apply.
 
-    - Its fields join the Update entry of `csa_manager` at the same version, or become that entry; subresources
-      stay. Write the last-applied annotation before, or later removals cannot be calculated.
-    - Raises `OwnershipError` when an entry that is to be joined cannot be read.
+    - Its fields join the Update entry of `csa_manager` at the same version, or become that entry; subresources stay.
+      Write
+      the last-applied annotation first, or later removals cannot be calculated.
+    - Raises `OwnershipError` if an entry that must be merged cannot be read.
     """
     entries = [render_entry(e) for e in find_entries(live) or ()]
     source = _find_index(entries, manager, APPLY)

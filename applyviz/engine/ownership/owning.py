@@ -1,7 +1,8 @@
-"""The owners of many fields before and after, found on the way down an object: each step is taken once.
+"""Find the owners of many fields before and after a change, on one walk down the object.
 
-Rule: an entry owns a field that is in its set, and all that is below a field that it owns as one. Entries are
-bits while the walk goes on, and become owners once for each combination.
+Rule: an entry owns the fields in its set, and everything below a field that it owns as a whole. During the walk,
+entries
+are bits; each combination of bits is converted to owners once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Entries: TypeAlias = Sequence[tuple[Owner, FieldSet]]
 
 
 class _Combinations(dict[int, tuple[Owners, Owners]]):
-    """Owners before and after, by the bits of their entries: those before come first."""
+    """Owners before and after, by the bits of their entries: bits of entries before come first."""
 
     def __init__(self, before: Sequence[Owner], after: Sequence[Owner]) -> None:
         super().__init__()
@@ -34,13 +35,13 @@ class _Combinations(dict[int, tuple[Owners, Owners]]):
 
 
 class OwnerCursor:
-    """The owners of what is below one place."""
+    """The owners of the fields below one path."""
 
     __slots__ = ("_combinations", "_entries", "_whole")
 
     def __init__(self, entries: Sequence[tuple[int, FieldSet]], whole: int, combinations: _Combinations) -> None:
         self._entries = entries
-        self._whole = whole  # the bits of those who own this place, or one above it, as one
+        self._whole = whole  # the bits of the entries that own this path, or a path above it, as a whole
         self._combinations = combinations
 
     def of(self, element: PathElement) -> tuple[Owners, Owners]:
@@ -66,7 +67,7 @@ class OwnerCursor:
 
 
 def start(before: Entries, after: Entries) -> OwnerCursor:
-    """Return the cursor at the root of an object; a set that both have is walked once."""
+    """Return the cursor at the root of an object; a set that both sides share is walked once."""
     bits: dict[int, tuple[int, FieldSet]] = {}
     for number, (_, fields) in enumerate((*before, *after)):
         known, _ = bits.get(id(fields), (0, fields))

@@ -1,8 +1,8 @@
-"""Remove the fields that a manager applied last time, does not apply now, and no one else owns.
+"""Remove the fields that a manager applied last time, does not apply now, and that have no other owner.
 
-Rule: structured-merge-diff `Updater.prune`: remove what was applied last time, put back what anybody owns at
-any version, and put back what the manager did not own. Nothing needs to be done when the last set is within
-the new one, at one version: every item and entry on the way to a field is then in the new set too.
+Rule: structured-merge-diff `Updater.prune`: remove what was applied last time, restore what any manager owns at any
+version, and restore what the manager did not own. Nothing needs to be done if the last set is within the new one at one
+version: every item and entry along a field path is then in the new set too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from applyviz.engine.ownership.removing import name_parents, remove_fields
 from applyviz.engine.ownership.typed import collect_fields
 from applyviz.engine.ownership.versions import ManagedVersions, MissingVersionError, TypedObject
 
-# An object that loses these cannot be converted any more, which is an error worth telling.
+# # An object that loses these cannot be converted any more, which must be reported.
 _TYPE_META = frozenset({"f:apiVersion", "f:kind"})
 
 
@@ -34,7 +34,7 @@ class _Pruning:
         """Return the fields of an object with their declared parents; each object is walked once."""
         known = self._named.get(id(obj.value))
         if known is None or known[0].place is not obj.place:
-            # The object is kept beside its fields, so that its id stays its own.
+            # # The cache keeps the object beside its fields, so that its id is not reused.
             known = (obj, name_parents(obj.place, collect_fields(obj.place, obj.value)))
             self._named[id(obj.value)] = known
         return known[1]
@@ -46,7 +46,7 @@ class _Pruning:
             raise OwnershipError(f"failed to convert {what}: {error.reason}", errors=error.errors) from None
 
     def restore_owned(self, merged: TypedObject, pruned: TypedObject) -> TypedObject:
-        """Put back what any manager owns, at the versions of the entries, the one pruned at first."""
+        """Restore what any manager owns, at the versions of the entries, first at the version of the pruned object."""
         by_version: dict[str, FieldSet] = {}
         for entry in self.owned.values():
             if not self.versions.is_kept(entry.api_version):
@@ -65,7 +65,7 @@ class _Pruning:
         return pruned
 
     def restore_dangling(self, merged: TypedObject, pruned: TypedObject, last: FieldSet) -> TypedObject:
-        """Put back what the manager did not own."""
+        """Restore what the manager did not own."""
         try:
             pruned = self.convert(pruned, merged.api_version, "pruned object to last applied version")
         except MissingVersionError:
@@ -87,7 +87,7 @@ def prune(
 ) -> TypedObject:
     """Return the merged object without the fields that its manager gave up and no other manager owns.
 
-    - Raises `OwnershipError` when a version cannot be converted to.
+    - Raises `OwnershipError` if an object cannot be converted to a version.
     """
     if last is None or not last.fields or versions.is_kept(last.api_version):
         return merged

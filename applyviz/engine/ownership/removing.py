@@ -1,8 +1,8 @@
-"""Take fields out of an object, and the two readings of a field set that this needs.
+"""Remove fields from an object, and adapt a field set to the current topology.
 
-Rule: structured-merge-diff `RemoveItems`, `EnsureNamedFieldsAreMembers`, `ReconcileFieldSetWithSchema`. What
-becomes empty becomes null; a set that was written under another topology is brought to the present one:
-fields below a value that is atomic now become the value itself. Atomic values turned granular stay as they are.
+Rule: structured-merge-diff `RemoveItems`, `EnsureNamedFieldsAreMembers`, `ReconcileFieldSetWithSchema`. A value that
+becomes empty becomes null. A set that was written under another topology is adapted to the current one: fields below a
+value that is now atomic become the value itself. Atomic values that are now granular stay unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from applyviz.engine.schema.topology import Topology
 
 
 def remove_fields(place: Topology, value: JSONValue, fields: FieldSet) -> JSONValue:
-    """Return the value without the given fields; the parts not touched are shared with it."""
+    """Return the value without the given fields; unchanged parts are shared with it."""
     form = choose_form(place, find_form(place, value))
     if form is MAP:
         return _remove_from_map(place, value, fields)
@@ -56,7 +56,7 @@ def _find_place(place: Topology, element: PathElement) -> Topology | None:
 
 
 def name_parents(place: Topology | None, fields: FieldSet) -> FieldSet:
-    """Return the set with every declared field that has fields below it; map entries and items are not added."""
+    """Return the set plus every declared field that has fields below it; map entries and items are not added."""
     if place is None or not fields.children:
         return fields
     members = set(fields.members)
@@ -69,9 +69,9 @@ def name_parents(place: Topology | None, fields: FieldSet) -> FieldSet:
 
 
 def reconcile(place: Topology, fields: FieldSet) -> FieldSet:
-    """Return the set under the present topology; the very same set when nothing changed.
+    """Return the set under the current topology; the same set if nothing changed.
 
-    - An object that is atomic as a whole keeps every set as it was: nobody owns the top.
+    - An object that is atomic as a whole keeps every set unchanged: the root has no owner.
     """
     if _is_whole(place):
         return fields
@@ -85,7 +85,7 @@ def reconcile(place: Topology, fields: FieldSet) -> FieldSet:
 
 
 def _is_whole(place: Topology) -> bool:
-    """Return whether what is below this place is owned as one now."""
+    """Return whether the values below this path are now owned as a whole."""
     if place.is_map:
         return place.is_atomic_map and not place.is_free_form
     return not place.scalar and place.is_list and place.is_atomic_list

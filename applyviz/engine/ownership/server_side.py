@@ -1,9 +1,9 @@
-"""One server-side apply: the object afterwards, who owns what, or who is in the way.
+"""Compute one server-side apply: the object afterwards, its owners, or the conflicts.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/. The applied object is the whole intent of
-its manager: what it names is set and owned, what it named before and names no more is removed unless
-somebody else owns it. Fields of others that would change are conflicts, unless forced. The outcome is that of
-the merge itself: defaulting, conversion by webhooks, admission and validation come after it on a server.
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/. The applied object is the whole intent of its
+manager: its fields are set and owned; fields that the manager applied before and does not apply now are removed unless
+they have another owner. Changes of fields that others own are conflicts, unless forced. The result is that of the merge
+alone: on a server, defaulting, conversion by webhooks, admission and validation follow.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Applied:
     """The outcome of an apply.
 
     - `result`: the object afterwards, with its managedFields; `is_changed`: more than ownership changed.
-    - `fields`: what the manager owns now.
-    - `overridden`: fields of others that were taken, by force or because of the last-applied annotation.
+    - `fields`: the fields that the manager owns now.
+    - `overridden`: fields taken from other managers, by force or because of the last-applied annotation.
     """
 
     result: MutableObject
@@ -66,7 +66,7 @@ def _read_kind(applied: JSONObject) -> GroupVersionKind:
 
 
 class _Apply:
-    """One apply; `run` may be asked twice, without and with force."""
+    """One apply; `run` may be called twice, without and with force."""
 
     def __init__(self, keeper: Bookkeeper, live: JSONObject, applied: JSONObject, manager: str, now: str) -> None:
         self.keeper = keeper
@@ -76,7 +76,7 @@ class _Apply:
         self.fresh: frozenset[ManagerIdentity] = frozenset()
 
     def begin(self) -> Managed:
-        """Return the entries before the apply; an object without any is booked to `before-first-apply`."""
+        """Return the entries before the apply; an object without entries is credited to `before-first-apply`."""
         try:
             managed = decode(find_entries(self.live) or (), self.keeper.memo)
         except OwnershipError as error:
@@ -108,9 +108,9 @@ class _Apply:
         return keeper.check(live, "failed to create typed live object", "", allow_duplicates=True), intent
 
     def run(self, managed: Managed, live: TypedObject, intent: TypedObject, *, force: bool) -> _Outcome:
-        """Merge, prune and settle ownership.
+        """Merge, prune and update ownership.
 
-        - Raises `TakenFieldsError` when others are in the way.
+        - Raises `TakenFieldsError` if other managers own changed fields.
         """
         keeper = self.keeper
         owned = keeper.reconcile(live, managed.owned)
@@ -121,7 +121,7 @@ class _Apply:
         owned[self.identity] = Owned(fields, keeper.api_version)
         merged = prune(keeper.versions, merged, owned, self.identity, last)
         keeper.settle(live, merged, owned, self.identity, force=force)
-        # An object that is atomic as a whole names nothing, so that its entry may be gone already.
+        # # An object that is atomic as a whole has no fields, so its entry may be gone already.
         mine = strip(owned.pop(self.identity).fields) if self.identity in owned else EMPTY
         if mine:
             owned[self.identity] = Owned(mine, keeper.api_version)
@@ -130,9 +130,9 @@ class _Apply:
         return _Outcome(merged.value if is_changed else self.live, Managed(owned, times), is_changed)
 
     def list_allowed(self, error: TakenFieldsError, managed: Managed) -> tuple[Conflict, ...]:
-        """Return the conflicts, all of them allowed; raises what is refused.
+        """Return the conflicts, all of them allowed; raise the error of those that are not.
 
-        - For the manager `kubectl`, fields that still are as client-side apply left them are taken over.
+        - The manager `kubectl` takes over fields that are still as client-side apply left them.
         """
         conflicts = list_conflicts(error.found, managed, self.fresh)
         allowed = find_allowed(self.keeper, self.live) if self.manager == KUBECTL else None
@@ -155,11 +155,12 @@ def apply(
     now: str,
     memo: FieldSetMemo | None = None,
 ) -> Applied:
-    """Apply an object over the live one; `live` is None when the apply creates it.
+    """Apply an object over the live one; `live` is None if the apply creates it.
 
-    - `now`: RFC 3339 time of the request; `memo` spares reading the same entries again.
-    - Raises `ConflictError` when other managers own what would change, and `OwnershipError` for everything
-      else that the API server refuses.
+    - `now`: RFC 3339 time of the request; `memo` caches parsed entries across calls.
+    - Raises `ConflictError` if other managers own what would change, and `OwnershipError` for everything else that the
+      API
+      server refuses.
     """
     try:
         keeper = Bookkeeper(kind, subresource, memo)

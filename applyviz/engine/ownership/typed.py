@@ -1,8 +1,9 @@
-"""Whether an object fits its topology, and which fields it has.
+"""Check an object against its topology, and collect its fields.
 
-Rule: structured-merge-diff `typed`: undeclared fields, wrong forms, entries that cannot be named and
-duplicate entries are errors (duplicates are let through in live objects). The fields of an object are its
-leaves (scalars, atomic values, empty and null maps), every list entry, and every undeclared map entry.
+Rule: structured-merge-diff `typed`: undeclared fields, wrong forms, entries that cannot be named and duplicate entries
+are errors (duplicates are allowed in live objects). The fields of an object are its leaves (scalars, atomic values,
+empty
+and null maps), every list entry, and every undeclared map entry.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ def _prefixed(prefix: str, errors: list[TypedError] | None) -> list[TypedError]:
 def validate(
     place: Topology, value: JSONValue, allow_duplicates: bool = False, like: JSONValue = None
 ) -> list[TypedError] | None:
-    """Return all that is wrong with a value at a place; None when nothing is (the common case costs nothing).
+    """Return all errors of a value; None if there are none (the common case allocates nothing).
 
-    - `like`: another value that is right here; the parts that both share are not looked into again.
+    - `like`: another value that is valid here; the parts that both share are skipped.
     """
     if value is None or value is like or place.takes_anything:
         return None
@@ -70,7 +71,7 @@ def _validate_map(
     for name, entry in value.items():
         child = children[name]
         if child is not None and child.scalar == STRING and type(entry) is str:
-            continue  # the common case, for speed
+            continue  # the fast path
         if child is None:
             found: list[TypedError] | None = [("", "field not declared in schema")]
         else:
@@ -143,7 +144,7 @@ def _collect_map(place: Topology, value: dict[str, JSONValue]) -> FieldSet:
         child = field or place.entry
         element = "f:" + name
         if child is None or (child.scalar and type(entry) is str):
-            members.append(element)  # the common case, for speed
+            members.append(element)  # the fast path
             continue
         below = _collect(child, entry)
         if below is None:

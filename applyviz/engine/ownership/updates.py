@@ -1,9 +1,10 @@
-"""managedFields after a create, an update, or a patch of any type but apply.
+"""Compute managedFields after a create, an update, or a patch of any type but apply.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management. The writer owns what it
-changed and everybody else loses it. What the client sent as managedFields counts unless it is absent or
-unreadable, `[]` and `[{}]` clear them; through a subresource it never counts. An object that exists without
-entries stays without: tracking begins with a create or with the first apply.
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management. The writer owns the fields
+that
+it changed, and the other managers lose them. managedFields sent by the client count unless they are absent or
+unreadable; `[]` and `[{}]` clear them; through a subresource they never count. An existing object without entries stays
+without: tracking begins with a create or with the first apply.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _decode_or_nothing(entries: list[JSONObject] | None, memo: FieldSetMemo | No
 
 
 def _is_reset(entries: list[JSONObject] | None) -> bool:
-    """Return whether the client asks to clear: an empty list, or one entry that says nothing."""
+    """Return whether the client asks to clear managedFields: an empty list, or one empty entry."""
     if entries is None:
         return False
     return not entries or (len(entries) == 1 and not any(_says(v) for v in entries[0].values()))
@@ -54,10 +55,10 @@ def update(
     now: str,
     memo: FieldSetMemo | None = None,
 ) -> list[MutableObject]:
-    """managedFields of the object `new` that a write leads to; `live` is None for a create.
+    """Return managedFields of the object `new` after a write; `live` is None for a create.
 
-    - `now`: RFC 3339 time of the write; `memo` spares reading the same entries again.
-    - Raises `OwnershipError` when an object does not fit its schema (the API server then drops the entries).
+    - `now`: RFC 3339 time of the write; `memo` caches parsed entries across calls.
+    - Raises `OwnershipError` if an object does not fit its schema (the API server then drops the entries).
     """
     before = live if live is not None else kind.zero
     managed = _choose_entries(before, new, subresource, memo)

@@ -1,10 +1,10 @@
-"""An object at one version, and at the other versions of its kind.
+"""Convert an object between the versions of its kind.
 
-Rule: every entry of managedFields names fields at its own version, so the object is looked at in each. Custom
-resources are converted by changing apiVersion (strategy None; webhooks are not asked), an unknown version
-is an error. Of the built-in kinds, HorizontalPodAutoscalers are converted between autoscaling/v1 and v2; the
-others are known at one version: an entry of a version that is gone is dropped, one of another served version
-is kept as it is (`is_kept`), because no conversion is at hand.
+Rule: every entry of managedFields names fields at its own version, so the object is read at each of them. Custom
+resources are converted by changing apiVersion (strategy None; webhooks are not called), an unknown version is an error.
+Of the built-in kinds, HorizontalPodAutoscalers are converted between autoscaling/v1 and v2; the others are known at one
+version: an entry of a removed version is dropped, an entry of another served version is kept unchanged (`is_kept`),
+because its conversion is not available.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TypedObject:
 def make_typed(
     place: Topology, value: JSONValue, api_version: str, *, allow_duplicates: bool = False, like: JSONValue = None
 ) -> TypedObject:
-    """Check an object against its topology; `like` is one that was checked already in the same way.
+    """Check an object against its topology; `like` is one that already passed the same check.
 
     - Raises `OwnershipError` with all typed errors.
     """
@@ -56,7 +56,7 @@ def _check_group(source: GroupVersionKind, target: GroupVersionKind) -> None:
 
 
 class ManagedVersions:
-    """Converts the objects of one operation; what was converted once is kept."""
+    """Converts the objects of one operation; conversions are cached."""
 
     def __init__(self, kind: KindSchema) -> None:
         self.kind = kind
@@ -65,7 +65,7 @@ class ManagedVersions:
         self._converted: dict[tuple[int, str], tuple[TypedObject, TypedObject]] = {}
 
     def is_kept(self, api_version: str) -> bool:
-        """Return whether the entries of a version are left alone: it is served, but cannot be converted to."""
+        """Return whether the entries of a version are left unchanged: it is served, but has no conversion."""
         gvk = GroupVersionKind.from_api_version(api_version, self.gvk.kind)
         return (
             not self.kind.is_custom
@@ -86,7 +86,7 @@ class ManagedVersions:
             return obj
         key = (id(obj.value), api_version)
         if key not in self._converted:
-            # The source is kept beside its outcome, so that its id stays its own.
+            # # The cache keeps the source beside its conversion, so that its id is not reused.
             self._converted[key] = (obj, self._convert(obj, api_version))
         return self._converted[key][1]
 

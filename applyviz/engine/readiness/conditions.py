@@ -1,7 +1,8 @@
-"""Objects that say by a phase or a condition how far they are.
+"""Read the readiness of objects from a phase or a condition.
 
-Rule: https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties.
-A finding is the text of a state and a sentence.
+Rule:
+https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties.
+A result is the text of a state and a sentence.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ CURRENT, IN_PROGRESS, FAILED, UNKNOWN = "Current", "InProgress", "Failed", "Unkn
 
 
 def find_condition(obj: JSONObject, name: str) -> JSONObject | None:
-    """Return the condition of a type, None when the object has none."""
+    """Return the condition of a type, None if the object has none."""
     for condition in get_at(obj, ("status", "conditions")) or ():
         if isinstance(condition, dict) and condition.get("type") == name:
             return condition
@@ -32,7 +33,7 @@ def say(obj: JSONObject, name: str, otherwise: str) -> str:
 
 
 def read_generic(obj: JSONObject) -> tuple[str, str]:
-    """Any other kind: Stalled fails, Reconciling and a Ready that is not true are in progress, else it is there."""
+    """Read any other kind: Stalled fails, Reconciling or Ready that is not true is in progress, else it is done."""
     if is_condition(obj, "Stalled"):
         return FAILED, say(obj, "Stalled", "is stalled")
     if is_condition(obj, "Reconciling"):

@@ -1,8 +1,8 @@
-"""Has an object become what was asked of it? One question, answered from the object alone.
+"""Read from an object alone whether it has reached its desired state.
 
 Rule: the status conventions of https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus: an old
-observedGeneration is in progress, a deletion timestamp is terminating, and each built-in kind says in its
-own way when it is done. Other kinds are read by their Ready, Reconciling and Stalled conditions.
+observedGeneration is in progress, a deletion timestamp is terminating, and each built-in kind has its own sign of
+completion. Other kinds are read by their Ready, Reconciling and Stalled conditions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from applyviz.engine.readiness import conditions, workloads
 
 
 class State(StrEnum):
-    """How far an object is."""
+    """The readiness of an object."""
 
     CURRENT = "Current"
     IN_PROGRESS = "InProgress"
@@ -28,7 +28,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadinessStatus:
-    """A state with one sentence that says why."""
+    """A state, and one sentence that gives the reason."""
 
     state: State
     message: str = ""
@@ -58,7 +58,7 @@ def _is_observed(obj: JSONObject) -> bool:
 
 
 def read_status(obj: JSONObject | None) -> ReadinessStatus:
-    """Return how far an object is; None when it is not there (any more)."""
+    """Return the readiness of an object; None stands for an object that does not exist (any more)."""
     if obj is None:
         return ReadinessStatus(State.UNKNOWN, "not found")
     if get_at(obj, ("metadata", "deletionTimestamp")):

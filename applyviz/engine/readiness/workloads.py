@@ -1,7 +1,7 @@
-"""Workloads: how far a rollout is, from the counts in the status.
+"""Read the progress of a rollout from the counts in the status of a workload.
 
-Rule: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#deployment-status and what
-`kubectl rollout status` waits for.
+Rule: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#deployment-status and what `kubectl rollout
+status` waits for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from applyviz.engine.readiness.conditions import (
     say,
 )
 
-# What brings pods about, so that being stored is not being done.
+# # Kinds that create pods, so that being stored is not being done.
 ROLLED_OUT = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "Pod")
 _STUCK = ("CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError")
 
@@ -32,7 +32,7 @@ def _wanted(obj: JSONObject) -> int:
 
 
 def _read_counts(obj: JSONObject, wanted: int, *names: tuple[str, str]) -> tuple[str, str] | None:
-    """In progress while one of the counts has not reached what is wanted."""
+    """Return in progress while one of the counts is below the desired number."""
     for name, word in names:
         if _count(obj, name) < wanted:
             return IN_PROGRESS, f"{_count(obj, name)} of {wanted} pods are {word}"
@@ -40,7 +40,7 @@ def _read_counts(obj: JSONObject, wanted: int, *names: tuple[str, str]) -> tuple
 
 
 def read_deployment(obj: JSONObject) -> tuple[str, str]:
-    """Return all pods updated, none left over, all available."""
+    """Return done when all pods are updated and available and no old ones remain."""
     progressing = find_condition(obj, "Progressing") or {}
     if progressing.get("reason") == "ProgressDeadlineExceeded":
         return FAILED, say(obj, "Progressing", "the rollout exceeded its deadline")
@@ -58,7 +58,7 @@ def read_deployment(obj: JSONObject) -> tuple[str, str]:
 
 
 def read_replica_set(obj: JSONObject) -> tuple[str, str]:
-    """Return all pods made, available and ready."""
+    """Return done when all pods are created, available and ready."""
     if is_condition(obj, "ReplicaFailure"):
         return FAILED, say(obj, "ReplicaFailure", "pods cannot be made")
     wanted = _wanted(obj)
@@ -67,7 +67,7 @@ def read_replica_set(obj: JSONObject) -> tuple[str, str]:
 
 
 def read_stateful_set(obj: JSONObject) -> tuple[str, str]:
-    """Check that all pods are ready and at the update revision; a partition excludes the lower ordinals."""
+    """Return done when all pods are ready and at the update revision; a partition excludes lower ordinals."""
     strategy = get_at(obj, ("spec", "updateStrategy", "type"), "RollingUpdate")
     wanted = _wanted(obj)
     behind = _read_counts(obj, wanted, ("replicas", "made"), ("readyReplicas", "ready"))
@@ -83,7 +83,7 @@ def read_stateful_set(obj: JSONObject) -> tuple[str, str]:
 
 
 def read_daemon_set(obj: JSONObject) -> tuple[str, str]:
-    """Return a pod on every node that should have one, updated, available and ready."""
+    """Return done when every eligible node has an updated and available pod."""
     if get_at(obj, ("status", "desiredNumberScheduled")) is None:
         return IN_PROGRESS, "nothing is scheduled yet"
     wanted = _count(obj, "desiredNumberScheduled")
@@ -94,7 +94,7 @@ def read_daemon_set(obj: JSONObject) -> tuple[str, str]:
 
 
 def read_job(obj: JSONObject) -> tuple[str, str]:
-    """Complete or failed by its conditions; one that has started is what was asked of it."""
+    """Read a Job: complete or failed by its conditions; a Job that has started has reached its desired state."""
     if is_condition(obj, "Complete"):
         return CURRENT, "is complete"
     if is_condition(obj, "Failed"):
@@ -116,7 +116,7 @@ def _find_stuck(obj: JSONObject) -> str:
 
 
 def read_pod(obj: JSONObject) -> tuple[str, str]:
-    """Ready or succeeded; a container that cannot start fails it."""
+    """Read a Pod: ready or succeeded is done; a container that cannot start is a failure."""
     phase = get_at(obj, ("status", "phase"), "")
     stuck = _find_stuck(obj)
     if phase == "Succeeded":

@@ -1,1 +1,1 @@
-"""Flows: what is sent, in which order, given the answers; generators without I/O."""
+"""Flows: the requests of an apply in their order, given the answers; generators without I/O."""

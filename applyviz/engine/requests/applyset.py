@@ -1,8 +1,9 @@
-"""ApplySets: the parent object that remembers what belongs to a set, and pruning by its members' label.
+"""ApplySets: the parent object that records the members of a set, and pruning by the members' label.
 
-Rule: KEP-3659 (https://github.com/kubernetes/enhancements/tree/master/keps/sig-cli/3659-kubectl-apply-prune).
-The parent is written before the apply (old and new kinds and namespaces) and after it (only what remains);
-what failed to apply or prune keeps the larger set.
+Rule: KEP-3659 (https://github.com/kubernetes/enhancements/tree/master/keps/sig-cli/3659-kubectl-apply-prune). The
+parent
+is written before the apply (old and new kinds and namespaces) and after it (only what remains); a failed apply or prune
+keeps the larger set.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class ApplySetError(ApplyVizError):
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The object that remembers a set; `tooling` is `name/version` of who writes it."""
+    """The object that records a set; `tooling` is `name/version` of its writer."""
 
     resource: Resource
     namespace: str
@@ -56,7 +57,7 @@ class Parent:
 
     @property
     def ref(self) -> ObjectRef:
-        """Which object it is."""
+        """The reference of the parent."""
         return ObjectRef(self.resource.gvk, self.namespace, self.name)
 
     @property
@@ -66,7 +67,7 @@ class Parent:
 
     @property
     def is_built_in(self) -> bool:
-        """Whether kubectl creates such a parent itself."""
+        """Whether kubectl creates a parent of this kind itself."""
         return self.resource.gvk.group == "" and self.resource.plural in ("secrets", "configmaps")
 
     def __str__(self) -> str:
@@ -75,7 +76,7 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Kinds (with how they are addressed) and namespaces of a set."""
+    """The kinds (with their addresses) and namespaces of a set."""
 
     kinds: dict[tuple[str, str], Resource] = field(default_factory=dict)
     namespaces: frozenset[str] = frozenset()
@@ -94,7 +95,7 @@ def _kind_text(kind: tuple[str, str]) -> str:
 
 
 def find_parent(text: str, *, namespace: str, catalog: Catalog, tooling: str = KUBECTL_TOOLING) -> Parent:
-    """Read `[RESOURCE[.GROUP]/]NAME`; a Secret when no resource is named.
+    """Parse `[RESOURCE[.GROUP]/]NAME`; a parent without a resource is a Secret.
 
     - Raises `ApplySetError` for an unknown resource, a blank name, or a missing namespace.
     """
@@ -122,14 +123,14 @@ def _find_plural(catalog: Catalog, name: str, group: str) -> Resource | None:
 
 
 def _is_group(actual: str, wanted: str) -> bool:
-    """No group matches any; a partial one matches as a prefix, as kubectl's mapper does."""
+    """Return whether a resource belongs to a group; no group matches any, a prefix matches as in kubectl's mapper."""
     return actual == wanted or actual.startswith(wanted)
 
 
 def add_label(obj: JSONObject, parent: Parent) -> JSONObject:
     """Return the object as a member of the set.
 
-    - Raises `ApplySetError` when the manifest already names a set.
+    - Raises `ApplySetError` if the manifest already names a set.
     """
     metadata = obj.get("metadata") or {}
     labels = metadata.get("labels") or {}
@@ -186,7 +187,7 @@ def read_content(live: JSONObject, parent: Parent, catalog: Catalog) -> Content:
 
 
 def render_parent(parent: Parent, content: Content) -> JSONObject:
-    """Return the intent written to the parent."""
+    """Return the configuration to apply to the parent."""
     gvk = parent.resource.gvk
     metadata: dict[str, object] = {
         "name": parent.name,
@@ -203,7 +204,7 @@ def render_parent(parent: Parent, content: Content) -> JSONObject:
 
 
 def fetch_content(parent: Parent, catalog: Catalog) -> Flow[Content]:
-    """Read the live parent; an absent one is an empty set, when it is of a kind that is made as needed."""
+    """Read the live parent; an absent parent of a kind that is created on demand is an empty set."""
     request = Request("GET", parent.resource.path(parent.namespace, parent.name), purpose="read")
     answer = yield request
     if is_not_found(answer):
@@ -216,7 +217,7 @@ def fetch_content(parent: Parent, catalog: Catalog) -> Flow[Content]:
 
 
 def check_parent_kind(parent: Parent) -> Flow[None]:
-    """Custom parents must be of a kind whose CRD says so.
+    """Check that the CRD of a custom parent allows it to be one.
 
     - Raises `ApplySetError`.
     """
@@ -230,7 +231,7 @@ def check_parent_kind(parent: Parent) -> Flow[None]:
 
 
 def write_parent(parent: Parent, content: Content, options: ApplyOptions) -> Flow[None]:
-    """Write the parent server-side; a conflict is forced, since these fields are the tool's own."""
+    """Write the parent server-side; conflicts are forced, because these fields belong to the tool."""
     if options.dry_run is DryRun.CLIENT:
         return
     query = {"dryRun": "All"} if options.dry_run is DryRun.SERVER else {}
@@ -246,7 +247,7 @@ def write_parent(parent: Parent, content: Content, options: ApplyOptions) -> Flo
 
 
 def find_members(parent: Parent, content: Content, visited: Collection[str]) -> Flow[list[Prunable]]:
-    """Live members of the set (of its kinds, in its namespaces) that were not visited this time (by uid)."""
+    """Return the live members of the set (in its kinds and namespaces) that were not visited this time (by uid)."""
     found = []
     for resource in content.kinds.values():
         for namespace in sorted(content.namespaces) if resource.is_namespaced else ("",):

@@ -1,7 +1,7 @@
-"""A `kubectl apply` command line as the engine's options, with kubectl's own names and defaults.
+"""Parse a `kubectl apply` command line to the engine's options, with kubectl's own names and defaults.
 
-Rule: https://kubernetes.io/docs/reference/kubectl/generated/kubectl_apply/ and the checks that kubectl
-makes before it asks the server. Order is as given and preconditions are off, as kubectl has it.
+Rule: https://kubernetes.io/docs/reference/kubectl/generated/kubectl_apply/ and the checks that kubectl makes before it
+sends a request. As in kubectl, objects are applied in the given order and preconditions are off.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0
 
 @dataclass(frozen=True, slots=True)
 class ApplyCommand:
-    """One command line: options of the engine, and where its manifests come from."""
+    """One command line: options of the engine, and the sources of its manifests."""
 
     options: ApplyOptions
     filenames: tuple[str, ...] = ()
@@ -74,14 +74,14 @@ class ApplyCommand:
 
     @property
     def prints_objects(self) -> bool:
-        """Whether objects are printed at the end and not a line for each."""
+        """Whether objects are printed at the end, instead of a line for each."""
         return self.output not in ("", "name")
 
 
 def find_command(argv: Sequence[str]) -> tuple[str, ...]:
     """Return the words that name the command: `("apply",)`, `("apply", "view-last-applied")`, `("rollout", …)`.
 
-    - Flags of any command may stand before them; an unknown one is taken to have no value.
+    - Flags of any command may precede them; an unknown flag is assumed to have no value.
     """
     words: list[str] = []
     rest = list(argv)
@@ -111,7 +111,7 @@ def _takes_next(word: str) -> bool:
 
 
 def is_apply(argv: Sequence[str]) -> bool:
-    """Return whether it is `kubectl apply` itself, not one of its subcommands."""
+    """Return whether the command is `kubectl apply` itself, not one of its subcommands."""
     return find_command(argv) == ("apply",)
 
 
@@ -242,9 +242,9 @@ def _check_sources(parsed: Parsed) -> str:
 
 
 def parse_apply(argv: Sequence[str], env: Mapping[str, str], *, namespace: str = "default") -> ApplyCommand:
-    """Read the arguments of `kubectl` (from `apply` on); `namespace` is the one of its context.
+    """Parse the arguments of `kubectl` (from `apply` on); `namespace` is that of its context.
 
-    - Raises `UsageError` for everything kubectl refuses before it applies.
+    - Raises `UsageError` for everything that kubectl refuses before it applies.
     """
     has_applysets = env.get("KUBECTL_APPLYSET", "").lower() == "true"
     parsed = parse_flags(argv, _APPLYSET if has_applysets else _APPLY)

@@ -1,7 +1,8 @@
-"""The requests a flow makes, as kubectl writes them: method, path, query, content type and body.
+"""Build the requests of a flow as kubectl writes them: method, path, query, content type and body.
 
-Writes carry field manager, field validation and dry run as the options say. With preconditions they also
-name the uid and resourceVersion of the object just read, each as a hole that the sender fills anew.
+Writes carry field manager, field validation and dry run from the options. With preconditions they also carry the uid
+and
+resourceVersion of the object just read, as placeholders that the sender fills.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from applyviz.engine.schema.model import Resource
 
 UID, RESOURCE_VERSION, MANAGED_FIELDS = "uid", "resourceVersion", "managedFields"
 CLIENT_SIDE_FIELDS = "managedFields for client-side apply"
-# An apply patch with this version creates an absent object and is refused when one is there.
+# # An apply patch with this version creates an absent object and is refused if the object exists.
 ABSENT_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """One object's address and the options of the writes to it."""
+    """The address of one object, and the options of its writes."""
 
     resource: Resource
     namespace: str
@@ -34,7 +35,7 @@ class RequestTarget:
 
     @property
     def ref(self) -> ObjectRef:
-        """Which object it is."""
+        """The reference of the object."""
         return ObjectRef(self.resource.gvk, self.namespace, self.name)
 
     def _path(self, subresource: str = "") -> str:
@@ -63,7 +64,7 @@ class RequestTarget:
         return Request("PATCH", self._path(), self._query(), content_type, body, self.ref, "patch", placeholders)
 
     def apply(self, body: JSONObject, live: JSONObject | None) -> Request:
-        """PATCH with the whole intent of the field manager; bound to `live`, or to absence when None."""
+        """PATCH with the whole intent of the field manager; bound to `live`, or to absence if that is None."""
         query = self._query()
         query["force"] = "true" if self.options.takes_over else "false"
         bound, placeholders = self._bind(body, live)
@@ -87,10 +88,10 @@ class RequestTarget:
         op: str = "replace",
         rule: str = MANAGED_FIELDS,
     ) -> Request:
-        """PATCH managedFields as a whole, bound to the version they were read at.
+        """PATCH managedFields as a whole, bound to the version at which they were read.
 
-        - `managers`: whose fields move (None: by kubectl's own rule); `op` is "add" where the object has none yet.
-        - `rule`: to which side they move, `MANAGED_FIELDS` (server-side) or `CLIENT_SIDE_FIELDS`.
+        - `managers`: whose fields move (None: by kubectl's own rule); `op` is "add" if the object has none yet.
+        - `rule`: the direction of the move, `MANAGED_FIELDS` (to server-side) or `CLIENT_SIDE_FIELDS`.
         """
         body = [
             {"op": op, "path": "/metadata/managedFields", "value": managed_fields},
@@ -103,7 +104,7 @@ class RequestTarget:
         return Request("PATCH", path, self._query(), JSON_PATCH, body, self.ref, "migrate", placeholders)
 
     def delete(self, deletion: Deletion, live: JSONObject | None = None, *, names_kind: bool = False) -> Request:
-        """DELETE the object; `names_kind` where kubectl names apiVersion and kind of the options.
+        """DELETE the object; `names_kind` if kubectl sends apiVersion and kind of the options.
 
         - A server dry run is in the body here, not in the query, as kubectl sends it.
         """
@@ -130,12 +131,12 @@ class RequestTarget:
 
 
 def moves_ownership(request: Request) -> bool:
-    """Return whether a write changes who owns which field, and no value."""
+    """Return whether a write changes only field ownership and no value."""
     return request.purpose == "migrate" and request.content_type == JSON_PATCH
 
 
 def read_namespace(name: str) -> Request:
-    """GET a namespace, as kubectl does when an object in it was not found."""
+    """GET a namespace, as kubectl does if an object in it was not found."""
     return Request("GET", f"/api/v1/namespaces/{name}", purpose="read")
 
 

@@ -41,7 +41,7 @@ def _without_nulls(value: JSONValue) -> JSONValue:
 
 
 def _without_version(obj: JSONObject) -> JSONObject:
-    """Creates never name a resourceVersion."""
+    """Return the body without a resourceVersion, which a create must not have."""
     metadata = obj.get("metadata") or {}
     if not metadata.get("resourceVersion"):
         return obj
@@ -84,7 +84,7 @@ def _missing_annotation(target: RequestTarget) -> str:
 
 
 def _recreate(target: RequestTarget, manifest: JSONObject, live: JSONObject, deletion: Deletion) -> Flow[JSONObject]:
-    """Delete, wait, create; when the create fails, put back what was there and report the failure."""
+    """Delete, wait and create; if the create fails, restore the previous object and report the failure."""
     yield from delete_and_wait(target, live, deletion)
     request = target.create(_without_version(last_applied.attach(manifest)))
     answer = yield request
@@ -101,7 +101,7 @@ def _patch(
     retries = 0 if options.has_preconditions else MAX_RETRIES
     warnings: list[str] = []
     while True:
-        # The annotation of the object just read, not of the first read: somebody else may have applied.
+        # # The annotation of the object just read, not of the first read: another client may have applied since.
         patch = compute_patch(manifest, live, kind=kind, options=options)
         warnings += patch.warnings
         if not patch.body:
@@ -128,7 +128,7 @@ def find_original(live: JSONObject, *, kind: KindSchema | None, options: ApplyOp
     """Return the configuration applied before: last-applied, else the fields of the Apply entries that move back.
 
     - kubectl knows the annotation only, so after a server-side apply without one it removes nothing.
-    - Raises `MergeError` when the annotation holds no JSON object.
+    - Raises `MergeError` if the annotation is not a JSON object.
     """
     found = last_applied.find(live)
     if found is not None:
@@ -140,7 +140,7 @@ def find_original(live: JSONObject, *, kind: KindSchema | None, options: ApplyOp
 def compute_patch(
     manifest: JSONObject, live: JSONObject, *, kind: KindSchema | None, options: ApplyOptions
 ) -> patches.ThreeWayPatch:
-    """Return the patch that turns `live` into what the manifest asks, last applied considered.
+    """Return the three-way patch from `live` to the manifest.
 
     - Raises `MergeError`.
     """
@@ -161,9 +161,9 @@ def apply_client_side(
     options: ApplyOptions,
     deletion: Deletion | None = None,
 ) -> Flow[FlowOutcome]:
-    """Apply one object the client-side way.
+    """Apply one object client-side.
 
-    - Raises `AnswerError` when the server refuses, `MergeError` when no patch can be computed.
+    - Raises `AnswerError` if the server refuses, `MergeError` if no patch can be computed.
     """
     metadata = obj.get("metadata") or {}
     namespace = (metadata.get("namespace") or "") if resource.is_namespaced else ""

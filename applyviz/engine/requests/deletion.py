@@ -1,7 +1,8 @@
-"""Delete an object so that it can be re-created: delete, then read until it is gone.
+"""Delete an object so that it can be created again: delete, then read until it is gone.
 
-Rule: `kubectl apply --force`. The one who drives the flow paces the reads, one a second; there are as many
-as there are seconds to wait, so the loop ends.
+Rule: `kubectl apply --force`. The driver of the flow paces the reads, one per second; there are as many reads as
+seconds
+to wait, so the loop ends.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _is_gone(target: RequestTarget, deletion: Deletion) -> Flow[bool]:
 def delete_and_wait(target: RequestTarget, live: JSONObject, deletion: Deletion) -> Flow[None]:
     """Delete the object and wait until it is gone.
 
-    - Raises `AnswerError` when the server refuses, or the object is still there at the end of the time.
+    - Raises `AnswerError` if the server refuses, or if the object still exists when the time is over.
     """
     request = target.delete(deletion, live)
     yield from send(request)

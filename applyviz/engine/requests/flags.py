@@ -1,7 +1,8 @@
-"""Command-line flags as kubectl reads them: long and short, grouped, with and without a value.
+"""Parse command-line flags as kubectl does: long and short, grouped, with and without a value.
 
-Rule: POSIX flags of pflag (`-Rf app`, `-fapp`, `--filename=a,b`, `--dry-run` with a value of its own when
-none is given); `_` equals `-` in long names; booleans as Go's `strconv.ParseBool`.
+Rule: POSIX flags of pflag (`-Rf app`, `-fapp`, `--filename=a,b`, `--dry-run` with a default value); `_` equals `-` in
+long
+names; booleans as Go's `strconv.ParseBool`.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
 
 class UsageError(ApplyVizError):
-    """A command line that cannot be read; nothing is asked of any server."""
+    """A command line that cannot be parsed; no request is sent."""
 
 
 def find_bool(text: str) -> bool | None:
-    """Read a boolean as Go does; None when it is none."""
+    """Parse a boolean as Go does; None if it is not one."""
     return True if text in _TRUE else False if text in _FALSE else None
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One flag: its short letter, whether it is boolean, and the value it has when written without one."""
+    """One flag: its short letter, whether it is boolean, and its value when written without one."""
 
     short: str = ""
     is_bool: bool = False
@@ -54,7 +55,7 @@ class Parsed:
         return tuple(self.values.get(name, ()))
 
     def parts(self, name: str) -> tuple[str, ...]:
-        """Return all values, each split at its commas as CSV is."""
+        """Return all values, each split at its commas like CSV."""
         return tuple(part for value in self.texts(name) for part in _split(value))
 
     def is_on(self, name: str, *, default: bool = False) -> bool:
@@ -138,7 +139,7 @@ class _FlagReader:
 
 
 def parse_flags(argv: Sequence[str], flags: Mapping[str, Flag]) -> Parsed:
-    """Read a command line.
+    """Parse a command line.
 
     - Raises `UsageError`.
     """

@@ -1,7 +1,8 @@
 """The flow type, its outcome, and its errors.
 
-A flow yields requests and is sent answers; it does no I/O and reads no clock, so the same flow plans,
-runs and replays. Rule: what `kubectl apply` does with each answer (409 and 422 are told by reason first).
+A flow yields requests and receives answers; it does no I/O and reads no clock, so the same flow plans, runs and
+replays.
+Rule: what `kubectl apply` does with each answer (409 and 422 are distinguished by reason first).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Flow: TypeAlias = Generator[Request, Answer, T]
 
 
 class Catalog(Protocol):
-    """Everything known of kinds: their schemas and how they are addressed."""
+    """The schemas of kinds, and how the kinds are addressed."""
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None: ...
 
@@ -54,7 +55,7 @@ class FlowOutcome:
 
     @property
     def line(self) -> str:
-        """The line kubectl prints: `deployment.apps/web configured`."""
+        """The line that kubectl prints: `deployment.apps/web configured`."""
         return f"{self.name} {self.verb}"
 
     @property
@@ -85,29 +86,29 @@ class Deletion:
 
 
 def is_not_found(answer: Answer) -> bool:
-    """Return whether the server says that there is no such object."""
+    """Return whether the server says that the object does not exist."""
     return answer.reason == "NotFound" or (answer.status == 404 and answer.reason in ("", "Unknown"))
 
 
 def is_conflict(answer: Answer) -> bool:
-    """Return whether another write or another field manager is in the way (AlreadyExists is none)."""
+    """Return whether another write or another field manager conflicts (AlreadyExists does not count)."""
     return answer.reason == "Conflict" or (answer.status == 409 and answer.reason in ("", "Unknown"))
 
 
 def is_invalid(answer: Answer) -> bool:
-    """Return whether the object did not pass the server's validation."""
+    """Return whether the object failed the server's validation."""
     return answer.reason == "Invalid" or (answer.status == 422 and answer.reason in ("", "Unknown"))
 
 
 def refusal(request: Request, answer: Answer) -> AnswerError:
-    """Return the error for an answer that is no success."""
+    """Return the error for an answer other than 2xx."""
     text = answer.message or (f"the server answered {answer.status}" if answer.status else "no answer came")
     retryable = answer.status in (0, 429, 500, 502, 503, 504)
     return AnswerError(text, answer.status, retryable, request, answer)
 
 
 def send(request: Request) -> Flow[Answer]:
-    """Ask, and go on with a success only.
+    """Send a request and return its successful answer.
 
     - Raises `AnswerError` for anything but 2xx.
     """

@@ -1,9 +1,11 @@
-"""After a client-side apply: move the fields of server-side apply to the Update entry of the field manager.
+"""After a client-side apply, move the fields of server-side apply to the Update entry of the field manager.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#downgrading-from-server-side-apply-to-client-side-apply.
-kubectl leaves the Apply entry behind: it still owns fields that are now applied client-side. Here ownership
-moves last, by one patch that is bound to the version read and changes no value: by then the last-applied annotation is
-written, so an interruption in between loses nothing.
+Rule:
+https://kubernetes.io/docs/reference/using-api/server-side-apply/#downgrading-from-server-side-apply-to-client-side-apply.
+kubectl leaves the Apply entry behind: it still owns fields that are now applied client-side. Here ownership moves last,
+by one patch that is bound to the version read and changes no value: the last-applied annotation is written by then, so
+an
+interruption in between loses nothing.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ def find_managers(live: JSONObject, options: ApplyOptions) -> tuple[str, ...]:
 
 
 def list_entries(live: JSONObject, *, manager: str, managers: tuple[str, ...]) -> list[MutableObject]:
-    """managedFields of the object after the Apply entries of `managers` joined the Update entry of `manager`.
+    """Return managedFields of the object after the Apply entries of `managers` joined the Update entry of `manager`.
 
-    - Raises `OwnershipError` when an entry that is to be joined cannot be read.
+    - Raises `OwnershipError` if an entry that must be merged cannot be read.
     """
     entries = [render_entry(entry) for entry in find_entries(live) or ()]
     for name in managers:
@@ -42,7 +44,7 @@ def move_back(target: RequestTarget, live: JSONObject) -> Flow[JSONObject]:
     """Move the Apply entries that the options name, and return the object after the move.
 
     - Entries that cannot be read do not move.
-    - Raises `AnswerError` when the server refuses.
+    - Raises `AnswerError` if the server refuses.
     """
     managers = find_managers(live, target.options)
     try:

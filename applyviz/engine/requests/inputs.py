@@ -1,8 +1,9 @@
-"""Which texts a command line names: files, folders, patterns, standard input, links, a kustomization.
+"""Find the texts that a command line names: files, folders, patterns, standard input, links, a kustomization.
 
-Rule: the builder and visitors of k8s.io/cli-runtime: folders hold `.json .yaml .yml` only and are walked by
-name, a file named outright may have any name, a pattern that matches nothing is an error, and a path that
-does not exist spoils the whole command. Nothing is read here: files are given as name → text.
+Rule: the builder and visitors of k8s.io/cli-runtime: of folders only `.json .yaml .yml` files are read, by name; a file
+named explicitly may have any name; a pattern without matches is an error; and a path that does not exist fails the
+whole
+command. Nothing is read here: files are given as name → text.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """One text to read, under the name that messages give it."""
+    """One text to read, under its name in messages."""
 
     name: str
     text: str
@@ -40,7 +41,7 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """All texts in order, and what is wrong; `is_usable` is False when nothing may be applied at all."""
+    """All texts in order, and the problems; `is_usable` is False if nothing may be applied at all."""
 
     texts: tuple[SourceText, ...] = ()
     problems: tuple[str, ...] = ()
@@ -59,7 +60,7 @@ class _Finder:
         self.files = sorted(material.files, key=lambda name: name.split("/"))
 
     def locate(self, path: str) -> str:
-        """Return the name of a path from the top; "" is the top itself."""
+        """Return the name of a path from the top folder; "" is the top folder itself."""
         name = posixpath.normpath(posixpath.join(self.material.folder, path))
         return "" if name == "." else name
 
@@ -111,7 +112,7 @@ def _read_filename(filename: str, finder: _Finder) -> tuple[list[SourceText], li
 
 
 def read_inputs(command: ApplyCommand, material: Material) -> Inputs:
-    """Return all texts the command reads, in its order.
+    """Return all texts that the command reads, in its order.
 
     - A URL that cannot be read is a separate error; if a path is missing, nothing is applied.
     """

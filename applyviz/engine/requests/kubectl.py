@@ -1,8 +1,7 @@
-"""A whole `kubectl apply`: what it sends, what it prints, how it exits.
+"""Reproduce a whole `kubectl apply`: its requests, its output, its exit code.
 
-Rule: k8s.io/kubectl `pkg/cmd/apply`. All manifests are read before the first request; one bad object does
-not stop the others, but any error leaves out printing of objects and pruning. Text on stderr is told, not
-imitated.
+Rule: k8s.io/kubectl `pkg/cmd/apply`. All manifests are read before the first request; one invalid object does not stop
+the others, but any error skips printing of objects and pruning. Messages on stderr are reported, not imitated.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class _Run:
     visited_namespaces: set[str] = field(default_factory=set)
 
     def note(self, outcome: FlowOutcome) -> None:
-        """Print a line, as the output format has it."""
+        """Print a line in the output format."""
         self.warnings += outcome.warnings
         if self.command.output == "name":
             self.lines.append(outcome.name)
@@ -63,12 +62,12 @@ class _Run:
 
 
 def _reads_on(file: ParsedFile) -> bool:
-    """Return whether nothing in a file stops kubectl when it does not validate: no text that cannot be parsed."""
+    """Return whether kubectl without validation reads a whole file: all of its text can be parsed."""
     return all(p.reason.endswith(("not set", "not set]")) for p in file.problems)
 
 
 def _readable(run: _Run, file: ParsedFile) -> Sequence[ManifestDocument]:
-    """Return the documents kubectl reads before it stops in a file; a bad List is left out whole."""
+    """Return the documents that kubectl reads before it stops in a file; a bad List is left out as a whole."""
     validation = run.command.options.validation
     documents = file.documents[: file.kubectl_stops_after]
     if validation is Validation.IGNORE and _reads_on(file):
@@ -108,7 +107,7 @@ def _read_members(run: _Run, files: Sequence[ParsedFile]) -> list[Member]:
 
 
 def _attempt(run: _Run, step: Callable[[], Flow[None]]) -> Flow[bool]:
-    """Take a step of the flow; what goes wrong in it is noted."""
+    """Take a step of the flow, and record its failure."""
     try:
         yield from step()
     except ApplyVizError as error:
@@ -151,7 +150,7 @@ def _prune_allowlist(run: _Run) -> Flow[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Set:
-    """The ApplySet of a run: its parent, what it held before, and what it will hold."""
+    """The ApplySet of a run: its parent, its content before, and its content after."""
 
     parent: applyset.Parent
     before: applyset.Content
@@ -173,7 +172,7 @@ def _prune_applyset(run: _Run, opened: _Set) -> Flow[None]:
 
 
 def _label_members(run: _Run, parent: applyset.Parent, members: list[Member]) -> list[Member]:
-    """Return all members with the label of the set; none when one of them already names a set."""
+    """Return all members with the label of the set; none if one of them already names a set."""
     try:
         return [replace(m, obj=applyset.add_label(m.obj, parent)) for m in members]
     except applyset.ApplySetError as error:
@@ -225,7 +224,7 @@ def _start(run: _Run, files: Sequence[ParsedFile]) -> Flow[None]:
 def run_apply(
     files: Sequence[ParsedFile], *, command: ApplyCommand, catalog: Catalog, problems: Sequence[str] = ()
 ) -> Flow[CommandResult]:
-    """Apply all objects of the files as the command asks; `problems` are texts that could not be read."""
+    """Apply all objects of the files as the command asks; `problems` are the texts that could not be read."""
     run = _Run(command, catalog, errors=list(problems))
     flow = _attempt(run, partial(_start, run, files))
     try:

@@ -1,8 +1,7 @@
-"""The check that kubectl makes itself of `List` documents under strict validation, before anything is sent.
+"""Check the items of `List` documents as kubectl does under strict validation, before it sends anything.
 
-Rule: the API server cannot validate a List as a whole, so kubectl compares each item with its schema: unknown
-fields, missing required ones, values of another type. Text takes any scalar; null fields are not looked at;
-kinds that nobody knows pass.
+Rule: the API server cannot validate a List as a whole, so kubectl compares each item with its schema: unknown fields,
+missing required fields, values of another type. Text accepts any scalar; null fields are ignored; unknown kinds pass.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def _check(value: JSONValue, node: Node, path: str) -> Iterator[str]:
 
 
 def check_item(obj: JSONObject, catalog: Catalog) -> tuple[str, ...]:
-    """Everything kubectl would refuse in one item of a List."""
+    """Return everything that kubectl would refuse in one item of a List."""
     gvk = GroupVersionKind.from_object(obj)
     kind = catalog.find_kind(gvk)
     return tuple(_check(obj, kind.root, gvk.kind)) if kind is not None and kind.root is not None else ()

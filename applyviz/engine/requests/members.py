@@ -1,7 +1,7 @@
-"""One object of a set, placed: how it is addressed, its schema, and the namespace it goes to.
+"""Resolve one object of a set: its address, its schema, and its namespace.
 
-Rule: `kubectl apply` fills the default namespace of namespaced kinds, takes it away from the others, and
-refuses another namespace than one that was given explicitly. A kind nobody serves is an error.
+Rule: `kubectl apply` fills in the default namespace for namespaced kinds, removes the namespace of other kinds, and
+refuses a namespace that differs from an explicit one. A kind that the cluster does not serve is an error.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Member:
 
     @property
     def namespace(self) -> str:
-        """Where it goes; "" for cluster-scoped kinds."""
+        """The namespace of the object; "" for cluster-scoped kinds."""
         return (self.obj["metadata"].get("namespace") or "") if self.resource.is_namespaced else ""
 
     @property
     def ref(self) -> ObjectRef:
-        """Which object it is."""
+        """The reference of the object."""
         return ObjectRef(self.resource.gvk, self.namespace, self.obj["metadata"].get("name") or "")
 
 
@@ -60,15 +60,15 @@ def _place(obj: JSONObject, resource: Resource, options: ApplyOptions) -> JSONOb
 
 
 def _find_unversioned(gvk: GroupVersionKind, catalog: Catalog) -> Resource | None:
-    """kubectl finds such a kind by its group, and asks for it under a path without version: always a 404."""
+    """Return the resource that kubectl finds by the group of a kind; its path without version is always a 404."""
     found = catalog.find_preferred(gvk.group, gvk.kind)
     return replace(found, gvk=gvk) if found is not None else None
 
 
 def place_member(obj: JSONObject, *, options: ApplyOptions, catalog: Catalog) -> Member:
-    """Place one object.
+    """Resolve one object.
 
-    - Raises `ManifestError` for a kind that is not served, or a namespace that was not meant.
+    - Raises `ManifestError` for a kind that is not served, or a namespace that differs from the explicit one.
     """
     gvk = GroupVersionKind.from_object(obj)
     resource = catalog.find_resource(gvk) if gvk.version else _find_unversioned(gvk, catalog)

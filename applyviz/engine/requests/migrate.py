@@ -1,8 +1,10 @@
-"""From client-side to server-side apply, as kubectl does it after its first apply patch.
+"""Migrate an object from client-side to server-side apply, as kubectl does after its first apply patch.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#upgrading-from-client-side-apply-to-server-side-apply.
-The default manager first keeps last-applied under a manager of its own; then the fields of the client-side
-entries move to the apply entry, pinned to the version read. Every failure here is a warning, never an error.
+Rule:
+https://kubernetes.io/docs/reference/using-api/server-side-apply/#upgrading-from-client-side-apply-to-server-side-apply.
+The default manager first moves last-applied to a separate manager; then the fields of the client-side entries move to
+the
+apply entry, pinned to the version read. Every failure here is a warning, never an error.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def _annotation_owners(obj: JSONObject, operation: str) -> Iterator[str]:
 
 
 def needs_own_annotation(obj: JSONObject, manager: str) -> bool:
-    """Return whether last-applied must be booked to its own manager, or the next apply would drop it."""
+    """Return whether last-applied must move to a separate manager, or the next apply would drop it."""
     annotations = get_at(obj, ("metadata", "annotations")) or {}
     if manager != SERVER_SIDE_MANAGER or last_applied.ANNOTATION not in annotations:
         return False
@@ -39,7 +41,7 @@ def needs_own_annotation(obj: JSONObject, manager: str) -> bool:
 
 
 def render_annotation(target: RequestTarget, obj: JSONObject) -> JSONObject:
-    """Return the intent of the manager that keeps last-applied: the annotation and nothing else."""
+    """Return the intent of the manager that keeps last-applied: only the annotation."""
     kept = {last_applied.ANNOTATION: obj["metadata"]["annotations"][last_applied.ANNOTATION]}
     metadata: dict[str, JSONValue] = {"name": target.name, "annotations": kept}
     if target.namespace:
@@ -49,9 +51,9 @@ def render_annotation(target: RequestTarget, obj: JSONObject) -> JSONObject:
 
 
 def _move_fields(target: RequestTarget, obj: JSONObject) -> Flow[JSONObject | None]:
-    """Move client-side entries into the apply entry; None when there is nothing to move.
+    """Move client-side entries into the apply entry; None if there is nothing to move.
 
-    - The managers are those of the first look; a conflict reads the object again.
+    - The managers are determined once; after a conflict the object is read again.
     """
     managers = tuple(dict.fromkeys(_annotation_owners(obj, "Update")))
     for _ in range(MAX_TRIES if managers else 0):
@@ -73,7 +75,7 @@ def _move_fields(target: RequestTarget, obj: JSONObject) -> Flow[JSONObject | No
 def migrate_if_needed(
     target: RequestTarget, manifest: JSONObject, applied: JSONObject
 ) -> Flow[tuple[JSONObject, tuple[str, ...]]]:
-    """Migrate an object that was just applied; gives the object as last known and the warnings."""
+    """Migrate an object that was just applied; return the object as last known, and the warnings."""
     obj = applied
     try:
         if needs_own_annotation(obj, target.options.field_manager):

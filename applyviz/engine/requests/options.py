@@ -1,7 +1,7 @@
-"""How to apply: every choice that changes what is sent, in one frozen value.
+"""The options of an apply: every choice that changes the requests, in one frozen value.
 
-The forms build it, the command line of a recorded story parses into it, the plan stores it. The
-defaults are the product's; `kubectl_options` gives kubectl's own for comparison.
+The forms build it, the command line of a recorded story is parsed to it, the plan stores it. The defaults are the
+product's; `kubectl_options` returns kubectl's own for comparison.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PruneMode(StrEnum):
 
 
 class Order(StrEnum):
-    """`as_given` is kubectl's; `dependency` is ours (namespaces and CRDs first, webhooks last)."""
+    """The order of a set: `as_given` is kubectl's; `dependency` is ours (namespaces and CRDs first, webhooks last)."""
 
     AS_GIVEN = "as_given"
     DEPENDENCY = "dependency"
@@ -57,7 +57,7 @@ class Order(StrEnum):
 class Prune:
     """Prune mode with its allowlist (`group/version/kind` texts) or its ApplySet parent (`kind/name`).
 
-    - Named: `allowlist` names the very objects to delete, `group/version/kind/namespace/name/uid` each.
+    - Named: `allowlist` lists the objects to delete, each as `group/version/kind/namespace/name/uid`.
     """
 
     mode: PruneMode = PruneMode.NONE
@@ -68,17 +68,20 @@ class Prune:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """Everything that decides what an apply sends.
+    """The options that decide what an apply sends.
 
-    `takes_over` is the API's force for server-side apply; `is_replacing_on_error` is kubectl's
-    `--force` (delete and create on 409 and 422); `has_preconditions` puts uid and resourceVersion
-    into every write. `namespace` is the default for objects that name none; `is_namespace_enforced`
-    when it was given explicitly (a mismatch is then an error).
+    `takes_over` is the API's force for server-side apply; `is_replacing_on_error` is kubectl's `--force` (delete and
+    create on
+    409 and 422); `has_preconditions` puts uid and resourceVersion into every write. `namespace` is the default for
+    objects
+    without one; `is_namespace_enforced` if it was given explicitly (a mismatch is then an error).
 
     `takes_client_side`: an apply that changes sides moves field ownership. A server-side apply first takes over what
     client-side apply owns of an object, as kubectl does; a client-side apply moves what this manager or `kubectl`
-    applied server-side to its own Update entry. `takes_from` names further managers of the other side. The manager
-    `kubectl` always takes over from client-side apply.
+    applied
+    server-side to its own Update entry. `takes_from` names further managers of the other side. The manager `kubectl`
+    always
+    takes over from client-side apply.
     """
 
     mode: ApplyMode = ApplyMode.SERVER

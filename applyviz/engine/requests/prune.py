@@ -1,7 +1,7 @@
-"""Prune by allowlist: delete what was applied before, matches the selector and is in the set no more.
+"""Prune by allowlist: delete objects that were applied before, match the selector and left the set.
 
-Rule: `kubectl apply --prune` (alpha): kinds of the allowlist, in the namespaces visited; an object without
-the last-applied annotation is never pruned. Cluster-scoped kinds are pruned whatever the namespace.
+Rule: `kubectl apply --prune` (alpha): kinds of the allowlist, in the namespaces visited; an object without the
+last-applied annotation is never pruned. Cluster-scoped kinds are pruned in any case.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DEFAULT_ALLOWLIST = (
 
 @dataclass(frozen=True, slots=True)
 class Prunable:
-    """One live object that would be deleted, and where it is."""
+    """One live object that would be deleted, with its address."""
 
     resource: Resource
     namespace: str
@@ -48,7 +48,7 @@ class Prunable:
 
 
 def read_allowlist(entries: Iterable[str], catalog: Catalog) -> tuple[list[Resource], list[str]]:
-    """Return the resources of `group/version/kind` texts (none: the default list), and what is wrong with them."""
+    """Return the resources of `group/version/kind` texts (none: the default list), and their problems."""
     found, problems = [], []
     for entry in tuple(entries) or DEFAULT_ALLOWLIST:
         parts = entry.split("/")
@@ -66,7 +66,7 @@ def read_allowlist(entries: Iterable[str], catalog: Catalog) -> tuple[list[Resou
 
 
 def read_items(body: JSONObject, resource: Resource) -> list[JSONObject]:
-    """Return the objects of a list, each with the apiVersion and kind that lists leave out."""
+    """Return the objects of a list, each with the apiVersion and kind that lists omit."""
     gvk = resource.gvk
     return [{"apiVersion": gvk.api_version, "kind": gvk.kind, **item} for item in body.get("items") or ()]
 

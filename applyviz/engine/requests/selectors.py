@@ -1,7 +1,8 @@
-"""Label selectors: which objects a `-l` picks.
+"""Parse label selectors and match objects (`-l`).
 
-Rule: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors. A missing
-label satisfies `!=` and `notin`. Field selectors are left out: only the server knows them.
+Rule: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors. A missing label
+satisfies
+`!=` and `notin`. Field selectors are left out: only the server knows them.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")
 
 
 class SelectorError(ApplyVizError):
-    """A label selector that cannot be read."""
+    """A label selector that cannot be parsed."""
 
 
 class Operator(StrEnum):
-    """How one requirement compares."""
+    """The operator of one requirement."""
 
     IN = "in"
     NOT_IN = "notin"
@@ -131,17 +132,17 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All requirements must hold."""
+    """A label selector; all of its requirements must hold."""
 
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether an object with these labels is picked."""
+        """Return whether an object with these labels is selected."""
         return all(r.matches(labels) for r in self.requirements)
 
 
 def parse_selector(text: str) -> Selector:
-    """Read a label selector; empty text picks everything.
+    """Parse a label selector; empty text selects everything.
 
     - Raises `SelectorError`.
     """

@@ -1,8 +1,10 @@
-"""Server-side apply of one object: one apply patch, then the migration where one is due.
+"""Server-side apply of one object: one apply patch, then the migration if one is due.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/. kubectl sends without reading; with
-preconditions the object is read first, what client-side apply owns of it is taken over, and the patch is bound to
-it, or to its absence.
+preconditions
+the object is read first, the fields that client-side apply owns are taken over, and the patch is bound to the object,
+or
+to its absence.
 """
 
 from __future__ import annotations
@@ -35,11 +37,11 @@ def apply_server_side(
     kind: KindSchema | None = None,
     deletion: Deletion | None = None,
 ) -> Flow[FlowOutcome]:
-    """Apply one object the server-side way.
+    """Apply one object server-side.
 
-    - Without preconditions it is kubectl's own flow: ownership moves after the apply.
-    - With replacing on error (ours, kubectl has none here) an invalid change deletes and creates.
-    - Raises `AnswerError` when the server refuses; conflicts are in its answer.
+    - Without preconditions this is kubectl's own flow: ownership moves after the apply.
+    - With replacement on error (ours; kubectl has none here) an invalid change deletes and creates the object.
+    - Raises `AnswerError` if the server refuses; conflicts are in its answer.
     """
     metadata = obj.get("metadata") or {}
     namespace = (metadata.get("namespace") or "") if resource.is_namespaced else ""
@@ -66,7 +68,7 @@ def _apply_as_kubectl(target: RequestTarget, obj: JSONObject) -> Flow[FlowOutcom
 
 
 def _without_annotation(obj: JSONObject) -> JSONObject:
-    """The manifest without last-applied: for the manager `kubectl` the server writes the whole request into it."""
+    """Return the manifest without last-applied: for `kubectl`, the server writes the whole request into it."""
     metadata = obj.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
     if ANNOTATION not in annotations:

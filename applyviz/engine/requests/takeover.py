@@ -1,9 +1,12 @@
-"""Before a server-side apply: what client-side apply owns of the object becomes the field manager's own.
+"""Before a server-side apply, move the fields that client-side apply owns to the field manager.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#upgrading-from-client-side-apply-to-server-side-apply.
-kubectl applies first and moves ownership afterwards, which needs up to four writes and leaves the object half moved
-when it is interrupted. Here the ownership moves first, by one patch that is bound to the version read and changes no
-value; then there is nobody to conflict with, removals happen, and every state in between is a good one.
+Rule:
+https://kubernetes.io/docs/reference/using-api/server-side-apply/#upgrading-from-client-side-apply-to-server-side-apply.
+kubectl applies first and moves ownership afterwards, which needs up to four writes and leaves the object half moved if
+it
+is interrupted. Here the ownership moves first, by one patch that is bound to the version read and changes no value;
+then
+nothing conflicts, removals happen, and every intermediate state is consistent.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from applyviz.engine.schema.model import KindSchema
 
 
 def read_last_applied(live: JSONObject) -> JSONObject | None:
-    """Return the manifest of the last client-side apply; None when there is none that could be read."""
+    """Return the manifest of the last client-side apply; None if there is none that can be read."""
     try:
         return last_applied.find(live)
     except MergeError:
@@ -28,18 +31,18 @@ def read_last_applied(live: JSONObject) -> JSONObject | None:
 
 
 def list_entries(live: JSONObject, *, manager: str, managers: tuple[str, ...]) -> list[MutableObject]:
-    """managedFields of the object after the fields of `managers` became those of `manager`.
+    """Return managedFields of the object after the fields of `managers` moved to `manager`.
 
-    - Raises `OwnershipError` when an entry that is to be joined cannot be read.
+    - Raises `OwnershipError` if an entry that must be merged cannot be read.
     """
     return client_side.take_over(live, manager=manager, names=managers, last_applied=read_last_applied(live))
 
 
 def move_ownership(target: RequestTarget, live: JSONObject, kind: KindSchema | None) -> Flow[JSONObject]:
-    """Take over first what client-side apply owns, where the options say so; gives the object as it is then.
+    """Take over the fields that client-side apply owns, if the options say so; return the object afterwards.
 
-    - What nobody can read stays as it is: the apply then conflicts with it, or is refused.
-    - Raises `AnswerError` when the server refuses.
+    - Unreadable entries stay unchanged: the apply then conflicts with them, or is refused.
+    - Raises `AnswerError` if the server refuses.
     """
     manager = target.options.field_manager
     if target.options.subresource or not (_takes_client_side(target.options) or target.options.takes_from):

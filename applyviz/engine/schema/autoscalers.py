@@ -1,7 +1,7 @@
 """Convert HorizontalPodAutoscalers: v1 has one CPU target, v2 a list of metrics.
 
-Rule: k8s.io/kubernetes `pkg/apis/autoscaling/v1` conversion. What v1 cannot say travels in annotations. It is
-the one built-in kind that the API server serves at two versions of one group by default.
+Rule: k8s.io/kubernetes `pkg/apis/autoscaling/v1` conversion. Annotations carry the fields that v1 lacks. It is the only
+built-in kind that the API server serves at two versions of one group by default.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 def convert_autoscaler(obj: JSONObject, version: str, *, has_defaults: bool = False) -> MutableObject:
     """Convert an autoscaler to another version.
 
-    - `has_defaults`: whether v2 without metrics gets the default one, as when it is read from storage.
+    - `has_defaults`: add the default metric to a v2 object without metrics, as the server does when it reads from
+      storage.
     """
     copy: MutableObject = clone(dict(obj))
     if obj["apiVersion"] == f"autoscaling/{version}":
@@ -69,7 +70,7 @@ def _lower(name: str) -> str:
     return name[:1].lower() + name[1:]
 
 
-# Of each source: where v1 keeps a field, where v2 does, and what v1 writes where there is none.
+# # For each source: its field in v1, its field in v2, and the value that v1 writes if there is none.
 _Fields = tuple[tuple[str, tuple[str, ...], JSONValue], ...]
 _UTILIZATION: _Fields = (
     ("name", ("name",), ""),
@@ -102,7 +103,7 @@ _REFERENCE = ("kind", "name", "apiVersion")
 
 
 def _metric_to_v1(metric: JSONValue) -> MutableObject:
-    """Return a metric in the form that v1 has for its annotation, its fields in the order of Go."""
+    """Return a metric in the form of the v1 annotation, with its fields in the order of Go."""
     found: MutableObject = {"type": (metric or {}).get("type", "")}
     for source, fields in _SOURCES.items():
         held = (metric or {}).get(source)
@@ -152,7 +153,7 @@ _POLICY = ("Type", "Value", "PeriodSeconds")
 
 
 def _rules_to_go(rules: JSONObject | None) -> JSONValue:
-    """Scaling rules as the server writes its internal type: every field, under its name in Go."""
+    """Return scaling rules as the server writes its internal type: every field, under its name in Go."""
     if rules is None:
         return None
     found = {name: rules.get(_lower(name)) for name in _RULES}
@@ -162,7 +163,7 @@ def _rules_to_go(rules: JSONObject | None) -> JSONValue:
 
 
 def _read_behavior(value: JSONValue) -> JSONValue:
-    """What the annotation holds, in names of v2; null is not there."""
+    """Return the content of the annotation in names of v2; null is left out."""
     if isinstance(value, dict):
         return {_lower(name): _read_behavior(item) for name, item in value.items() if item is not None}
     return [_read_behavior(item) for item in value] if isinstance(value, list) else value

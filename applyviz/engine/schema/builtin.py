@@ -1,8 +1,7 @@
 """The kinds of Kubernetes v1.36.3, from the documents that ship with the package.
 
-Loaded lazily: the index when the first kind is asked for, the definitions of a Go package when the first
-reference leads there; each once per process. Reading package data is the one I/O that the engine does.
-`scripts/bundle_schemas.py` makes the data.
+Loaded lazily, once per process: the index with the first kind, the definitions of a Go package with the first reference
+to it. Reading package data is the only I/O of the engine. `scripts/bundle_schemas.py` creates the data.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from applyviz.engine.schema.discovery import ResourceTable, read_discovery
 from applyviz.engine.schema.model import KindSchema, Node, Resource, SchemaOrigin
 from applyviz.engine.schema.resets import list_builtin_resets
 
-# kubectl's own scheme has no Go types of these groups: behind OpenAPI there is JSON merge only.
+# # kubectl's own scheme has no Go types for these groups: after OpenAPI it tries only JSON merge.
 _GROUPS_WITHOUT_GO_TYPE = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 
 # Built-in kinds of several versions between which `autoscalers` converts.
@@ -108,7 +107,7 @@ class BundledSource:
 
 @cache
 def bundled() -> BundledSource:
-    """Return the bundled documents; the same value every time, so that its nodes are shared."""
+    """Return the bundled documents; always the same value, so that its nodes are shared."""
     return BundledSource()
 
 
@@ -119,5 +118,5 @@ def find_zero(gvk: GroupVersionKind) -> JSONObject:
 
 
 def takes_list(definition: str, name: str) -> bool:
-    """Return whether Go takes a list for a field although its schema has none: there is a pointer, or bytes."""
+    """Return whether Go accepts a list for a field whose schema has none: its type is a pointer, or bytes."""
     return name in _load("golists").get(definition, ())

@@ -1,9 +1,10 @@
 """The kinds that CustomResourceDefinitions define.
 
-Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/. As the
-API server publishes them: apiVersion, kind and metadata (ObjectMeta) are added at the root and in embedded
-resources; a version without a schema takes anything. Conversion between versions changes apiVersion only;
-webhooks are not asked. A definition that cannot be read raises `SchemaError` when its kind is asked for.
+Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/. As the API
+server
+publishes them: apiVersion, kind and metadata (ObjectMeta) are added at the root and in embedded resources; a version
+without a schema accepts anything. Conversion between versions changes apiVersion only; webhooks are not called. An
+invalid definition raises `SchemaError` when its kind is looked up.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _TYPE_META: Mapping[str, JSONObject] = {
 
 
 def _embed(schema: Any) -> Any:
-    """Add apiVersion, kind and metadata to embedded resources, all the way down."""
+    """Return a schema with apiVersion, kind and metadata added to embedded resources, recursively."""
     if not isinstance(schema, Mapping):
         return schema
-    grown = {k: v for k, v in schema.items() if not k.startswith("x-kubernetes-patch-")}  # not for custom kinds
+    grown = {k: v for k, v in schema.items() if not k.startswith("x-kubernetes-patch-")}  # custom kinds ignore these
     if isinstance(schema.get("properties"), Mapping):
         grown["properties"] = {k: _embed(v) for k, v in schema["properties"].items()}
     for key in ("items", "additionalProperties"):
@@ -46,7 +47,7 @@ def _embed(schema: Any) -> Any:
 
 
 def _complete_root(schema: Any) -> JSONObject:
-    """Return the shape of the whole object, from the schema of a version (or its absence)."""
+    """Return the schema of the whole object, from that of a version (or its absence)."""
     if not isinstance(schema, Mapping):
         return {"type": "object"}
     try:
@@ -57,7 +58,7 @@ def _complete_root(schema: Any) -> JSONObject:
 
 
 class _Definition:
-    """One CustomResourceDefinition; its nodes are made when a version is asked for."""
+    """One CustomResourceDefinition; the nodes of a version are created on first use."""
 
     def __init__(self, crd: JSONObject) -> None:
         spec = crd.get("spec")
@@ -94,7 +95,7 @@ class _Definition:
         return get_at(self.versions[version], ("subresources", name)) is not None
 
     def list_resets(self, version: str) -> dict[tuple[str, str], tuple[FieldPath, ...]]:
-        """Reset fields: the main resource leaves out the status of its own version only."""
+        """Return the reset fields; the main resource excludes the status of its own version only."""
         resets: dict[tuple[str, str], tuple[FieldPath, ...]] = {}
         for name in self.versions:
             if self.has_subresource(name, "status"):
@@ -118,7 +119,7 @@ class _Definition:
 
 
 def _rank(version: str) -> tuple[int, int, int, str]:
-    """Order versions as Kubernetes prefers them: v2, v1, v1beta2, v1beta1, v1alpha1, others by name."""
+    """Return the sort key of a version in Kubernetes' order: v2, v1, v1beta2, v1beta1, v1alpha1, others by name."""
     head, stage, tail = version[1:], 0, ""
     for rank, word in ((1, "beta"), (2, "alpha")):
         if word in head:

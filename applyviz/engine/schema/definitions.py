@@ -1,7 +1,7 @@
-"""Named definitions and their nodes: each definition becomes a node once, when it is first asked for.
+"""Named definitions and their nodes: each definition becomes a node on first use.
 
-`overrides` replaces definitions by name: OpenAPI v2 differs from v3 in two of them and in nothing else
-that a merge asks for (Quantity and IntOrString are plain strings there).
+`overrides` replaces definitions by name: OpenAPI v2 differs from v3 in only two that matter to a merge (Quantity and
+IntOrString are plain strings there).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OPENAPI_V2_OVERRIDES: Mapping[str, JSONObject] = {
 
 
 class DefinitionSet:
-    """Nodes of named definitions; `find_raw` answers the schema object of a name or None."""
+    """Nodes of named definitions; `find_raw` returns the schema object of a name or None."""
 
     def __init__(
         self, find_raw: Callable[[str], JSONObject | None], overrides: Mapping[str, JSONObject] | None = None
@@ -35,7 +35,7 @@ class DefinitionSet:
         self._open: set[str] = set()
 
     def find_node(self, name: str) -> SchemaNode | None:
-        """Return the node of a definition, None when there is none."""
+        """Return the node of a definition, None if there is none."""
         node = self._nodes.get(name)
         if node is None:
             raw = self._overrides.get(name) or self._find_raw(name)
@@ -52,7 +52,7 @@ class DefinitionSet:
     def get_node(self, name: str) -> SchemaNode:
         """Return the node of a definition.
 
-        - Raises `SchemaError` when no document holds it.
+        - Raises `SchemaError` if no document contains it.
         """
         node = self.find_node(name)
         if node is None:

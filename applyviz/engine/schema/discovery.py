@@ -1,7 +1,8 @@
-"""Which resources a server serves, read from its aggregated discovery documents.
+"""Read the resources of a server from its aggregated discovery documents.
 
-Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery. The first version
-of a group that serves a kind is its preferred one. Resources without a kind of their own are left out.
+Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery. The first version of a group
+that
+serves a kind is the preferred one. Resources without a kind are left out.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def read_discovery(documents: Iterable[JSONObject]) -> tuple[Resource, ...]:
 
 
 class ResourceTable:
-    """A `ResourceSource` over a list of resources; the first of a group and kind is preferred."""
+    """A `ResourceSource` over a list of resources; the first resource of a group and kind is the preferred one."""
 
     def __init__(self, resources: Iterable[Resource]) -> None:
         self._resources = tuple(resources)
@@ -86,7 +87,7 @@ def index_kinds(document: JSONObject) -> dict[GroupVersionKind, str]:
 
 
 def list_strategic(document: JSONObject) -> frozenset[GroupVersionKind]:
-    """Return the kinds whose PATCH consumes strategic merge patches, as kubectl finds out."""
+    """Return the kinds whose PATCH consumes strategic merge patches, as kubectl determines it."""
     found = set()
     for item in (document.get("paths") or {}).values():
         patch = item.get("patch") if isinstance(item, Mapping) else None

@@ -1,9 +1,9 @@
-"""The shape of a kind, as both ways of applying need it.
+"""The schema of a kind, for both modes of apply.
 
-One `Node` carries what client-side apply asks (patch strategy, merge key) and what server-side apply
-asks (list type and keys, map type). Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/
-(merge strategy) and the `x-kubernetes-*` extensions of OpenAPI. Nodes are resolved lazily: a reference
-to another definition is followed when a child is asked for, so a document is never expanded whole.
+One `Node` has what client-side apply needs (patch strategy, merge key) and what server-side apply needs (list type and
+keys, map type). Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (merge strategy) and the
+`x-kubernetes-*` extensions of OpenAPI. Nodes are resolved lazily: a reference to another definition is followed when a
+child is looked up, so a document is never expanded whole.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MapType(StrEnum):
 
 
 class SchemaOrigin(StrEnum):
-    """Who answered for a kind (the order in which they are asked); shown on every change."""
+    """The source that described a kind (in the order of lookup); shown on every change."""
 
     SOURCE_CRD = "CRD in the same manifests"
     CLUSTER_OPENAPI = "OpenAPI v3 of the cluster"
@@ -44,15 +44,15 @@ class SchemaOrigin(StrEnum):
 
 
 class Node(Protocol):
-    """One place in the shape of a kind.
+    """One node in the schema of a kind.
 
     - `type`: "object", "array", "string", "integer", "number", "boolean", or "" (anything).
-    - `child(name)`: the schema of a field or map entry, None when unknown; `items`: of list entries.
+    - `child(name)`: the schema of a field or map entry, None if unknown; `items`: of list entries.
     - `has_field(name)`: whether it is a declared property (strict validation, not additionalProperties).
-    - `patch_strategy`: of `x-kubernetes-patch-strategy`, e.g. ("merge", "retainKeys"); () when absent.
+    - `patch_strategy`: of `x-kubernetes-patch-strategy`, e.g. ("merge", "retainKeys"); () if absent.
     - `list_map_keys`: names of the key fields; their defaults are those of `items.child(k).default`.
-    - `definition`: the name of the definition that is referred to here, "" when the shape is written in place.
-    - `allows_unknown`: preserve-unknown-fields, stated here or around this place within one definition.
+    - `definition`: the name of the definition that this node refers to, "" if its schema is inline.
+    - `allows_unknown`: preserve-unknown-fields, stated here or on an enclosing node of the same definition.
     """
 
     @property
@@ -104,16 +104,17 @@ class Node(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KindSchema:
-    """All that a schema source knows of one kind.
+    """The schema of one kind, with what its source says about applying it.
 
     - `is_strategic`: the kind takes strategic merge patches (built-in kinds), else JSON merge patches.
-    - `zero`: the empty Go value that the server compares with on create (`semantics` 7.1).
-    - `has_status`: the main resource does not write `status` (ownership leaves it out).
+    - `zero`: the empty Go value that the server compares with on create.
+    - `has_status`: the main resource does not write `status` (ownership excludes it).
     - `alternatives`: further roots that kubectl tries after an error (OpenAPI v2, then the Go type).
-    - `version_roots`: roots of all versions between which the kind can be converted, by version; empty for
-      built-in kinds but the autoscaler.
-    - `reset_fields`: by (subresource, apiVersion), the fields that such a write leaves out of ownership.
-    - `definition`: the CustomResourceDefinition that says all this; None where something else does.
+    - `version_roots`: by version, the roots of all versions between which the kind can be converted; empty for built-in
+      kinds
+      except HorizontalPodAutoscaler.
+    - `reset_fields`: by (subresource, apiVersion), the fields that such a write excludes from ownership.
+    - `definition`: the CustomResourceDefinition of the kind; None for other sources.
     """
 
     gvk: GroupVersionKind
@@ -132,7 +133,7 @@ class KindSchema:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """How a kind is addressed over REST: `plural` in the path, namespaced or not."""
+    """The REST address of a kind: `plural` in the path, namespaced or not."""
 
     gvk: GroupVersionKind
     plural: str
@@ -153,13 +154,13 @@ class Resource:
 
 
 class SchemaSource(Protocol):
-    """Answers for kinds; None means: ask the next source."""
+    """Looks up the schemas of kinds; None means: try the next source."""
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None: ...
 
 
 class ResourceSource(Protocol):
-    """Answers how kinds are addressed (discovery)."""
+    """Looks up how kinds are addressed (discovery)."""
 
     def find_resource(self, gvk: GroupVersionKind) -> Resource | None: ...
 

@@ -1,9 +1,10 @@
-"""One place in the shape of a kind, read from an OpenAPI definition or a CustomResourceDefinition.
+"""One node in the schema of a kind, from an OpenAPI definition or a CustomResourceDefinition.
 
-Rule: OpenAPI v3 schema objects with Kubernetes extensions; a reference is a plain `$ref` or the only
-member of `allOf`, and what stands beside it (description, default, map type) overrides the definition.
-References are followed when a node is made, children when they are asked for, each once. Validation
-keywords other than type, format, enum and required are left out: they decide no merge.
+Rule: OpenAPI v3 schema objects with Kubernetes extensions; a reference is a plain `$ref` or the only member of `allOf`,
+and its siblings (description, default, map type) override the definition. References are followed when a node is
+created,
+children on first use. Validation keywords other than type, format, enum and required are left out, because they do not
+affect a merge.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ _MISSING = object()
 
 
 class Definitions(Protocol):
-    """Looks up the node of a named definition; raises `SchemaError` when there is none."""
+    """Looks up the node of a named definition; raises `SchemaError` if there is none."""
 
     def get_node(self, name: str) -> SchemaNode: ...
 
 
 def find_reference(raw: JSONObject) -> str:
-    """Return the name of the definition that a schema object refers to, "" when it stands for itself."""
+    """Return the name of the definition that a schema object refers to, "" if it is inline."""
     reference = raw.get("$ref")
     if reference is None:
         every = raw.get("allOf")
@@ -50,7 +51,7 @@ def _texts(value: JSONValue) -> tuple[str, ...]:
 
 
 class SchemaNode:
-    """A `Node` over one schema object; see `model.Node` for what its members mean."""
+    """A `Node` over one schema object; see `model.Node` for its members."""
 
     __slots__ = (
         "_additional",
@@ -84,7 +85,7 @@ class SchemaNode:
     def __init__(self, raw: JSONObject, definitions: Definitions, *, allows_unknown: bool = False) -> None:
         self._raw = raw
         self._definitions = definitions
-        self.topology: object = None  # kept here by `topology.of`, so that both live and die together
+        self.topology: object = None  # cached here by `topology.of`, so that both have the same lifetime
         self._children: dict[str, SchemaNode] = {}
         self._is_complete = False
         self._items: Any = _MISSING
@@ -130,12 +131,12 @@ class SchemaNode:
 
     @property
     def raw(self) -> JSONObject:
-        """The schema object itself, with the keywords that decide no merge."""
+        """The schema object itself, with the keywords that do not affect a merge."""
         return self._raw
 
     @property
     def target(self) -> SchemaNode | None:
-        """The node of the definition that is referred to here."""
+        """The node of the referenced definition."""
         return self._target
 
     @property
@@ -183,7 +184,7 @@ class SchemaNode:
 
     @property
     def additional(self) -> SchemaNode | None:
-        """The schema of entries that are not declared fields; None when none is given."""
+        """The schema of entries that are not declared fields; None if there is none."""
         if self._target is not None:
             return self._target.additional
         if self._additional is _MISSING:
@@ -194,18 +195,18 @@ class SchemaNode:
 
     @property
     def closes_fields(self) -> bool | None:
-        """`additionalProperties` as a boolean turned round: True forbids, False allows, None is unsaid."""
+        """The negation of `additionalProperties` as a boolean: True forbids, False allows, None is unspecified."""
         if self._target is not None:
             return self._target.closes_fields
         raw = self._raw.get("additionalProperties")
         return (not raw) if isinstance(raw, bool) else None
 
     def child(self, name: str) -> SchemaNode | None:
-        """Return the schema of a field or map entry, None when unknown."""
+        """Return the schema of a field or map entry, None if unknown."""
         if self._target is not None:
             return self._target.child(name)
         return self._find_property(name) or self.additional
 
     def has_field(self, name: str) -> bool:
-        """Return whether it is a declared property."""
+        """Return whether a name is a declared property."""
         return self._target.has_field(name) if self._target is not None else name in self._raw_properties()

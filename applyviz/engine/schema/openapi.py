@@ -1,9 +1,10 @@
 """The kinds of a cluster, from the OpenAPI v3 documents that it serves.
 
-Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3: one document per group and
-version, found through an index whose addresses carry the content's hash. Documents are handed over as
-values; fetching and caching them is the reader's. Built-in kinds take from the bundled data what no document
-says: their empty Go value and the fields that a write leaves out of ownership.
+Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3: one document per group and version, found
+through an index whose addresses carry the hash of the content. The caller fetches and caches the documents. For
+built-in
+kinds, the bundled data adds what no document says: their empty Go value and the fields that a write excludes from
+ownership.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class _Document:
 class OpenAPISource:
     """OpenAPI v3 documents, by their path in the index (`apis/apps/v1`), as a `SchemaSource`.
 
-    A document is indexed when a kind of its group and version is first asked for.
+    A document is indexed on the first lookup of a kind in its group and version.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class OpenAPISource:
         return self._documents[path]
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
-        """Return all that the documents say of a kind, None when none holds it."""
+        """Return the schema of a kind from the documents, None if none contains it."""
         if gvk not in self._kinds:
             document = self._find_document(gvk)
             has_it = document is not None and gvk in document.kinds
@@ -69,7 +70,7 @@ class OpenAPISource:
         return self._kinds[gvk]
 
     def _find_versions(self, gvk: GroupVersionKind) -> dict[GroupVersionKind, _Document]:
-        """Return the kind at every version that a document of its group describes, its own first."""
+        """Return the kind at every version that a document of its group describes, its own version first."""
         found: dict[GroupVersionKind, _Document] = {}
         own = gvk.api_version if gvk.group else f"/{gvk.version}"
         others = [path.removeprefix("apis/").removeprefix("api") for path in self._raw]

@@ -1,7 +1,8 @@
-"""Which fields a write may not own: the main resource leaves out `status`, `/status` leaves out `spec`.
+"""The fields that a write cannot own: the main resource excludes `status`, `/status` excludes `spec`.
 
-Rule: the reset fields of the API server's strategies. Those kinds that differ from the general rule
-are in the tables; kinds without a status subresource leave nothing out.
+Rule: the reset fields of the API server's strategies. The tables list the kinds that differ from the general rule;
+kinds
+without a status subresource exclude nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Several sources, asked in order: the first that knows a kind answers, and its answer says who it was.
+"""Several sources in order: the first that knows a kind describes it, and its answer names the source.
 
-Order used by the product: CRDs of the same source, OpenAPI of the cluster, CRDs of the cluster, the
-bundled documents. A kind that nobody knows is None here; callers treat it as kubectl does.
+Order in the product: CRDs among the manifests, OpenAPI of the cluster, CRDs of the cluster, the bundled documents. An
+unknown kind is None here; callers treat it as kubectl does.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ def _list_resources(source: object) -> tuple[Resource, ...]:
 
 
 class SourceChain:
-    """Sources in order, as `SchemaSource` and `ResourceSource`; a source may be one of them or both."""
+    """Sources in order, as `SchemaSource` and `ResourceSource`; each may be one of them or both."""
 
     def __init__(self, *sources: SchemaSource | ResourceSource) -> None:
         self._sources = sources
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
-        """Return the kind as the first source that knows it describes it."""
+        """Return the kind from the first source that knows it."""
         for source in self._sources:
             kind = source.find_kind(gvk) if hasattr(source, "find_kind") else None
             if kind is not None:
@@ -47,7 +47,7 @@ class SourceChain:
         return None
 
     def list_resources(self) -> tuple[Resource, ...]:
-        """Return all resources, each kind and version once, as the first source that has it describes it."""
+        """Return all resources, each kind and version once, from the first source that has it."""
         seen: dict[GroupVersionKind, Resource] = {}
         for source in self._sources:
             for resource in _list_resources(source):

@@ -1,9 +1,11 @@
-"""How server-side apply sees a schema: which values are one leaf, and what names a list entry.
+"""The view of server-side apply on a schema: which values are one leaf, and how list entries are named.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy. A place may allow
-several forms (an untyped place takes scalars, lists and maps). Lists without a type are atomic, unless the
-patch strategy says merge; maps without a type are granular; what no schema describes is a granular map with
-atomic lists. Fields and entries are made when they are asked for, each once.
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy. A node may allow several forms
+(an
+untyped node takes scalars, lists and maps). Lists without a type are atomic, unless the patch strategy says merge; maps
+without a type are granular; a value without a schema is a granular map with atomic lists. Fields and entries are
+created
+on first use.
 """
 
 from __future__ import annotations
@@ -19,26 +21,26 @@ from applyviz.engine.schema.nodes import SchemaNode
 NUMERIC, STRING, BOOLEAN, UNTYPED = "numeric", "string", "boolean", "untyped"
 _SCALARS = {"integer": NUMERIC, "number": NUMERIC, "boolean": BOOLEAN}
 _MISSING = object()
-# How many names of entries a place remembers, and how long they may be: lists of one kind hold the same ones again
-# and again, and nothing is kept for ever because somebody once gave an entry a name of a megabyte.
+# # How many entry names a node caches, and how long they may be: lists of one kind repeat their names, and the cache
+# must not keep a name of one megabyte that some client gave an entry.
 _MOST_NAMES, _LONGEST_NAME = 1 << 14, 300
 
 
 class ItemError(Exception):
-    """A list entry cannot be named; the text is the API server's."""
+    """A list entry that cannot be named; the text is the API server's."""
 
 
 class _Absent:
-    """A key that an entry leaves out."""
+    """A key that an entry omits."""
 
 
 _ABSENT = _Absent()
-# Keys of these types are told apart by their values alone; True would be taken for 1.
+# # Keys of these types are distinguished by their values alone; True would equal 1.
 _is_told_apart = frozenset({str, int, _Absent}).issuperset
 
 
 class _Children(dict[str, "Topology | None"]):
-    """The places below a map by name, each found once; those of entries that are no fields are not kept."""
+    """The nodes below a map by name, each created once; nodes of undeclared entries are not cached."""
 
     __slots__ = ("_place",)
 
@@ -55,14 +57,14 @@ class _Children(dict[str, "Topology | None"]):
 
 
 class Topology:
-    """One place: the forms it allows, and how its map entries and list entries are managed.
+    """One node: the forms it allows, and how its map entries and list entries are managed.
 
-    - `scalar`: the scalar form allowed here, "" for none; `is_map`, `is_list`: whether those forms are.
-    - `is_atomic_map`, `is_atomic_list`: the value is owned as one.
-    - `children[name]`: the place of a map entry, declared or not, None where there may be none.
+    - `scalar`: the scalar form allowed here, "" for none; `is_map`, `is_list`: whether those forms are allowed.
+    - `is_atomic_map`, `is_atomic_list`: the value is owned as a whole.
+    - `children[name]`: the node of a map entry, declared or not, None if the entry is not allowed.
     - `keys`: names of the key fields of a map list, sorted; () for sets and atomic lists.
-    - `takes_anything`: no value is wrong here, however deep.
-    - `is_free_form`: a map without declared fields that takes anything (topology changes leave it alone).
+    - `takes_anything`: any value is valid here, however deep.
+    - `is_free_form`: a map without declared fields that accepts anything (topology changes do not affect it).
     """
 
     __slots__ = (
@@ -129,7 +131,7 @@ class Topology:
 
     @property
     def entry(self) -> Topology | None:
-        """The place of map entries that are no declared fields; None where there may be none."""
+        """The node of map entries that are not declared fields; None if they are not allowed."""
         if self._entry is _MISSING:
             self._entry = self._find_entry()
         return self._entry  # type: ignore[return-value]  # the marker has just been replaced
@@ -147,14 +149,14 @@ class Topology:
 
     @property
     def item(self) -> Topology:
-        """The place of list entries."""
+        """The node of list entries."""
         if self._item is _MISSING:
             items = self._node.items if self._node is not None else None
             self._item = of(items) if items is not None else ATOMIC
         return self._item  # type: ignore[return-value]  # the marker has just been replaced
 
     def find_field(self, name: str) -> Topology | None:
-        """Return the place of a declared field, None when it is not declared."""
+        """Return the node of a declared field, None if it is not declared."""
         try:
             return self._fields[name]
         except KeyError:
@@ -163,7 +165,7 @@ class Topology:
             return found
 
     def child(self, name: str) -> Topology | None:
-        """Return the place of a map entry, declared or not."""
+        """Return the node of a map entry, declared or not."""
         return self.children[name]
 
     @property
@@ -188,7 +190,7 @@ class Topology:
     def name_item(self, item: JSONValue) -> PathElement:
         """Return the path element of an entry of a set or map list.
 
-        - Raises `ItemError` when it cannot be named.
+        - Raises `ItemError` if the entry cannot be named.
         """
         if type(item) is not dict or not self.keys:
             return self._name(item)
@@ -221,7 +223,7 @@ class Topology:
         return value(item)
 
     def print_item(self, item: JSONValue) -> str:
-        """Return the name of an entry as messages have it: `[port=80,protocol="TCP"]`, numbers as they are written."""
+        """Return the name of an entry in messages: `[port=80,protocol="TCP"]`, numbers in their spelling."""
         if not self.keys:
             return f"[={render_value(item)}]"
         return "[" + ",".join(f"{k}={render_value(v)}" for k, v in self._find_keys(item).items()) + "]"
@@ -280,9 +282,9 @@ def of(node: SchemaNode) -> Topology:
 
 
 def of_root(node: object) -> Topology:
-    """Return the topology of a whole object; a kind without a schema takes anything.
+    """Return the topology of a whole object; a kind without a schema accepts anything.
 
-    - Raises `SchemaError` for nodes of another make.
+    - Raises `SchemaError` for other implementations of `Node`.
     """
     if node is None:
         return DEDUCED

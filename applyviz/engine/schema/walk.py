@@ -1,10 +1,9 @@
-"""The leaves of an object by their field paths, as pages, reasons and owners name them.
+"""List the leaves of an object by their field paths, as pages, reasons and owners name them.
 
-Rule: the topology of server-side apply: `k:` for entries of map lists, `v:` for entries of sets, atomic values
-as one leaf; empty maps and lists and nulls are leaves. Entries of one name that are there twice are one leaf
-(the list of them); a list with an entry that cannot be named, and a value that does not fit its schema, is
-one leaf too, so that every value of an object is in exactly one leaf. A kind without a schema has granular
-maps and atomic lists.
+Rule: the topology of server-side apply: `k:` for entries of map lists, `v:` for entries of sets, atomic values as one
+leaf; empty maps and lists and nulls are leaves. Duplicate entries are one leaf (the list of them); so is a list with an
+entry that cannot be named, and a value that does not fit its schema, so that every value of an object is in exactly one
+leaf. A kind without a schema has granular maps and atomic lists.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ MISSING: Final[Any] = object()
 
 
 class DuplicateEntries(list[JSONValue]):
-    """Entries of one list that have one name: a leaf together."""
+    """The entries of one list that share a name; together they are one leaf."""
 
 
 def name_entries(place: Topology, items: list[JSONValue]) -> dict[PathElement, JSONValue] | None:
-    """Return the entries of a list by their names, `Twice` where several have one; None when an entry has none.
+    """Return the entries of a list by name, `DuplicateEntries` for shared names; None if an entry has none.
 
     - None for atomic lists too: they are leaves.
     """
@@ -46,12 +45,12 @@ def name_entries(place: Topology, items: list[JSONValue]) -> dict[PathElement, J
 def collect_leaves(
     place: Topology | None, value: JSONValue, path: FieldPath, leaves: dict[FieldPath, JSONValue]
 ) -> None:
-    """Add every leaf of what stands at a path, in the order of the object."""
+    """Add every leaf at or below a path, in the order of the object."""
     if place is not None and value:
         if isinstance(value, dict) and place.is_map and not place.is_atomic_map:
             for name, entry in value.items():
                 if type(entry) is str:
-                    leaves[(*path, "f:" + name)] = entry  # the common case, for speed
+                    leaves[(*path, "f:" + name)] = entry  # the fast path
                 else:
                     collect_leaves(place.children[name], entry, (*path, "f:" + name), leaves)
             return
@@ -70,7 +69,7 @@ def collect_entry(
     path: FieldPath,
     leaves: dict[FieldPath, JSONValue],
 ) -> None:
-    """Add the leaves of one entry of a list, `path` being its own: those of a set have nothing below them."""
+    """Add the leaves of one list entry at `path`; an entry of a set has nothing below it."""
     if type(entry) is DuplicateEntries:
         leaves[path] = list(entry)
     elif element[0] == "v":
@@ -87,9 +86,9 @@ def list_leaves(root: Node | None, obj: JSONValue) -> dict[FieldPath, JSONValue]
 
 
 def find_value(root: Node | None, obj: JSONValue, path: FieldPath) -> JSONValue:
-    """Return the value at a field path, `MISSING` when the object has none there.
+    """Return the value at a field path, `MISSING` if the object has none there.
 
-    - An entry that is there twice is the list of both.
+    - A duplicated entry is the list of both.
     """
     place: Topology | None = of_root(root)
     value = obj
