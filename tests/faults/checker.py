@@ -7,7 +7,8 @@ byte for byte outside the named holes, and effect by effect.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from tests.faults.comparing import effect_of, find_at, fits_template, holds, quiet
 from tests.faults.history import Consent, Entry, Exchange, History, Item, Run, Violation
@@ -99,19 +100,35 @@ def check_effects(history: History) -> Iterator[Violation]:
         owner = find_owner(history, seen)
         if owner is None or not seen.is_effective:
             continue
-        item = owner[1]
+        _, item, entry = owner
         yield from _check_binding(seen)
-        if len([t for t in item.requests if t["method"] != "GET"]) > 1:
-            continue  # the effect of several requests is seen as a whole only
-        approved, done = effect_of(item.live, item.after), effect_of(seen.before, seen.after)
+        done = effect_of(seen.before, seen.after)
+        if _moves_owners(item.requests[entry.part]):
+            if done:
+                yield Violation("approved effect", _name(seen), f"a move of ownership {_tell_effect(done)}")
+            continue
+        if sum(not _moves_owners(part) for part in _parts(item)) > 1:
+            continue  # the effect of several requests that change values is seen as a whole only
+        approved = effect_of(item.live, item.after)
         is_same = done == approved if item.is_exact else holds(quiet(seen.after), quiet(item.after))
         # What a finalizer holds is on its way out, as was approved.
         is_leaving = seen.method == "DELETE" and bool(find_at(seen.after, "metadata", "deletionTimestamp"))
         if not is_same and not is_leaving:
-            odd = sorted(str(path) for path in {*approved, *done} if approved.get(path) != done.get(path))
-            yield Violation("approved effect", _name(seen), f"another effect at {', '.join(odd[:4])}")
+            odd = {path for path in {*approved, *done} if approved.get(path) != done.get(path)}
+            yield Violation("approved effect", _name(seen), f"another write {_tell_effect(odd)}")
         if find_at(item.live, "metadata", "uid") != find_at(seen.before, "metadata", "uid"):
             yield Violation("approved effect", _name(seen), "another object than the reviewed one")
+
+
+def _moves_owners(template: Mapping[str, Any]) -> bool:
+    """Whether a request changes nothing but who owns what: a JSON patch of the owners, bound to a version."""
+    body = template["body"]
+    places = {op["path"] for op in body} if isinstance(body, list) else set()
+    return "/metadata/managedFields" in places and places <= {"/metadata/managedFields", "/metadata/resourceVersion"}
+
+
+def _tell_effect(paths: Iterable[tuple[str, ...]]) -> str:
+    return f"acted at {', '.join(sorted(map(str, paths))[:4])}"
 
 
 def _check_binding(seen: Exchange) -> Iterator[Violation]:
@@ -254,17 +271,21 @@ def _check_verified(history: History, item: Item, acted: list[Exchange], where: 
 
 
 def _is_as_promised(item: Item, acted: list[Exchange]) -> bool:
-    """Whether all writes of an object together did what was promised: one may move values, another only owners."""
-    last, none = acted[-1], effect_of({}, {})
+    """Whether all writes of an object together did what was promised.
+
+    One of them changes values, others only owners; where the promise is about owners alone, none changes a value.
+    """
+    last = acted[-1]
     if last.method == "DELETE":
         return True
     if not item.is_exact:
         return holds(quiet(last.after), quiet(item.after))
-    done = [effect_of(write.before, write.after) for write in acted[-len(_parts(item)) :]]
-    return [effect for effect in done if effect != none] == [effect_of(item.live, item.after)]
+    approved = effect_of(item.live, item.after)
+    done = [effect_of(write.before, write.after) for write in acted]
+    return [effect for effect in done if effect] == ([approved] if approved else [])
 
 
-def _parts(item: Item) -> list[Mapping[str, object]]:
+def _parts(item: Item) -> list[Mapping[str, Any]]:
     return [template for template in item.requests if template["method"] != "GET"]
 
 
