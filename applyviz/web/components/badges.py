@@ -43,7 +43,7 @@ FIELD_STYLES: dict[FieldOperation, Appearance] = {
     FieldOperation.KEPT: Appearance("·", _("kept"), "keep"),
     FieldOperation.DEFAULTED: Appearance("◦", _("defaulted"), "calm"),
     FieldOperation.UNCHANGED: Appearance("=", _("unchanged"), "calm"),
-    FieldOperation.CONFLICT: Appearance("!", _("conflict"), "warn"),
+    FieldOperation.CONFLICT: Appearance("!", _("conflict"), "remove"),
     FieldOperation.NOT_REMOVED: Appearance("≠", _("removal blocked"), "keep"),
 }
 

@@ -85,6 +85,15 @@ def visible(value: object) -> SafeString:
 
 
 @register.filter
+def visible_text(value: object) -> str:
+    """As `visible` without tags, for attributes and for text in pictures; the template escapes it."""
+    text = str(value)
+    if text.isprintable() and text.isascii():
+        return text
+    return "".join(f"U+{ord(c):04X}" if is_hidden(c) else c for c in text)
+
+
+@register.filter
 def ticked(value: object) -> SafeString:
     """As `visible`, and what stands between backticks is set as code."""
     return mark_safe(re.sub(r"`([^`<>]+)`", r"<code>\1</code>", visible(value)))  # noqa: S308 escaped by `visible`

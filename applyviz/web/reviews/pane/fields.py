@@ -25,10 +25,12 @@ from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.builtin import bundled
 from applyviz.web.components.badges import FIELD_STYLES, Appearance
 from applyviz.web.components.owners import OwnerChip, present_owners
+from applyviz.web.components.strips import Strip
 from applyviz.web.components.values import ABSENT, Shown, find_value, show_value
 from applyviz.web.reviews.pane import field_marks
 from applyviz.web.reviews.pane.blocked_removals import ReleaseRow
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
+from applyviz.web.reviews.pane.field_strips import present_strips
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ConflictRow
 
 
@@ -107,6 +109,8 @@ class FieldRow:
     why: str
     rule: str
     marks: field_marks.Marks
+    strip: Strip
+    opened: Strip
     versions: tuple[NamedValue, ...]
     owners_before: tuple[OwnerChip, ...]
     owners_after: tuple[OwnerChip, ...]
@@ -332,10 +336,12 @@ def present_field(
 ) -> FieldRow:
     """One row, with everything that opening it shows."""
     live, after = find_value(change.versions.live, reason.path), find_value(change.versions.after, reason.path)
+    is_equal = _find_equality(change, reason)
     is_same = (live is ABSENT and after is ABSENT) or (
-        live is not ABSENT and after is not ABSENT and _find_equality(change, reason)(live, after)
+        live is not ABSENT and after is not ABSENT and is_equal(live, after)
     )
     found = _present_marks(change, reason, mode, you)
+    strip, opened = present_strips(change, reason, mode=mode, you=you, is_equal=is_equal)
     path = render_path(reason.path)
     return FieldRow(
         index=index,
@@ -348,6 +354,8 @@ def present_field(
         why=explain(reason),
         rule=reason.reason.value,
         marks=found,
+        strip=strip,
+        opened=opened,
         versions=_name_versions(change, reason, found, mode),
         owners_before=present_owners(reason.owners_before, you=you),
         owners_after=present_owners(reason.owners_after, you=you),

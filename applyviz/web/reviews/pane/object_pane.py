@@ -29,6 +29,7 @@ from applyviz.web.reviews.pane.kubectl import KubectlRow, present_requests
 from applyviz.web.reviews.pane.ownership_columns import Lane, present_lanes
 from applyviz.web.reviews.pane.requests import RequestRow
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage
+from applyviz.web.reviews.pane.withheld_fields import WithheldRow, present_withheld
 from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS, Document, present_document
 
 Text = str | Promise
@@ -116,6 +117,7 @@ class Pane:
     next_field: int = 0
     fields_total: int = 0
     empty_text: str = ""
+    withheld: tuple[WithheldRow, ...] = ()
     diff: DiffPage | None = None
     diff_query: str = ""
     is_masked: bool = False
@@ -276,6 +278,7 @@ def _fill_changes(
             settlement=settlement,
         ),
         "empty_text": _empty_text(change, choice.show),
+        "withheld": present_withheld(change, mode=options.mode),
     }
 
 

@@ -1,0 +1,130 @@
+"""The picture of one field: last applied, file, live and after apply, and which of them decided.
+
+No value is needed to draw it: each station says only whether it holds the value of the object after apply, so fields
+of Secrets have a picture too. Under server-side apply no annotation keeps what was applied last: it is the live value
+where this field manager owns the field, and nobody knows it otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
+from applyviz.engine.objects.lookups import ABSENT
+from applyviz.engine.objects.values import JSONValue
+
+_APPLY = "Apply"
+_KEPT = frozenset({FieldOperation.KEPT, FieldOperation.NOT_REMOVED})
+
+
+class Station(StrEnum):
+    """What one version holds: the value after apply, another one, none, or nobody may say."""
+
+    SAME = "same"
+    OTHER = "other"
+    UNSET = "unset"
+    UNKNOWN = "unknown"
+
+
+class Outcome(StrEnum):
+    """What stands at the end: a value, nothing as before, a removal, an open conflict, or nobody may say."""
+
+    SET = "set"
+    UNSET = "unset"
+    REMOVED = "removed"
+    UNRESOLVED = "unresolved"
+    UNKNOWN = "unknown"
+
+
+class Winner(StrEnum):
+    """Which version gave the field its value after apply; NONE where nothing had to be decided."""
+
+    MANIFEST = "manifest"
+    LIVE = "live"
+    SERVER = "server"
+    CONFLICT = "conflict"
+    NONE = "none"
+
+
+class FourValues(NamedTuple):
+    """One field in the four versions; `ABSENT` where a version does not have it."""
+
+    last_applied: JSONValue
+    manifest: JSONValue
+    live: JSONValue
+    after: JSONValue
+
+
+@dataclass(frozen=True, slots=True)
+class ThreeWay:
+    """The stations of one field and the one that won."""
+
+    last_applied: Station
+    manifest: Station
+    live: Station
+    outcome: Outcome
+    winner: Winner
+
+
+Equality = Callable[[JSONValue, JSONValue], bool]
+
+
+def knows_last_applied(reason: FieldReason, *, manager: str, is_new: bool) -> bool:
+    """Whether the live value of a field is what server-side apply last applied to it.
+
+    - `is_new`: the object does not exist yet, so nothing was applied.
+    """
+    return is_new or any(o.manager == manager and o.operation == _APPLY for o in reason.owners_before)
+
+
+def read_three_way(reason: FieldReason, values: FourValues, *, is_known: bool, is_equal: Equality) -> ThreeWay:
+    """The picture of a field.
+
+    - `is_known`: whether `values.last_applied` is known; `is_equal` compares two values of this field.
+    """
+    winner = _find_winner(reason, values)
+
+    def look(value: JSONValue) -> Station:
+        if value is ABSENT:
+            return Station.UNSET
+        is_same = winner is not Winner.CONFLICT and values.after is not ABSENT and is_equal(value, values.after)
+        return Station.SAME if is_same else Station.OTHER
+
+    return ThreeWay(
+        last_applied=look(values.last_applied) if is_known else Station.UNKNOWN,
+        manifest=look(values.manifest),
+        live=look(values.live),
+        outcome=_find_outcome(winner, values),
+        winner=winner,
+    )
+
+
+def withhold_three_way(last_applied: JSONValue, manifest: JSONValue, *, is_known: bool) -> ThreeWay:
+    """The picture of a field whose live value the reader may not see: neither it nor what follows from it is drawn."""
+
+    def look(value: JSONValue) -> Station:
+        return Station.UNSET if value is ABSENT else Station.OTHER
+
+    known = look(last_applied) if is_known else Station.UNKNOWN
+    return ThreeWay(known, look(manifest), Station.UNKNOWN, Outcome.UNKNOWN, Winner.NONE)
+
+
+def _find_winner(reason: FieldReason, values: FourValues) -> Winner:
+    if reason.operation is FieldOperation.CONFLICT:
+        return Winner.CONFLICT
+    if reason.stage is not Stage.MERGE or reason.reason is Reason.BOOKKEEPING:
+        return Winner.NONE if values.live is ABSENT and values.after is ABSENT else Winner.SERVER
+    if reason.operation in _KEPT:
+        return Winner.LIVE
+    return Winner.NONE if reason.operation is FieldOperation.UNCHANGED else Winner.MANIFEST
+
+
+def _find_outcome(winner: Winner, values: FourValues) -> Outcome:
+    if winner is Winner.CONFLICT:
+        return Outcome.UNRESOLVED
+    if values.after is not ABSENT:
+        return Outcome.SET
+    return Outcome.UNSET if values.live is ABSENT else Outcome.REMOVED

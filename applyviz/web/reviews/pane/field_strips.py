@@ -1,0 +1,39 @@
+"""The three-way strip of a field of a change, from its masked versions."""
+
+from __future__ import annotations
+
+from applyviz.engine.explain.reasons import FieldReason
+from applyviz.engine.explain.three_way import Equality, FourValues, knows_last_applied, read_three_way
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.web.components.badges import FIELD_STYLES
+from applyviz.web.components.strips import Strip, present_opened_strip, present_strip
+from applyviz.web.components.values import ABSENT, find_value, show_value
+
+
+def _find_after(change: PlannedObject) -> JSONValue:
+    """The object after apply; of one that the server rejects, the live object, because nothing of it is written."""
+    versions = change.versions
+    is_rejected = versions.after is None and versions.manifest is not None
+    return versions.live if is_rejected else versions.after
+
+
+def present_strips(
+    change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str, is_equal: Equality
+) -> tuple[Strip, Strip]:
+    """The strip of a row, and the picture that opening the row shows."""
+    versions = change.versions
+    manifest, live, after = (
+        find_value(v, reason.path) for v in (versions.manifest, versions.live, _find_after(change))
+    )
+    if mode is ApplyMode.CLIENT:
+        is_known, last_applied = True, find_value(versions.last_applied, reason.path)
+    else:
+        is_known = knows_last_applied(reason, manager=you, is_new=versions.live is None)
+        last_applied = live if is_known else ABSENT
+    values = FourValues(last_applied, manifest, live, after)
+    picture = read_three_way(reason, values, is_known=is_known, is_equal=is_equal)
+    shown = [show_value(value) for value in values]
+    tone = FIELD_STYLES[reason.operation].tone
+    return present_strip(picture, shown, tone=tone), present_opened_strip(picture, shown, tone=tone)

@@ -1,0 +1,48 @@
+"""The entries of a Secret whose live values the reader may not see: the manifest, and what was last applied.
+
+Nothing here follows from a live value, so a right and a wrong guess give the same rows. Values come masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from applyviz.engine.explain.three_way import withhold_three_way
+from applyviz.engine.objects.paths import FieldPath, fields, render_path
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.web.components.strips import Strip, present_strip
+from applyviz.web.components.values import Shown, find_value, show_value
+
+_HOLDERS = ("data", "stringData")
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldRow:
+    """One entry: its path, the masked value of the manifest (None where it has none), and its strip."""
+
+    path: str
+    manifest: Shown | None
+    strip: Strip
+
+
+def _list_paths(change: PlannedObject) -> Iterator[FieldPath]:
+    versions = change.versions
+    for holder in _HOLDERS:
+        found = [find_value(obj, fields(holder)) for obj in (versions.manifest, versions.last_applied)]
+        names = dict.fromkeys(name for entries in found if isinstance(entries, dict) for name in entries)
+        yield from (fields(holder, name) for name in names)
+
+
+def present_withheld(change: PlannedObject, *, mode: ApplyMode) -> tuple[WithheldRow, ...]:
+    """The rows of an object that is hidden from the reader; none for any other."""
+    if change.operation is not Operation.WITHHELD:
+        return ()
+    rows = []
+    for path in _list_paths(change):
+        last_applied, manifest = (find_value(v, path) for v in (change.versions.last_applied, change.versions.manifest))
+        picture = withhold_three_way(last_applied, manifest, is_known=mode is ApplyMode.CLIENT)
+        shown = (show_value(last_applied), show_value(manifest), None, None)
+        rows.append(WithheldRow(render_path(path).lstrip("."), shown[1], present_strip(picture, shown, tone="calm")))
+    return tuple(rows)
