@@ -34,7 +34,7 @@ _SUFFIXES = ("password", "passwd", "passphrase", "apikey", "token")
 _NONE = frozenset(("PWD", "OLDPWD"))  # the current working directory of a shell
 _UPPER_ENDS = frozenset({"secret", "pass", "dsn", "salt", "cookie"})
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-# # A cheap first check: text without any of these cannot hold a credential.
+# A cheap first check: text without any of these cannot hold a credential.
 _HINT = re.compile(
     r"pass|pwd|token|secret|key|auth|cred|jwt|otp|cookie|bearer|dsn|salt|connection|://|BEGIN", re.IGNORECASE
 )

@@ -32,7 +32,7 @@ _MAP_OR_LIST = re.compile(
     r"(?:---|%YAML|-(?: |$)|[^\s#'\"\[{][^\n]*?:(?:\s|$)|(?:'[^'\n]+'|\"[^\"\n]+\") *:(?:\s|$))", re.MULTILINE
 )
 _TEXT_TAG = "tag:yaml.org,2002:str"
-# # The keys that identify entries where no schema does; the first key that an entry has counts.
+# The keys that identify entries where no schema does; the first key that an entry has counts.
 _NAMES = (("name",), ("id",), ("key",), ("job_name",), ("alert", "record"), ("uid",), ("title",), ("host",), ("path",))
 
 
@@ -114,7 +114,7 @@ def lay_out_json(before: str, after: str) -> tuple[str, str] | None:
     except (ValueError, RecursionError):
         return None
     old, new = (json.dumps(v, indent=2, sort_keys=True, ensure_ascii=False) for v in values)
-    # # Only the layout differs, or printing would hide a difference: compare the texts themselves.
+    # Only the layout differs, or printing would hide a difference: compare the texts themselves.
     if old == new or not (is_block(old) and is_block(new)):
         return None
     return old, new

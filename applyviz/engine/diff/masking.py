@@ -27,7 +27,7 @@ from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
 
 __all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "find_secrets", "is_masked", "mask", "mask_patch"]
 
-# # Neither base64 nor a Kubernetes name can contain these brackets: intake and sender refuse text that does.
+# Neither base64 nor a Kubernetes name can contain these brackets: intake and sender refuse text that does.
 _OPEN, _CLOSE = "\u27eamasked", "\u27eb"
 _TAG_LENGTH = 12
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

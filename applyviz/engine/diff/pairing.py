@@ -32,7 +32,7 @@ from applyviz.engine.schema.topology import Topology
 
 LinePair = tuple[YAMLLine | None, YAMLLine | None]
 _ABSENT: Any = object()
-# # At most this many characters of embedded YAML are parsed per object; the rest is compared by lines.
+# At most this many characters of embedded YAML are parsed per object; the rest is compared by lines.
 _BUDGET = 1_000_000
 
 
@@ -165,7 +165,7 @@ class Pairer:
 
     def _pair_json(self, name: str, before: str, after: str, path: FieldPath, depth: int) -> Iterator[LinePair]:
         yield _head(path, depth, name, before, "json"), _head(path, depth, name, after, "json")
-        # # A comma at the end of a line only says that another line follows.
+        # A comma at the end of a line only says that another line follows.
         old, new = (
             [YAMLLine(path, depth + 1, line, meaning=line.rstrip(",")) for line in text.split("\n")]
             for text in (before, after)

@@ -79,7 +79,7 @@ class Repeats:
         forms = {form for secret in secrets for form in _list_forms(secret)}
         self._short = frozenset(form for form in forms if len(form) < _RUN)
         long = [form for form in forms if len(form) >= _RUN]
-        # # Of very long values only every eighth run is indexed: a repetition of fifteen characters is still found.
+        # Of very long values only every eighth run is indexed: a repetition of fifteen characters is still found.
         stride = 1 if sum(map(len, long)) <= _MOST_RUNS else _RUN
         self._runs = frozenset(form[n : n + _RUN] for form in long for n in range(0, len(form) - _RUN + 1, stride))
 

@@ -107,7 +107,7 @@ class _Differences(NamedTuple):
     def _walk_lists(self, place: Topology, old: _Entries, new: _Entries, path: FieldPath) -> None:
         for element, value in old.items():
             other = new.get(element, MISSING)
-            # # Most entries are maps of text and equal on both sides; equal texts are equal values, but 1 and true are
+            # Most entries are maps of text and equal on both sides; equal texts are equal values, but 1 and true are
             # not.
             if type(value) is dict and value == other and _is_texts(map(type, value.values())):
                 continue

@@ -29,7 +29,7 @@ class LineState(StrEnum):
     REMOVED = "removed"
 
 
-# # Rows and lines are tuples: an object of one megabyte has a hundred thousand of them.
+# Rows and lines are tuples: an object of one megabyte has a hundred thousand of them.
 class DiffLine(NamedTuple):
     """One side of a row: the line and its number (from 1).
 
@@ -113,7 +113,7 @@ def fold_rows(rows: Sequence[TextDiffRow], *, context: int = 3) -> tuple[TextDif
 
 
 def _close_fold(hidden: list[TextDiffRow]) -> Iterable[TextDiffRow | Fold]:
-    # # A fold takes one line itself, so a single row is never hidden.
+    # A fold takes one line itself, so a single row is never hidden.
     return [Fold(tuple(hidden))] if len(hidden) > 1 else hidden
 
 

@@ -131,7 +131,7 @@ def render_field(
             yield YAMLLine(path, depth + 1, text)
     elif isinstance(value, Mapping | list) and value:
         yield YAMLLine(path, depth, f"{label}:")
-        # # A list has the indentation of its name, as Kubernetes prints it.
+        # A list has the indentation of its name, as Kubernetes prints it.
         yield from render_lines(place, value, path, depth if isinstance(value, list) else depth + 1)
     else:
         yield YAMLLine(path, depth, f"{label}: {write_scalar(value)}", meaning=_mean(f"{label}: ", value))

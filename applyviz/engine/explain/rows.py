@@ -18,9 +18,9 @@ from applyviz.engine.ownership.owning import OwnerCursor, Owners
 from applyviz.engine.schema.topology import Topology
 from applyviz.engine.schema.walk import MISSING, DuplicateEntries, name_entries
 
-# # One value per version, `MISSING` where a version has none; versions are in the order of the columns.
+# One value per version, `MISSING` where a version has none; versions are in the order of the columns.
 Values: TypeAlias = tuple[JSONValue, JSONValue, JSONValue, JSONValue, JSONValue]
-# # A leaf: its values in all versions, its owners before and after, and its source position.
+# A leaf: its values in all versions, its owners before and after, and its source position.
 Row: TypeAlias = tuple[JSONValue, JSONValue, JSONValue, JSONValue, JSONValue, Owners, Owners, SourcePosition]
 AFTER, LIVE, MANIFEST, LAST_APPLIED, MERGED = range(5)
 

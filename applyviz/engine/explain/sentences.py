@@ -58,14 +58,14 @@ _BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
     (Reason.SERVER_CHANGED, FieldOperation.CLEARED): "the server removes it after the merge",
     (Reason.SERVER_CHANGED, FieldOperation.UNCHANGED): "the server keeps the value",
 }
-# # The rule applied above the field: the detail names the path.
+# The rule applied above the field: the detail names the path.
 _BY_PLACE: dict[Reason, str] = {
     Reason.REMOVED_FROM_MANIFEST: "Removed: you dropped `{place}` and everything in it",
     Reason.REMOVED_SOLE_OWNER: "Removed: you dropped `{place}` and no other manager owns it",
     Reason.NULL_CLEARS: "Removed: your manifest sets `{place}` to null",
     Reason.REPLACED_WHOLE: "`{place}` is replaced as a whole",
 }
-# # The verb agrees with the number of field managers.
+# The verb agrees with the number of field managers.
 _BY_MANY: dict[Reason, str] = {
     Reason.OWNED_BY_OTHERS: "live only, kept: {owners} own it",
     Reason.STILL_OWNED_BY_OTHERS: "Not removed: {owners} still own it",

@@ -109,7 +109,7 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath, was_own: bool, los
     above = versions.manifest.find_above(path)
     if above is not None:
         return Reason.REPLACED_WHOLE, render_path(above)
-    # # The leaf itself had no owner: it went with the entry or map above it, whose ownership was given up.
+    # The leaf itself had no owner: it went with the entry or map above it, whose ownership was given up.
     for length in range(len(path) - 1, 0, -1):
         if versions.after.has_place(path[:length]):
             return Reason.REMOVED_SOLE_OWNER, render_path(path[: length + 1]) if length + 1 < len(path) else ""

@@ -11,7 +11,7 @@ from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.walk import MISSING
 
-# # Looked up for every leaf: a module global is faster than an enum member.
+# Looked up for every leaf: a module global is faster than an enum member.
 UNCHANGED = FieldOperation.UNCHANGED
 
 
@@ -24,7 +24,7 @@ class LeafExplanation(NamedTuple):
     stage: Stage = Stage.MERGE
 
 
-# # The explanation of most leaves, created once.
+# The explanation of most leaves, created once.
 AS_IT_IS = LeafExplanation(UNCHANGED, Reason.MANIFEST_EQUALS_LIVE)
 NULL_AGAIN = LeafExplanation(UNCHANGED, Reason.NULL_CLEARS)
 GONE_ALREADY = LeafExplanation(UNCHANGED, Reason.REMOVED_FROM_MANIFEST)

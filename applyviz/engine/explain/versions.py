@@ -103,7 +103,7 @@ class ObjectVersions:
 def _line_up(versions: AllVersions, is_deletion: bool) -> Values:
     after = versions.after if versions.after is not None else versions.merged
     if after is None and not is_deletion:
-        # # The server rejects the object, so nothing changes.
+        # The server rejects the object, so nothing changes.
         after = versions.live
     merged = versions.merged if versions.merged is not None else after
     listed = (after, versions.live, versions.manifest, versions.last_applied, merged)

@@ -23,7 +23,7 @@ _FREE = ("\ue0fa", "\ue0fb", "\ue0fc", "\ue0fd")
 _MARK_AT_LINE = "\n\ufeff"
 _MOST_COVERED = 100
 _TAG: Final = re.compile(r"![-\w;/?:@&=+$.!~*'()%,\[\]]*", re.ASCII)
-# # Allowed in a tag: no meaningful tag contains one, so one odd tag can stand for another.
+# Allowed in a tag: no meaningful tag contains one, so one odd tag can stand for another.
 _SPELLING: Final = str.maketrans(",[]", ";;;")
 
 

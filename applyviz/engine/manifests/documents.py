@@ -61,7 +61,7 @@ class DuplicateKey:
     second: SourcePosition
 
 
-# # A position tree is a mark for a scalar, a dict by key for a mapping, a list for a list; the mark of a mapping is
+# A position tree is a mark for a scalar, a dict by key for a mapping, a list for a list; the mark of a mapping is
 # under the empty key, that of a list in front. A mark is line and column in one number. A file has a position for every
 # value: this form needs few objects, and most of them are not tracked by the garbage collector.
 PositionTree: TypeAlias = int | dict[str, Any] | list[Any]

@@ -154,7 +154,7 @@ class _Editor:
                 if part.anchor and part.anchor in used:
                     raise self._refuse(f"the lines are shared: other places use them as *{part.anchor}", part)
 
-    # # Replace a value
+    # Replace a value
 
     def _replace(self, container: TextNode, place: int, value: object) -> _Edit:
         if container.shape is Shape.LIST:
@@ -199,7 +199,7 @@ class _Editor:
         at = self._text.find(":", key.end)
         return key.end if at < 0 or "\n" in self._text[key.end : at] else at + 1
 
-    # # Remove a pair or an entry
+    # Remove a pair or an entry
 
     def _remove(self, container: TextNode, place: int) -> _Edit:
         spans = [
@@ -217,7 +217,7 @@ class _Editor:
             return _Edit(line_start, next_line)
         if place + 1 == len(spans):
             raise self._refuse("the field shares its line with what stays", container)
-        # # The first pair of an entry is on the line of the dash: the next pair takes its position.
+        # The first pair of an entry is on the line of the dash: the next pair takes its position.
         below = self._text[next_line : spans[place + 1][0]]
         return _Edit(start, next_line + len(below) - len(below.lstrip()))
 

@@ -42,7 +42,7 @@ class NotJSONError(ManifestError):
 
 
 def _is_cut(match: re.Match[str], after: str) -> bool:
-    # # `5.` and `5e` begin a fraction or an exponent that never comes; `02` is two values.
+    # `5.` and `5e` begin a fraction or an exponent that never comes; `02` is two values.
     has_fraction, has_exponent = match[1] is not None, match[2] is not None
     return (after == "." and not has_fraction and not has_exponent) or (after in ("e", "E") and not has_exponent)
 
@@ -135,7 +135,7 @@ class JSONReader:
             at = self._space(at)
 
     def _read_value(self, at: int) -> tuple[Tree | None, int]:
-        # # A finished value is a Tree without notes; None means that a list or object was opened.
+        # A finished value is a Tree without notes; None means that a list or object was opened.
         text = self.text
         char = text[at : at + 1]
         line, column = self.locate(at)
@@ -165,7 +165,7 @@ class JSONReader:
         written = match.group()
         value = _parse_number(written, is_float=match.lastindex is not None)
         if isinstance(value, float) and math.isinf(value) and self._refused is None:
-            # # Go reads the whole text before it converts numbers.
+            # Go reads the whole text before it converts numbers.
             error = self._fail(at, f"json: cannot unmarshal number {written[:40]} into Go value of type float64")
             self._refused = RefusedValueError(error.reason, error.position)
         if abs(value) > _SAFE_INTEGER and match.lastindex is None:
@@ -212,7 +212,7 @@ class JSONReader:
         return Tree()
 
     def _after_entry(self, at: int) -> tuple[Tree | None, int]:
-        # # After an entry of the innermost list or object: a comma, or the end of it.
+        # After an entry of the innermost list or object: a comma, or the end of it.
         frame, char = self._frames[-1], self.text[at : at + 1]
         is_map = frame.key is not None
         if char == ("}" if is_map else "]"):

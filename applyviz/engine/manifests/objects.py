@@ -33,7 +33,7 @@ def _as_text(value: JSONValue) -> str:
 
 _Note = TypeVar("_Note", Retyped, DuplicateKey)
 _NO_VERSION = "apiVersion not set"
-# # The endings of the reasons that keep kubectl from reading the rest of a file.
+# The endings of the reasons that keep kubectl from reading the rest of a file.
 UNIDENTIFIED = ("not set", "not set]", "isn't string type", "unstructured.detector")
 
 

@@ -45,7 +45,7 @@ class _FileReader:
             return
         for found in DocumentReader(tree, self.file, end_line).read():
             if isinstance(found, ManifestError):
-                # # kubectl checks each text for a version and a kind before it reads the rest.
+                # kubectl checks each text for a version and a kind before it reads the rest.
                 is_unidentified = found.reason.endswith(UNIDENTIFIED) and not found.path
                 self.note(found, ends_reading=is_unidentified)
             else:
@@ -80,7 +80,7 @@ class _FileReader:
             try:
                 tree = reader.read()
             except NotJSONError as error:
-                # # After at most one JSON value, kubectl starts over as YAML behind that value.
+                # After at most one JSON value, kubectl starts over as YAML behind that value.
                 start = skip_space_and_line(text, end_of_last) if count <= 1 else None
                 if start is None:
                     self.note(error, ends_reading=True)

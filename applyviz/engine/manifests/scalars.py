@@ -34,7 +34,7 @@ _DOT_FLOAT = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?\Z
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?\Z", re.ASCII)
 _ESCAPED = re.compile("[\udc80-\udcff]")
 _NUMBER_STARTS = frozenset("+-.0123456789")
-# # First characters of every plain scalar that is not simply text; all others skip the resolution.
+# First characters of every plain scalar that is not simply text; all others skip the resolution.
 HINTS = frozenset("+-0123456789yYnNtTfFoO~.")
 _MAX_INT64, _MAX_UINT64 = 2**63 - 1, 2**64 - 1
 _SAFE_INTEGER = 2**53
@@ -95,7 +95,7 @@ def to_json_number(number: int | float) -> int | float:
         return number if -(2**63) <= number <= _MAX_INT64 else float(number)
     if abs(number) >= 1e21 or not number.is_integer():
         return number
-    # # Go writes the shortest digits that identify the float, padded with zeros, and reads that back.
+    # Go writes the shortest digits that identify the float, padded with zeros, and reads that back.
     whole = int(Decimal(repr(number)))
     return whole if -(2**63) <= whole <= _MAX_INT64 else number
 
@@ -140,7 +140,7 @@ def resolve_plain(text: str) -> Scalar:
 
 def decode_utf8(raw: bytes) -> str:
     """Decode text as Go does: every byte that is not valid UTF-8 becomes one U+FFFD."""
-    # # Python's own replacement merges several bytes into one character.
+    # Python's own replacement merges several bytes into one character.
     return _ESCAPED.sub("\ufffd", raw.decode("utf-8", "surrogateescape"))
 
 

@@ -15,7 +15,7 @@ from applyviz.engine.manifests.scalars import Scalar
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.values import JSONValue
 
-# # A placeholder for a key that JSON cannot have, until it is known whether anything remains of its mapping.
+# A placeholder for a key that JSON cannot have, until it is known whether anything remains of its mapping.
 UNUSABLE_KEY = "\x00unusable"
 
 

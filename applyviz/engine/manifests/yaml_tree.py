@@ -160,7 +160,7 @@ class TreeReader:
         if scalar is None:
             scalar = self.cache[text] = resolve_plain(text)
         if scalar.tag != "str" and event.end_mark.index - event.start_mark.index != len(text):
-            # # `! 5` and `! '5'`: libyaml does not report the tag `!`, which turns anything into text.
+            # `! 5` and `! '5'`: libyaml does not report the tag `!`, which turns anything into text.
             before = self._source_of(event).partition(text)[0] if text else self._source_of(event)
             if "!" in before or event.style:
                 return Scalar("str", text)
@@ -172,7 +172,7 @@ class TreeReader:
         return self._characters[event.start_mark.index : event.end_mark.index + 1]
 
     def _check_spelling(self, event: _Event, frame: Frame | None) -> None:
-        # # Syntax that libyaml accepts by now and Go's library still refuses.
+        # Syntax that libyaml accepts by now and Go's library still refuses.
         if frame is not None and frame.is_flow and not event.style and "?" in event.value[1:]:
             end = "}" if frame.is_map else "]"
             raise self._fail(event, f"YAML syntax: did not find expected ',' or '{end}'")
@@ -197,7 +197,7 @@ class TreeReader:
             if frame.is_merge or frame.merge_items is not None:
                 raise self._fail(event, "map merge requires map or sequence of maps as the value")
         self._count += 1
-        # # Most scalars are plain or quoted text: they take the fast path.
+        # Most scalars are plain or quoted text: they take the fast path.
         implicit = event.implicit[0]
         if (implicit and text and text[0] not in HINTS) or (not implicit and event.tag is None):
             value = text
@@ -214,7 +214,7 @@ class TreeReader:
         if event.anchor is not None:
             self._anchors[event.anchor] = Anchored(scalar, value)
         if isinstance(value, float) and not math.isfinite(value) and self._unusable is None:
-            # # A later duplicate key may still replace it, so this is checked at the end.
+            # A later duplicate key may still replace it, so this is checked at the end.
             shown = "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
             self._unusable = self._fail(event, f"json: unsupported value: {shown}")
         if scalar.retyping is not None:
@@ -296,7 +296,7 @@ class TreeReader:
             event.flow_style,
         )
         if above is not None and above.is_merge and not is_map:
-            # # Go does not decode the list of a merge itself, only the mappings in it.
+            # Go does not decode the list of a merge itself, only the mappings in it.
             self._count -= 1
             frame.merge_items = []
         frames.append(frame)
@@ -352,7 +352,7 @@ class TreeReader:
         elif frame.is_merge or frame.merge_items is not None:
             self._merge_alias(event, frame, anchored)
         else:
-            # # The same value appears at many paths: each has its own mark.
+            # The same value appears at many paths: each has its own mark.
             self._put(frame, anchored.value, mark, copy(anchored.places))
 
     def _merge_alias(self, event: _Event, frame: Frame, anchored: Anchored) -> None:

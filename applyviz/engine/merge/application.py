@@ -152,7 +152,7 @@ def _delete_from_list(key: str, value: JSONValue, result: dict[str, Any], shape:
     if value is None:
         result.pop(name, None)
     elif not isinstance(value, list):
-        # # The reference checks only the types: a map under this directive merges like any other.
+        # The reference checks only the types: a map under this directive merges like any other.
         if type(live) is type(value):
             _merge_field(name, value, result, shape, is_object)
     elif isinstance(live, list):

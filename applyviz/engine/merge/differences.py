@@ -133,7 +133,7 @@ def _diff_list(
             return
         raise
     if rule.strategy != MERGE or not old:
-        # # An empty list adds nothing to an empty list that merges.
+        # An empty list adds nothing to an empty list that merges.
         if purpose.has_changes and (new or rule.strategy != MERGE) and not is_identical(old, new):
             patch[key] = new
         return
@@ -171,7 +171,7 @@ def _diff_entries(
         return entries, [{merge_key: key} for key in keys] if purpose.has_order and entries else []
     changed, deleted = _pair_entries(old, new, shape, merge_key, purpose, retains_keys)
     entries = [*sort_like(changed, new, merge_key), *deleted]
-    # # An entry without its merge key was refused above, in any order.
+    # An entry without its merge key was refused above, in any order.
     has_same_order = len(old) == len(new) and all(
         is_identical(read_merge_key(a, merge_key), read_merge_key(b, merge_key)) for a, b in zip(old, new, strict=True)
     )
@@ -285,6 +285,6 @@ def _diff_primitives(old: list[Any], new: list[Any], purpose: Purpose) -> tuple[
     added = sort_like(added, new, None) if purpose.has_changes else []
     memory, size = squeeze_duplicates(deleted if purpose.has_deletions else [])
     deleted = memory[:size]
-    # # The manifest is compared with the *sorted* live list: an unsorted manifest always differs.
+    # The manifest is compared with the *sorted* live list: an unsorted manifest always differs.
     needs_order = purpose.has_order and bool(deleted or (purpose.has_changes and not is_identical(old_sorted, new)))
     return added, deleted, new if needs_order else []

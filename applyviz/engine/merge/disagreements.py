@@ -67,7 +67,7 @@ def _settle_list(left: list[Any], right: list[Any], shape: PatchShape, strategy:
         return [_settle(a, b, shape, "", "") for a, b in zip(left, right, strict=True)]
     mine, size = _sort_values(left)
     theirs, others = _sort_values(right)
-    # # The reference compares up to the length of the shorter list, and panics if that is the other one.
+    # The reference compares up to the length of the shorter list, and panics if that is the other one.
     if size > others or not all(map(is_identical, mine[:size], theirs[:size])):
         raise DisagreementError
     return mine

@@ -24,7 +24,7 @@ def compute_json_merge(last_applied: JSONObject, manifest: JSONObject, live: JSO
     """
     additions = _only_values(_diff(live, manifest))
     deletions = _only_nulls(_diff(last_applied, manifest))
-    # # Both follow the manifest, so they cannot contradict each other.
+    # Both follow the manifest, so they cannot contradict each other.
     patch = _merge(deletions, additions)
     metadata = patch.get("metadata")
     if "apiVersion" in patch or "kind" in patch or (isinstance(metadata, dict) and "name" in metadata):

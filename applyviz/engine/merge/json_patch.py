@@ -176,6 +176,6 @@ class _Document:
         path = self._pointer(operation, "path")
         found = self.value if path == "" else self._read(operation, "path")
         self._enter(found, is_whole=True)
-        # # Scalars are compared in their spelling: 2 is not 2.0.
+        # Scalars are compared in their spelling: 2 is not 2.0.
         if not is_identical(found, operation.get("value")):
             raise _refuse(f"testing value {path} failed: test failed")

@@ -23,7 +23,7 @@ def sort_by_text(items: Sequence[JSONValue], texts: Sequence[str]) -> list[JSONV
     if len(set(texts)) == size:
         return [items[i] for i in sorted(range(size), key=texts.__getitem__)]
     if size <= _INSERTION_LIMIT:
-        # # Insertion sort moves an item before its equals, so equals come out reversed.
+        # Insertion sort moves an item before its equals, so equals come out reversed.
         return [items[i] for i in sorted(range(size - 1, -1, -1), key=texts.__getitem__)]
     order = list(range(size))
     _QuickSort(order, lambda a, b: texts[a] <= texts[b]).sort(0, size, size.bit_length())

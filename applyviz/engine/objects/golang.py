@@ -15,7 +15,7 @@ from applyviz.engine.objects.values import JSONValue
 
 _HTML = re.compile("[<>&\u2028\u2029]")
 _SPECIAL = re.compile('[\x00-\x1f"\\\\<>&\u2028\u2029]')
-# # Characters that may belong to a float in JSON, after a field name or in a list; in a string they mean nothing. There
+# Characters that may belong to a float in JSON, after a field name or in a list; in a string they mean nothing. There
 # are two searches, because each begins with a fixed text that is fast to find.
 _FRACTION = r"-?(?:[0-9]+[.eE]|NaN|Infinity)"
 _holds_fraction_in_field = re.compile(f'":{_FRACTION}').search
@@ -122,7 +122,7 @@ def render_json(value: JSONValue) -> str:
         text = _encode(value)
     except (TypeError, ValueError):
         return _render_json(value)
-    # # Python's own encoder differs only in fractions and exponents, and it is many times as fast.
+    # Python's own encoder differs only in fractions and exponents, and it is many times as fast.
     if _holds_fraction_in_field(text) or _holds_fraction_in_list(text):
         return _render_json(value)
     return _HTML.sub(_escape, text)

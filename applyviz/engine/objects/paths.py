@@ -36,7 +36,7 @@ def _text(value: JSONValue) -> str:
 
 _EXACT_LIMIT = 2**53
 _PLAIN = '"[^\x00-\x1f"\\\\<>&\u2028\u2029\ud800-\udfff]*"'
-# # Most entries are named by one plain text, which has a single spelling.
+# Most entries are named by one plain text, which has a single spelling.
 _ONE_SPELLING = re.compile(f"v:{_PLAIN}|k:{{{_PLAIN}:{_PLAIN}}}")
 
 
@@ -132,14 +132,14 @@ def _normalize(element: PathElement) -> PathElement:
     return f"i:{int(element[2:])}" if element[0] == "i" else element
 
 
-# # As large as lists get: a smaller cache would evict the names of a longer list before they are used again. Long
+# As large as lists get: a smaller cache would evict the names of a longer list before they are used again. Long
 # elements are not cached, because the author of an object chooses them.
 _LONGEST_KEPT = 300
 _recall = lru_cache(maxsize=1 << 14)(_normalize)
 
 
 def _read_json(text: str) -> JSONValue:
-    # # Integers of managed fields are floats in the API server too; beyond 2**53 they lose digits.
+    # Integers of managed fields are floats in the API server too; beyond 2**53 they lose digits.
     return json.loads(text, parse_int=lambda t: int(t) if len(t) < 16 else float(t))
 
 

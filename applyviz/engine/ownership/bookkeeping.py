@@ -36,7 +36,7 @@ _NOBODYS: Final = from_paths(
         *(fields("metadata", n) for n in (*_SYSTEM_METADATA, "managedFields", "resourceVersion")),
     ]
 )
-# # The manager of the current update, before its fields are merged with those of its entry.
+# The manager of the current update, before its fields are merged with those of its entry.
 _CURRENT: Final = ManagerIdentity("current-operation", UPDATE, "", "")
 
 
@@ -208,6 +208,6 @@ def _cap(managed: Managed) -> None:
             owned[bucket] = owned.pop(first)
         owned[bucket] = Owned(entry.fields.union(owned[bucket].fields), entry.api_version)
         times[bucket] = times.get(identity, "")
-        # # As in the API server: a bucket that is itself among the merged entries goes with them.
+        # As in the API server: a bucket that is itself among the merged entries goes with them.
         del owned[identity]
         count -= 1

@@ -22,7 +22,7 @@ from applyviz.engine.schema.model import KindSchema
 
 _ANNOTATION: Final = from_paths([migrate.LAST_APPLIED_PATH])
 _NOTHING: Final = object()
-# # These commands write more than the last-applied fields; even if they own last-applied, they keep the rest.
+# These commands write more than the last-applied fields; even if they own last-applied, they keep the rest.
 _IN_PART: Final = (BEFORE_FIRST_APPLY, "kubectl-edit")
 
 

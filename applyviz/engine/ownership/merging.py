@@ -107,7 +107,7 @@ class _ListMerge:
         self.applied_elements = [place.name_item(i) for i in applied]
         self.live_items: dict[PathElement, JSONValue] = {}
         for element, item in zip(self.live_elements, live, strict=True):
-            # # Duplicates do not merge item by item: they count as null.
+            # Duplicates do not merge item by item: they count as null.
             self.live_items[element] = None if element in self.live_items else item
         self.applied_items = dict(zip(self.applied_elements, applied, strict=True))
         self.shared = deque(e for e in self.applied_elements if e in self.live_items)

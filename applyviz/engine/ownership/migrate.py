@@ -23,7 +23,7 @@ from applyviz.engine.ownership.managed_fields import APPLY, UPDATE, find_entries
 CLIENT_SIDE_MANAGER: Final = "kubectl-client-side-apply"
 LAST_APPLIED_PATH: Final = fields("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 
-# # The message of the server's reader for an empty value.
+# The message of the server's reader for an empty value.
 _NO_FIELDS: Final = (
     "ReadMapCB: expect { or n, but found \x00, error found in #0 byte of ...||..., bigger context ...||..."
 )
@@ -58,7 +58,7 @@ def upgrade(live: JSONObject, *, manager: str, csa_managers: Iterable[str] | Non
     """
     names = find_owners(live) if csa_managers is None else tuple(csa_managers)
     entries = [render_entry(e) for e in find_entries(live) or ()]
-    # # Go iterates over a map here; with few managers it mostly keeps their order.
+    # Go iterates over a map here; with few managers it mostly keeps their order.
     for name in dict.fromkeys(names):
         entries = _upgrade_one(entries, name, manager)
     return entries

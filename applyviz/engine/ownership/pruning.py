@@ -16,7 +16,7 @@ from applyviz.engine.ownership.removing import name_parents, remove_fields
 from applyviz.engine.ownership.typed import collect_fields
 from applyviz.engine.ownership.versions import ManagedVersions, MissingVersionError, TypedObject
 
-# # An object that loses these cannot be converted any more, which must be reported.
+# An object that loses these cannot be converted any more, which must be reported.
 _TYPE_META = frozenset({"f:apiVersion", "f:kind"})
 
 
@@ -34,7 +34,7 @@ class _Pruning:
         """Return the fields of an object with their declared parents; each object is walked once."""
         known = self._named.get(id(obj.value))
         if known is None or known[0].place is not obj.place:
-            # # The cache keeps the object beside its fields, so that its id is not reused.
+            # The cache keeps the object beside its fields, so that its id is not reused.
             known = (obj, name_parents(obj.place, collect_fields(obj.place, obj.value)))
             self._named[id(obj.value)] = known
         return known[1]

@@ -121,7 +121,7 @@ class _Apply:
         owned[self.identity] = Owned(fields, keeper.api_version)
         merged = prune(keeper.versions, merged, owned, self.identity, last)
         keeper.settle(live, merged, owned, self.identity, force=force)
-        # # An object that is atomic as a whole has no fields, so its entry may be gone already.
+        # An object that is atomic as a whole has no fields, so its entry may be gone already.
         mine = strip(owned.pop(self.identity).fields) if self.identity in owned else EMPTY
         if mine:
             owned[self.identity] = Owned(mine, keeper.api_version)

@@ -86,7 +86,7 @@ class ManagedVersions:
             return obj
         key = (id(obj.value), api_version)
         if key not in self._converted:
-            # # The cache keeps the source beside its conversion, so that its id is not reused.
+            # The cache keeps the source beside its conversion, so that its id is not reused.
             self._converted[key] = (obj, self._convert(obj, api_version))
         return self._converted[key][1]
 

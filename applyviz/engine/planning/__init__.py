@@ -1,1 +1,1 @@
-"""From a set of manifests and a cluster's answers to a plan: changes, order, steps, digest."""
+"""Compute a plan from a set of manifests and the answers of a cluster: changes, order, steps, digest."""

@@ -16,7 +16,7 @@ from applyviz.engine.readiness.conditions import (
     say,
 )
 
-# # Kinds that create pods, so that being stored is not being done.
+# Kinds that create pods, so that being stored is not being done.
 ROLLED_OUT = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "Pod")
 _STUCK = ("CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError")
 

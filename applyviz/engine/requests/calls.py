@@ -20,7 +20,7 @@ from applyviz.engine.schema.model import Resource
 
 UID, RESOURCE_VERSION, MANAGED_FIELDS = "uid", "resourceVersion", "managedFields"
 CLIENT_SIDE_FIELDS = "managedFields for client-side apply"
-# # An apply patch with this version creates an absent object and is refused if the object exists.
+# An apply patch with this version creates an absent object and is refused if the object exists.
 ABSENT_VERSION = "1"
 
 

@@ -101,7 +101,7 @@ def _patch(
     retries = 0 if options.has_preconditions else MAX_RETRIES
     warnings: list[str] = []
     while True:
-        # # The annotation of the object just read, not of the first read: another client may have applied since.
+        # The annotation of the object just read, not of the first read: another client may have applied since.
         patch = compute_patch(manifest, live, kind=kind, options=options)
         warnings += patch.warnings
         if not patch.body:

@@ -70,7 +70,7 @@ def _lower(name: str) -> str:
     return name[:1].lower() + name[1:]
 
 
-# # For each source: its field in v1, its field in v2, and the value that v1 writes if there is none.
+# For each source: its field in v1, its field in v2, and the value that v1 writes if there is none.
 _Fields = tuple[tuple[str, tuple[str, ...], JSONValue], ...]
 _UTILIZATION: _Fields = (
     ("name", ("name",), ""),

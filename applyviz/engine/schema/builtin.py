@@ -20,7 +20,7 @@ from applyviz.engine.schema.discovery import ResourceTable, read_discovery
 from applyviz.engine.schema.model import KindSchema, Node, Resource, SchemaOrigin
 from applyviz.engine.schema.resets import list_builtin_resets
 
-# # kubectl's own scheme has no Go types for these groups: after OpenAPI it tries only JSON merge.
+# kubectl's own scheme has no Go types for these groups: after OpenAPI it tries only JSON merge.
 _GROUPS_WITHOUT_GO_TYPE = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 
 # Built-in kinds of several versions between which `autoscalers` converts.

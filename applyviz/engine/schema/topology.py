@@ -21,7 +21,7 @@ from applyviz.engine.schema.nodes import SchemaNode
 NUMERIC, STRING, BOOLEAN, UNTYPED = "numeric", "string", "boolean", "untyped"
 _SCALARS = {"integer": NUMERIC, "number": NUMERIC, "boolean": BOOLEAN}
 _MISSING = object()
-# # How many entry names a node caches, and how long they may be: lists of one kind repeat their names, and the cache
+# How many entry names a node caches, and how long they may be: lists of one kind repeat their names, and the cache
 # must not keep a name of one megabyte that some client gave an entry.
 _MOST_NAMES, _LONGEST_NAME = 1 << 14, 300
 
@@ -35,7 +35,7 @@ class _Absent:
 
 
 _ABSENT = _Absent()
-# # Keys of these types are distinguished by their values alone; True would equal 1.
+# Keys of these types are distinguished by their values alone; True would equal 1.
 _is_told_apart = frozenset({str, int, _Absent}).issuperset
 
 

@@ -1,1 +1,1 @@
-"""Conflicts of field managers and what resolves them: options, edits of files, removals that are blocked."""
+"""Conflicts of field managers and their resolutions: options, edits of files, blocked removals."""

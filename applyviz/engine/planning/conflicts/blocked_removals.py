@@ -1,6 +1,7 @@
-"""Ways out of a removal that will not happen: who keeps the field, what each must do, which write removes it.
+"""Explain removals that other owners block: who owns the field, what each owner must do, which write removes it.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management: a field goes when its last
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management: a field is removed when its
+last
 owner drops it, or when any other write removes it; that write is calculated, and so is the apply that follows it.
 """
 
@@ -30,7 +31,7 @@ _TOOLS = ("argocd", "helm", "kustomize-controller", "helm-controller", "flux", "
 
 
 class Keeper(StrEnum):
-    """Who keeps a field, by what it takes to let it go."""
+    """How a field owner keeps its field."""
 
     APPLIER = "applies it again with its manifest"
     TOOL = "applies it again with its own source"
@@ -41,7 +42,7 @@ class Keeper(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """One owner that keeps the field; `command` is what lets it go, "" where only its source can."""
+    """One owner that keeps the field; `command` makes it give the field up, "" if only its source can."""
 
     owner: Owner
     keeper: Keeper
@@ -50,10 +51,11 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """How one field can be removed that others keep.
+    """How to remove one field that others keep.
 
-    - `command` removes it from the live object, whoever owns it; `is_gone`: whether it is away after that command
-      and the apply of this plan; `returns`: whether some owner will write it again.
+    - `command` removes it from the live object, regardless of its owners; `is_gone`: whether the field is absent after
+      that
+      command and the apply of this plan; `returns`: whether some owner will write it again.
     """
 
     path: FieldPath
@@ -65,7 +67,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What is applied, to what: the live object, the body, and on whose behalf."""
+    """The apply in question: the live object, the body, and the field manager."""
 
     live: JSONObject
     manifest: JSONObject
@@ -116,7 +118,7 @@ def _point(path: Sequence[str | int]) -> str:
 
 
 def _write_operations(finder: PlaceFinder, path: FieldPath) -> list[JSONObject] | None:
-    """Return the JSON patch that removes a field, and makes sure that entries of lists are where they were."""
+    """Return the JSON patch that removes a field, with tests that list entries have not moved."""
     places = finder.list_places(path)
     if len(places) < len(path):
         return None
@@ -139,22 +141,23 @@ def _remove_exactly(live: JSONObject, paths: Sequence[FieldPath]) -> JSONObject:
     finder = PlaceFinder(edited)
     found = [finder.list_places(path)[-1] for path in paths]
     places = {(id(container), step): (container, step) for container, step in found}
-    # From behind, so that the entries of a list that are still to go keep their places.
+    # In reverse order, so that the list entries still to be removed keep their positions.
     for container, step in sorted(places.values(), key=_count_back):
         del container[step]
     return dict(edited)
 
 
 def _list_there(obj: JSONObject, kind: KindSchema) -> set[FieldPath]:
-    """Return every path at which an object has anything."""
+    """Return every path at which an object has a value."""
     return {leaf[:n] for leaf in list_leaves(kind.root, obj) for n in range(1, len(leaf) + 1)}
 
 
 def _find_gone(intent: Intent, paths: Sequence[FieldPath]) -> set[FieldPath]:
-    """Return the fields that are away after their commands and the apply that follows.
+    """Return the fields that are absent after their commands and the apply that follows.
 
-    - All are tried together: what owns one field says nothing of another. Where they cannot be removed together,
-      each half is tried alone, so that one refusal does not stand for all.
+    - All are tried together, because the owner of one field is independent of the others. If they cannot be removed
+      together,
+      each half is tried alone, so that one refusal does not count for all.
     """
     try:
         removed = _remove_exactly(intent.live, paths)
@@ -171,13 +174,13 @@ def _find_gone(intent: Intent, paths: Sequence[FieldPath]) -> set[FieldPath]:
 
 
 def find_releases(intent: Intent, reasons: Sequence[FieldReason]) -> Iterator[Release]:
-    """Yield the way out of every removal that will not happen because others own the field."""
+    """Yield how to remove each field whose removal other owners block."""
     finder = PlaceFinder(intent.live)
     kept: list[tuple[FieldPath, list[Owner], list[JSONObject]]] = []
     for reason in reasons:
         if reason.reason is not Reason.STILL_OWNED_BY_OTHERS:
             continue
-        # What the manager itself wrote by other means than apply keeps a field as others do.
+        # Fields that the manager wrote by means other than apply are kept like those of others.
         own = (intent.manager, "Apply")
         owners = [o for o in reason.owners_after or reason.owners_before if (o.manager, o.operation) != own]
         operations = _write_operations(finder, reason.path)

@@ -1,7 +1,7 @@
-"""What decisions mean for the file: a unified patch against the source lines, or why there is none and what to do.
+"""Turn resolutions into edits of the file: a unified patch, or the reason why there is none and what to do.
 
-A patch holds the lines of its own document and no others, so that it shows nothing of a Secret that stands beside
-it; it fits `patch` and `git apply`. Text that was rendered by a tool is not edited: its template is.
+A patch contains only lines of the edited document, so that it shows nothing of a neighboring Secret; it works with `patch`
+and `git apply`. Text that a tool rendered is not edited, because its template is the source.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_NEWLINE = "\\ No newline at end of file\n"
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """The edit that makes a decision last: what the file says, and what it should say (`is_removed`: nothing)."""
+    """The edit that makes a resolution permanent: the value in the file, and its replacement (`is_removed`: none)."""
 
     path: FieldPath
     before: JSONValue
@@ -36,7 +36,7 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class EditedText:
-    """One file of the source; `rendered_by` names the tool that wrote it, "" when people did."""
+    """One file of the source; `rendered_by` names the tool that wrote it, "" if a person did."""
 
     text: str = field(repr=False)
     rendered_by: str = ""
@@ -46,7 +46,7 @@ class EditedText:
 class FilePatch:
     """An edit as a unified patch; without `text`, `reason` says why there is none and what to change.
 
-    - `position` is the line that changes first, in the file as it is now.
+    - `position` is the first changed line, in the current file.
     """
 
     position: SourcePosition
@@ -55,7 +55,7 @@ class FilePatch:
 
 
 def describe_edit(edit: FileEdit) -> str:
-    """What a person should do to the file, in one sentence."""
+    """Return one sentence that says how to edit the file."""
     name = render_path(edit.path).removeprefix(".")
     if edit.is_removed:
         return f"Remove {name}."
@@ -73,7 +73,7 @@ def _write_line(mark: str, line: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Lines of the old text that become lines of the new one."""
+    """Lines of the old text that become lines of the new text."""
 
     old_start: int
     old_end: int
@@ -82,7 +82,7 @@ class _Change:
 
 
 def _pick_context(first: int, last: int, allowed: range, total: int) -> tuple[int, int]:
-    """Return how many lines to show before and after: alike on both sides, but at the ends of the file itself."""
+    """Return how many lines to show before and after: equally many, except at the ends of the file."""
     before, after = min(_CONTEXT, first - allowed.start), min(_CONTEXT, allowed.stop - last)
     if before < _CONTEXT and allowed.start > 0:
         after = min(after, before)
@@ -92,7 +92,7 @@ def _pick_context(first: int, last: int, allowed: range, total: int) -> tuple[in
 
 
 def _find_changes(old: Sequence[str], new: Sequence[str]) -> list[_Change]:
-    """Where two texts differ, line by line: what is before the first and behind the last change is not compared."""
+    """Return the differing lines of two texts; common lines at both ends are skipped first."""
     first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     shared = 0
     while shared < min(len(old), len(new)) - first and old[-1 - shared] == new[-1 - shared]:
@@ -109,7 +109,7 @@ def _find_changes(old: Sequence[str], new: Sequence[str]) -> list[_Change]:
 
 
 def _group(changes: Sequence[_Change]) -> Iterator[list[_Change]]:
-    """Changes whose context would touch belong to one hunk."""
+    """Yield groups of changes whose contexts would touch, one per hunk."""
     group: list[_Change] = []
     for change in changes:
         if group and change.old_start - group[-1].old_end > 2 * _CONTEXT:
@@ -136,7 +136,7 @@ def _write_hunk(old: Sequence[str], new: Sequence[str], group: Sequence[_Change]
 
 
 def unify(file: str, before: str, after: str, *, allowed: range) -> tuple[str, int]:
-    """Return a unified patch from one text of a file to another one, and the first line (from 1) that it changes.
+    """Return a unified patch between two texts of a file, and the first line (from 1) that it changes.
 
     - `allowed`: the lines (from 0) that may be shown around the change.
     """
@@ -179,9 +179,9 @@ def _explain(error: str, edits: Sequence[FileEdit]) -> str:
 def make_patch(
     edits: Sequence[FileEdit], *, document: ManifestDocument, sources: Mapping[str, EditedText]
 ) -> FilePatch | None:
-    """Return the patch that makes edits in the file of a document; None when there is nothing to edit.
+    """Return the patch that makes edits in the file of a document; None if there is nothing to edit.
 
-    - Where no patch can be made, its `reason` says why, and what to change by hand.
+    - If no patch is possible, its `reason` says why, and what to change by hand.
     """
     if not edits:
         return None
@@ -206,6 +206,6 @@ def make_patch(
 
 
 def drop_lines(patch: FilePatch, edits: Iterable[FileEdit]) -> FilePatch:
-    """Return the patch of an object that holds secret values: where it is and what to do, and no line of the file."""
+    """Return the patch of an object with secret values: where it is and what to do, without any line of the file."""
     what = " ".join(f"Remove {n}." if e.is_removed else f"Change {n}." for e in edits if (n := render_path(e.path)[1:]))
     return FilePatch(patch.position, reason=f"The lines hold secret values, so they are not shown. {what}")

@@ -1,6 +1,6 @@
-"""Field paths walked in a manifest: each map and list on the way, with the key or index that is taken in it.
+"""Walk field paths in a manifest: each map and list along a path, with the key or index taken in it.
 
-A key that a list entry leaves out may be defaulted, so an entry without it still counts as named.
+A key that a list entry omits may be defaulted, so an entry without it can still match.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from applyviz.engine.objects.paths import FieldPath, PathElement, element_value
 from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_same_json
 
-# Values of these types are told apart by Python as JSON does it; True would be taken for 1.
+# Python distinguishes values of these types as JSON does; True would equal 1.
 _is_told_apart = frozenset({str, int}).issuperset
 
 
@@ -28,14 +28,14 @@ def _find_index(items: list[JSONValue], element: PathElement) -> int | None:
 
 
 class PlaceFinder:
-    """Finds many paths in one value, which is not changed meanwhile: each list is looked through once."""
+    """Finds many paths in one value, which must not change meanwhile: each list is indexed once."""
 
     def __init__(self, value: JSONValue) -> None:
         self._value = value
         self._indices: dict[tuple[int, tuple[str, ...]], dict[tuple[JSONValue, ...], int] | None] = {}
 
     def list_places(self, path: FieldPath) -> list[tuple[JSONValue, str | int]]:
-        """Return each container on the way to a path, with the step taken in it; shorter when the way ends."""
+        """Return each container along a path, with the step taken in it; shorter if the path ends early."""
         places: list[tuple[JSONValue, str | int]] = []
         value = self._value
         for element in path:
@@ -47,7 +47,7 @@ class PlaceFinder:
         return places
 
     def _find_step(self, value: JSONValue, element: PathElement) -> str | int | None:
-        """Return the key or index that an element names in a value, None when it names nothing there."""
+        """Return the key or index of an element in a value, None if there is none."""
         if isinstance(value, dict):
             name = element[2:]
             return name if element.startswith("f:") and name in value else None
@@ -69,7 +69,7 @@ class PlaceFinder:
 
 
 def _index_entries(items: list[JSONValue], keys: tuple[str, ...]) -> dict[tuple[JSONValue, ...], int] | None:
-    """The first place of each entry by its keys; None when one leaves a key out, or has one that is no plain value."""
+    """Return the first index of each entry by its keys; None if an entry omits a key or has no scalar there."""
     found: dict[tuple[JSONValue, ...], int] = {}
     for position, item in enumerate(items):
         values = tuple(item.get(key) for key in keys) if isinstance(item, dict) else (None,)
@@ -80,12 +80,12 @@ def _index_entries(items: list[JSONValue], keys: tuple[str, ...]) -> dict[tuple[
 
 
 def list_places(value: JSONValue, path: FieldPath) -> list[tuple[JSONValue, str | int]]:
-    """Return each container on the way to a path, with the step taken in it; shorter when the way ends."""
+    """Return each container along a path, with the step taken in it; shorter if the path ends early."""
     return PlaceFinder(value).list_places(path)
 
 
 def remove_place(manifest: JSONObject, path: FieldPath) -> JSONObject:
-    """Return the manifest without a field, and without the maps and lists that only held it."""
+    """Return the manifest without a field, and without the maps and lists that contained only this field."""
     edited = clone(dict(manifest))
     places = list_places(edited, path)
     if len(places) < len(path):
@@ -98,7 +98,7 @@ def remove_place(manifest: JSONObject, path: FieldPath) -> JSONObject:
 
 
 def set_place(manifest: JSONObject, path: FieldPath, value: JSONValue) -> JSONObject:
-    """Return the manifest with another value for a field that it names."""
+    """Return the manifest with another value for a field that it sets."""
     edited = clone(dict(manifest))
     container, step = list_places(edited, path)[-1]
     container[step] = clone(value)

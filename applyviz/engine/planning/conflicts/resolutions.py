@@ -1,8 +1,10 @@
-"""Decisions on conflicts: three ways out of each, what each would give, and the request that follows.
+"""Resolve conflicts: three options for each, the result of each option, and the request that follows.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts. Force is a property of a whole
-request, so leaving a field to its owner and keeping the live value edit the body; force is sent only when every
-conflict that is left was decided as *take over*. What a decision changes goes home as an edit of the file.
+request,
+so giving up a field and sharing its live value edit the body; force is sent only if every remaining conflict was
+resolved
+by overwriting. The edit of a resolution also applies to the file.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from applyviz.engine.schema.walk import MISSING, find_value
 
 
 class ResolutionKind(StrEnum):
-    """The three ways out of a conflict."""
+    """The three resolutions of a conflict."""
 
     OVERWRITE = "take over"
     GIVE_UP = "leave to the other"
@@ -33,7 +35,7 @@ class ResolutionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResolutionChoice:
-    """One conflict, decided: the field, who owns it now, and the way out."""
+    """The resolution of one conflict: the field, its current owner, and the choice."""
 
     path: FieldPath
     manager: str
@@ -42,10 +44,10 @@ class ResolutionChoice:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedManifest:
-    """What comes of decisions.
+    """The outcome of resolutions.
 
-    - `manifest`: the edited intent; `takes_over`: whether force is sent; `result`: the object afterwards.
-    - `open_conflicts`: those that nobody decided; while there are any, nothing can be sent.
+    - `manifest`: the edited intent; `takes_over`: whether force is sent; `result`: the object after apply.
+    - `open_conflicts`: the unresolved conflicts; nothing can be sent while there are any.
     """
 
     manifest: JSONObject
@@ -57,10 +59,10 @@ class ResolvedManifest:
 
 @dataclass(frozen=True, slots=True)
 class ResolutionOption:
-    """One way out of one conflict, shown as its result: the field's value and its owners afterwards.
+    """One resolution of one conflict, shown by its result: the field's value and its owners afterwards.
 
-    - `edit` is what it changes in the body that is sent and in the file; `patch` that edit in the lines of the file.
-    - `is_possible`: False where the manifest has no field of its own that could be left or kept.
+    - `edit` is its change to the request body and to the file; `patch` is that edit in the lines of the file.
+    - `is_possible`: False if the manifest does not contain the field, so that it cannot be given up or shared.
     """
 
     way: ResolutionKind
@@ -74,7 +76,7 @@ class ResolutionOption:
 
 @dataclass(frozen=True, slots=True)
 class FieldResolutions:
-    """The ways out for one field, and every field manager that is in the way of it."""
+    """The resolutions of one field, and every conflicting field manager."""
 
     path: FieldPath
     managers: tuple[str, ...]
@@ -83,7 +85,7 @@ class FieldResolutions:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedField:
-    """A conflict that a change carries the answer to: by a person's decision, or by the conflict rule `rule`."""
+    """A resolved conflict of a change, by a person or by the conflict rule `rule`."""
 
     path: FieldPath
     manager: str
@@ -95,7 +97,7 @@ class ResolvedField:
 
 @dataclass(frozen=True, slots=True)
 class FieldConflict:
-    """A server-side apply that others are in the way of."""
+    """A server-side apply with conflicts."""
 
     live: JSONObject
     manifest: JSONObject
@@ -121,7 +123,7 @@ class FieldConflict:
         return result
 
     def find_conflicts(self, manifest: JSONObject) -> tuple[Conflict, ...]:
-        """Who is in the way of `manifest`."""
+        """Return the conflicts of `manifest`."""
         try:
             self.apply(manifest, force=False)
         except ConflictError as error:
@@ -130,7 +132,7 @@ class FieldConflict:
 
 
 def find_edit(conflict_row: FieldConflict, decision: ResolutionChoice) -> FileEdit | None:
-    """What a decision changes in the file; taking over changes nothing."""
+    """Return the edit of the file that a resolution makes; overwriting edits nothing."""
     places = list_places(conflict_row.manifest, decision.path)
     if decision.way is ResolutionKind.OVERWRITE or len(places) < len(decision.path):
         return None
@@ -143,17 +145,17 @@ def find_edit(conflict_row: FieldConflict, decision: ResolutionChoice) -> FileEd
 
 
 def edit_manifest(manifest: JSONObject, edit: FileEdit | None) -> JSONObject:
-    """Return a manifest, or the body that is sent for it, with one edit."""
+    """Return a manifest, or the request body made from it, with one edit."""
     if edit is None:
         return manifest
     return remove_place(manifest, edit.path) if edit.is_removed else set_place(manifest, edit.path, edit.after)
 
 
 def apply_decisions(conflict_row: FieldConflict, decisions: Iterable[ResolutionChoice]) -> ResolvedManifest:
-    """Carry decisions out on a manifest, as far as they go.
+    """Apply resolutions to a manifest, as far as possible.
 
-    - Two different ways for one field are a `PlanError`.
-    - A field manager that no decision names is never forced out.
+    - Two different resolutions of one field are a `PlanError`.
+    - A field manager that no resolution names is never overwritten.
     """
     decisions = tuple(decisions)
     taken = {(d.path, d.manager) for d in decisions if d.way is ResolutionKind.OVERWRITE}
@@ -175,9 +177,9 @@ def apply_decisions(conflict_row: FieldConflict, decisions: Iterable[ResolutionC
 
 
 def leave_all(conflict_row: FieldConflict, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
-    """What an apply gives while every disputed field keeps its live value and its owners.
+    """Return the result of an apply in which every conflicting field keeps its live value and its owners.
 
-    - None when a conflict stands where the manifest has no field of its own.
+    - None if the manifest does not contain a conflicting field as such.
     """
     manifest = conflict_row.manifest
     while conflicts:
@@ -191,7 +193,7 @@ def leave_all(conflict_row: FieldConflict, conflicts: tuple[Conflict, ...]) -> J
 
 
 def list_resolutions(conflict_row: FieldConflict, conflict: Conflict) -> tuple[ResolutionOption, ...]:
-    """Return the three ways out of one conflict, each with what it gives, whatever is decided of the others."""
+    """Return the three resolutions of one conflict with their results, independent of other resolutions."""
     return tuple(
         _show_way(conflict_row, ResolutionChoice(conflict.path, conflict.manager, way)) for way in ResolutionKind
     )
@@ -200,7 +202,7 @@ def list_resolutions(conflict_row: FieldConflict, conflict: Conflict) -> tuple[R
 def list_common_resolutions(
     conflict_row: FieldConflict, conflicts: Sequence[Conflict]
 ) -> Iterator[tuple[Conflict, tuple[ResolutionOption, ...]]]:
-    """Yield the three ways out of each of many conflicts, where all go the same way: three applies and no more."""
+    """Yield the options of each of many conflicts when all are resolved the same way, by only three applies."""
     results = {}
     for way in ResolutionKind:
         manifest = conflict_row.manifest

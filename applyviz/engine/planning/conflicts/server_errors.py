@@ -1,8 +1,9 @@
-"""Where in the manifest is what a server complains of: each problem with its field, and the line of its file.
+"""Locate the errors of a server in the manifest: each with its field, and the line of the file.
 
 Rule: the server names fields in four ways: causes of validation (`spec.containers[0].image`), strict validation
-(`unknown field "spec.x"`), Go's JSON reader (`Container.spec.containers.image`, without places in lists), and
-server-side apply (`.spec.containers[name="app"].image: …`). A field that is missing leads to what it is missing in.
+(`unknown
+field "spec.x"`), Go's JSON reader (`Container.spec.containers.image`, without list indices), and server-side apply
+(`.spec.containers[name="app"].image: …`). A missing field is located at its parent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from applyviz.engine.objects.values import JSONValue, get_at
 _STRICT = re.compile(r'(?:unknown|duplicate) field "((?:[^"\\]|\\.)*)"')
 _UNREADABLE = re.compile(r"cannot unmarshal (\S++).*? into Go struct field (\w*+)\.(\S++) of type \S")
 _TYPED = re.compile(r"^(?:.*\): )?\s*(\.\S(?:[^:\[]|\[(?:[^]\"]|\"(?:[^\"\\]|\\.)*\")*\])*): (.+)$")
-# Longer texts are neither a path nor a sentence of a server, and reading them would take quadratic time.
+# Longer texts are neither a path nor a server error, and parsing them would take quadratic time.
 _LONGEST = 2_048
 _MOST_READ = 65_536
 _STEP = re.compile(r'\[((?:[^]"]|"(?:[^"\\]|\\.)*")*)\]|\.?([^.\[]+)')
@@ -30,7 +31,7 @@ _WORDS = {"bool": (bool,), "number": (int, float), "string": (str,), "array": (l
 
 @dataclass(frozen=True, slots=True)
 class ServerError:
-    """One problem that a server has with an object: the field as it names it, and where that stands in the file."""
+    """One error that a server reports: the field in the server's words, and its position in the file."""
 
     field: str
     message: str
@@ -38,7 +39,7 @@ class ServerError:
 
 
 def read_server_errors(message: str, answer: Answer | None = None) -> tuple[ServerError, ...]:
-    """Return the problems that a refusal names a field for, in its order, without positions."""
+    """Return the errors of a refusal that name a field, in its order, without positions."""
     causes = get_at(answer.body, ("details", "causes")) if answer is not None else None
     found = [
         ServerError(cause["field"], cause.get("message", ""))
@@ -60,12 +61,12 @@ def _read_text(message: str) -> Iterator[ServerError]:
 
 
 def locate(server_errors: tuple[ServerError, ...], document: ManifestDocument) -> tuple[ServerError, ...]:
-    """Return the same problems, each with the line of the manifest that it is about."""
+    """Return the same errors, each with its line in the manifest."""
     return tuple(replace(c, position=document.positions.nearest(find_path(c, document.obj))) for c in server_errors)
 
 
 def find_path(server_error: ServerError, obj: JSONValue) -> PlainPath:
-    """Return the place in an object that a complaint names, as far as it is there."""
+    """Return the path in an object that an error names, as far as it exists."""
     if server_error.message.startswith(_UNFIT):
         return _find_unindexed(server_error, obj)
     path: list[str | int] = []
@@ -86,7 +87,7 @@ def _has(value: JSONValue, step: str | int) -> bool:
 
 
 def _take_step(text: str, value: JSONValue) -> tuple[str | int | None, str]:
-    """The next step of a path and the rest of its text; names of a map may hold dots, so the longest there wins."""
+    """Return the next step of a path and the rest of its text; map keys may contain dots, so the longest match wins."""
     text = text.removeprefix(".")
     if isinstance(value, Mapping) and not text.startswith("["):
         names = [name for name in value if text == name or text.startswith((f"{name}.", f"{name}["))]
@@ -101,7 +102,7 @@ def _take_step(text: str, value: JSONValue) -> tuple[str | int | None, str]:
 
 
 def _read_brackets(inner: str, value: JSONValue) -> str | int | None:
-    """Return an index, a key of a map, or the entry that has these keys or is this value."""
+    """Return an index, a key of a map, or the entry that has these keys or equals this value."""
     if isinstance(value, Mapping):
         return inner
     if inner.isdigit():
@@ -114,12 +115,12 @@ def _read_brackets(inner: str, value: JSONValue) -> str | int | None:
 
 
 def _fits(item: JSONValue, wanted: Mapping[str, str]) -> bool:
-    """Return whether an entry has these keys; one that leaves a key out may have its default."""
+    """Return whether an entry has these keys; an omitted key may have its default."""
     return isinstance(item, Mapping) and all(k not in item or json.dumps(item[k]) == v for k, v in wanted.items())
 
 
 def _find_unindexed(server_error: ServerError, obj: JSONValue) -> PlainPath:
-    """Return the first place of the named fields that holds a value of the named type, else the first of them."""
+    """Return the first path of the named fields with a value of the named type, else the first path."""
     types = _WORDS.get(server_error.message.removeprefix(_UNFIT).split()[0], ())
     places = list(_walk(obj, server_error.field[:_LONGEST].split("."), ()))
     wrong = (path for path, value in places if isinstance(value, types) and isinstance(value, bool) == (bool in types))
@@ -127,7 +128,7 @@ def _find_unindexed(server_error: ServerError, obj: JSONValue) -> PlainPath:
 
 
 def _walk(value: JSONValue, names: list[str], path: PlainPath) -> Iterator[tuple[PlainPath, JSONValue]]:
-    """Yield every place that the names lead to, with what it holds; names of embedded Go structs stand for no field."""
+    """Yield every path that the names lead to, with its value; names of embedded Go structs are not fields."""
     if not names:
         yield path, value
     if isinstance(value, list):

@@ -1,1 +1,1 @@
-"""Effects of changes, the digest that an approval binds to, and comparison of plans."""
+"""The effects of changes, the digest that an approval binds to, and the comparison of plans."""

@@ -1,9 +1,10 @@
-"""Two plans of one review: what moved between them, per object and field, and which field manager moved it.
+"""Compare two plans of one review: what changed between them, per object and field, and which manager did it.
 
-Objects whose effect is the same do not count: their versions and times may be others all the same. A field
-moves in the manifest, in live, in what would come of it, or in who owns it. Live is moved by somebody: the
-field owners that are new there, or wrote since; what is gone from live has no owner, so that whoever wrote to
-the object since may have removed it. Changes come masked under one key, so that equal secrets compare equal.
+Objects with equal effects do not count, even if their versions and times differ. A field can differ in the manifest, in
+live, in the object after apply, or in its owners. A live change is credited to the field owners that are new or that
+wrote since; a removed live field has no owner, so any manager that wrote to the object since may have removed it.
+Changes
+are masked under one key, so that equal secrets compare equal.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _Identity = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A value in the first plan and in the second; `MISSING` where there is none."""
+    """The value in each of the two plans; `MISSING` where there is none."""
 
     first: JSONValue
     second: JSONValue
@@ -37,10 +38,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class FieldMove:
-    """One field that is otherwise in the second plan; a version that stayed is None.
+    """One field that differs between the plans; a version that stayed the same is None.
 
-    - `movers` are the field owners that moved it in live, none when live stayed; several may come into question
-      when the field is gone.
+    - `movers` are the field owners that changed it in live, none if live is unchanged; a removed field may have several
+      candidates.
     - `owners_first` and `owners_second` own it in live.
     """
 
@@ -55,7 +56,7 @@ class FieldMove:
 
 @dataclass(frozen=True, slots=True)
 class ObjectMove:
-    """One object that the second plan treats otherwise; an operation is None where a plan does not have it."""
+    """One object that the second plan treats differently; a plan without the object has no operation."""
 
     ref: ObjectRef
     first: Operation | None
@@ -64,19 +65,19 @@ class ObjectMove:
 
     @property
     def movers(self) -> tuple[Owner, ...]:
-        """Who moved any of its fields in live, each once."""
+        """The owners that changed any of its fields in live, each once."""
         return tuple({_identify(o): o for move in self.fields for o in move.movers}.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What moved between two plans; nothing when they do the same."""
+    """The differences between two plans; empty if they do the same."""
 
     objects: tuple[ObjectMove, ...] = ()
 
     @property
     def is_same(self) -> bool:
-        """Whether the second plan does what the first did."""
+        """Whether both plans do the same."""
         return not self.objects
 
 
@@ -106,7 +107,7 @@ def _read_owners(obj: JSONObject | None) -> FieldOwners:
 
 
 def _find_movers(path: FieldPath, first: FieldOwners, second: FieldOwners) -> tuple[Owner, ...]:
-    """Who moved a field in live: owners that are new there or wrote since; for a lost field who wrote at all."""
+    """Return the owners that are new to a live field or wrote since; of a removed field, all recent writers."""
     before = {_identify(o): o for o in first.of(path)}
     owning = second.of(path)
     fresh = tuple(o for o in owning if _identify(o) not in before or before[_identify(o)].time != o.time)
@@ -150,7 +151,7 @@ def _compare_fields(first: PlannedObject, second: PlannedObject, root: Node | No
 def compare_changes(
     first: PlannedObject | None, second: PlannedObject | None, *, kind: KindSchema | None = None
 ) -> ObjectMove | None:
-    """What moved for one object; None when both plans do the same with it, or neither has it."""
+    """Return the differences for one object; None if both plans treat it alike, or neither contains it."""
     if first is None or second is None:
         known = second or first
         if known is None:
@@ -168,10 +169,10 @@ def compare(
     *,
     kinds: Mapping[tuple[str, str, str, str], KindSchema] | None = None,
 ) -> Comparison:
-    """Everything that moved from the changes of the first plan to those of the second, in the second's order.
+    """Return the differences between the changes of two plans, in the order of the second plan.
 
-    - `kinds` are the schemas of objects by `ObjectRef.key`; without one, lists count as whole.
-    - An object that a plan has twice is compared with its namesake in the order of the plans.
+    - `kinds` are the schemas of objects by `ObjectRef.key`; without one, lists are compared as a whole.
+    - An object that a plan contains twice is compared with its counterpart in the order of the plans.
     """
     waiting: dict[tuple[str, str, str, str], list[PlannedObject]] = {}
     for change in first:

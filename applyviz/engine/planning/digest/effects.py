@@ -1,9 +1,10 @@
-"""The effect of a change: what it does to the live object, and nothing that varies by itself.
+"""Compute the effect of a change: what it does to the live object, without values that vary on their own.
 
-Rule: `docs/architecture.md`, invariant 1. In it: operation, existence and uid, request templates, the
-difference live → after by path, conflicts, conflict rules that had a say. Not in it: resourceVersion, times,
-status, what a server allots to a new object (addresses, names of tokens), and fields of the ignore list that the
-manifest does not name.
+Rule: `docs/architecture.md`, invariant 1. Included: operation, existence and uid, request templates, the difference
+live →
+after by path, conflicts, conflict rules that were applied. Excluded: resourceVersion, times, status, values that a
+server
+allocates to a new object (addresses, names of tokens), and ignored fields that the manifest does not set.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _MADE_ANEW = (Operation.CREATE, Operation.REPLACE)
 
 
 def _item_names(items: list[JSONValue]) -> list[str] | None:
-    """Return the names of list entries when each has one of its own."""
+    """Return the names of list entries if each has a unique name."""
     names = [i.get("name") for i in items if isinstance(i, Mapping)]
     texts = [n for n in names if isinstance(n, str)]
     return texts if len(texts) == len(items) == len(set(texts)) else None
 
 
 def _pair(before: list[JSONValue], after: list[JSONValue]) -> Iterator[tuple[str, JSONValue, JSONValue]] | None:
-    """Entries of two lists side by side, by name where all have one; None when they do not pair."""
+    """Yield the entries of two lists side by side, by name if all have one; None if they do not pair."""
     names = _item_names(before), _item_names(after)
     if names[0] is None or names[1] is None:
         if len(before) != len(after) or not all(isinstance(i, Mapping) for i in (*before, *after)):
@@ -48,9 +49,9 @@ def _pair(before: list[JSONValue], after: list[JSONValue]) -> Iterator[tuple[str
 def list_differences(
     before: JSONValue, after: JSONValue, path: PlainPath = ()
 ) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
-    """Yield every place where two values differ: path, value before, value after (`_ABSENT` for none).
+    """Yield every path where two values differ, with the values before and after (`_ABSENT` for none).
 
-    - Labels and annotations count one by one, also where all of them come or go: others add theirs at any time.
+    - Labels and annotations count one by one, even if all are added or removed: other clients may add more at any time.
     """
     if path in _SHARED:
         before, after = ({} if value is _ABSENT else value for value in (before, after))
@@ -73,7 +74,7 @@ def _matches(path: PlainPath, pattern: PlainPath) -> bool:
 
 
 def _names(value: JSONValue, path: PlainPath) -> bool:
-    """Return whether a manifest says anything at a path or below it; entries of lists by name or index."""
+    """Return whether a manifest sets anything at or below a path; list entries are matched by name or index."""
     for step in path:
         if isinstance(value, list):
             named = _item_names(value)
@@ -87,17 +88,18 @@ def _names(value: JSONValue, path: PlainPath) -> bool:
 
 
 def is_ignored(path: PlainPath, ignore: Iterable[PlainPath], manifest: JSONObject) -> bool:
-    """Return whether a place is on the ignore list, and the manifest does not name it."""
+    """Return whether a path is on the ignore list and the manifest does not set it."""
     return any(_matches(path, pattern) for pattern in ignore) and not _names(manifest, path)
 
 
 def find_difference(
     change: PlannedObject, ignore: Iterable[PlainPath] = ()
 ) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
-    """What the change does to the live object, by path.
+    """Yield what the change does to the live object, by path.
 
-    - An object made anew counts as calculated: what servers allot and default to it varies. So does one whose
-      kind the same set defines: a dry run answers otherwise once the definition is applied.
+    - A created object counts as calculated, because the values that servers allocate and default vary. So does an
+      object
+      whose kind the same set defines: a dry run answers differently after the definition is applied.
     """
     versions = change.versions
     live, manifest = versions.live or {}, versions.manifest or {}

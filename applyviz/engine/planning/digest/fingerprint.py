@@ -1,8 +1,8 @@
-"""Digests: what an approval binds to, and what the runner compares.
+"""Compute digests: what an approval binds to, and what the runner compares.
 
-Rule: HMAC-SHA256 under one key of the installation over canonical JSON. A plan's digest covers target,
-identity, options, policy version, decisions, order, and each object's request templates and effect; the
-same digest means the same approvals. The key keeps values of Secrets from being guessed from a digest.
+Rule: HMAC-SHA256 under one key of the installation over canonical JSON. The digest of a plan covers target, identity,
+options, policy version, resolutions, order, and the request templates and effect of each object; equal digests share
+their approvals. The key prevents guessing values of Secrets from a digest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def digest_json(value: JSONValue, *, key: bytes) -> str:
 
 
 def digest_effect(change: PlannedObject, *, key: bytes, ignore: Iterable[PlainPath] = ()) -> str:
-    """Return the digest of one change: equal before and after reading live again means that nothing moved."""
+    """Return the digest of one change; it stays the same after a fresh read of live if nothing relevant changed."""
     return digest_json(effect(change, ignore=ignore), key=key)
 
 
@@ -41,8 +41,8 @@ def digest_plan(
 ) -> str:
     """Return the digest of a whole plan.
 
-    - `target`: the identity of the cluster; `identity`: on whose behalf it is applied.
-    - `decisions`: those that shaped the plan, as JSON.
+    - `target`: the identity of the cluster; `identity`: the user that the requests impersonate.
+    - `decisions`: the resolutions in the plan, as JSON.
     """
     ignore = tuple(ignore)
     return digest_json(

@@ -1,7 +1,7 @@
-"""Plans and changes as plain JSON values and back, without loss.
+"""Convert plans and changes to plain JSON values and back, without loss.
 
-Every frozen dataclass of a plan is written by its fields, those at their default left out; references are
-lists, closed sets their text. A format version is written on top: what was stored stays readable.
+Every frozen dataclass of a plan is written by its fields, without those at their defaults; references are lists, enums
+their text. A format version is added on top, so that stored plans stay readable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def to_json(value: Any) -> JSONValue:
-    """Write a value of a plan; plain JSON values stay what they are."""
+    """Return a value of a plan as JSON; plain JSON values are unchanged."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             f.name: to_json(current)
@@ -51,9 +51,9 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 
 def from_json(wanted: Any, data: JSONValue) -> Any:
-    """Read a value of the wanted type back.
+    """Return a value of the given type from JSON.
 
-    - Raises `PlanError` for data that is no such value.
+    - Raises `PlanError` for data of another type.
     """
     try:
         return _read(wanted, data)
@@ -77,7 +77,7 @@ def _read(wanted: Any, data: JSONValue) -> Any:
         if issubclass(wanted, tuple):
             hints = _hints(wanted)
             return wanted(*(_read(hint, item) for hint, item in zip(hints.values(), data, strict=True)))
-    # What is left is plain JSON: text, numbers, booleans, objects and anything.
+    # Everything else is plain JSON: text, numbers, booleans, objects and Any.
     return data
 
 
@@ -88,12 +88,12 @@ def _open(data: JSONObject) -> JSONObject:
 
 
 def change_to_json(change: PlannedObject) -> JSONObject:
-    """Write a change."""
+    """Return a change as JSON."""
     return {"format": FORMAT, **to_json(change)}
 
 
 def change_from_json(data: JSONObject) -> PlannedObject:
-    """Read a change.
+    """Return a change from JSON.
 
     - Raises `PlanError`.
     """
@@ -102,7 +102,7 @@ def change_from_json(data: JSONObject) -> PlannedObject:
 
 
 def core_from_json(data: JSONObject) -> PlannedObject:
-    """Read of a change what a sender needs: object, operation, versions, requests, certainty; nothing that explains.
+    """Return the parts of a change that a sender needs: object, operation, versions, requests, certainty.
 
     - Raises `PlanError`.
     """
@@ -112,12 +112,12 @@ def core_from_json(data: JSONObject) -> PlannedObject:
 
 
 def options_to_json(options: ApplyOptions) -> JSONObject:
-    """Write options, as a target and a preset store them."""
+    """Return options as JSON, as a target and a preset store them."""
     return {"format": FORMAT, **to_json(options)}
 
 
 def options_from_json(data: JSONObject) -> ApplyOptions:
-    """Read options.
+    """Return options from JSON.
 
     - Raises `PlanError`.
     """

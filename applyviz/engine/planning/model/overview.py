@@ -1,8 +1,9 @@
-"""What only reading every change of a plan can say: which changes are alike, and who and what is where.
+"""Collect what requires reading every change of a plan: groups of similar changes, risks, field managers.
 
-Two updates are the same when their fields move from the same values to the same values, and alike when the
-same fields move (entries of lists count as one). Changes are taken one by one, masked, so that a plan of
-thousands is read while it is made. Left out on purpose: words.
+Two updates are the same if their fields change from the same values to the same values, and similar if the same fields
+change (list entries count as one). Changes are added one by one, masked, so that a plan of thousands is read while it
+is
+made. Left out on purpose: sentences.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _LOUDNESS = {RiskLevel.HIGH: 0, RiskLevel.MEDIUM: 1, RiskLevel.INFO: 2}
 
 
 class Move(NamedTuple):
-    """One field that moves; values are canonical JSON, "" where the field is not there."""
+    """One field that changes; values are canonical JSON, "" if the field is absent."""
 
     path: FieldPath
     operation: FieldOperation
@@ -35,12 +36,14 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Updates that are read together.
+    """Updates that can be reviewed together.
 
-    - `members` and `exceptions` are places in the plan; an exception moves the same fields to other values, or
-      more fields beside them.
-    - `path` is the first field that moves and `more` counts the others; `before` and `after` hold its value when
-      all have the same and it is short, else nothing (`is_short`).
+    - `members` and `exceptions` are indices in the plan; an exception changes the same fields to other values, or
+      further
+      fields.
+    - `path` is the first field that changes and `more` counts the others; `before` and `after` hold its value if all
+      members
+      share it and it is short, else nothing (`is_short`).
     """
 
     path: FieldPath
@@ -65,7 +68,7 @@ class OverviewRow:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """One field manager and the objects of which it owns a field, before or after."""
+    """One field manager, and the objects of which it owns a field, before or after."""
 
     manager: str
     members: tuple[int, ...]
@@ -73,7 +76,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What a plan says as a whole; risks come loudest first, field managers by name."""
+    """The contents of a plan as a whole; risks come in order of level, field managers by name."""
 
     alike: tuple[Alike, ...] = ()
     risks: tuple[OverviewRow, ...] = ()
@@ -85,7 +88,7 @@ def _write(value: JSONValue) -> str:
 
 
 def list_moves(change: PlannedObject) -> Iterator[tuple[FieldReason, Move]]:
-    """Yield the fields that an update moves, without bookkeeping."""
+    """Yield the fields that an update changes, without bookkeeping."""
     versions = change.versions
     for reason in change.fields:
         if reason.operation in _MOVING and reason.reason is not Reason.BOOKKEEPING:
@@ -112,7 +115,7 @@ class _Update:
 
 
 class Overviewer:
-    """Reads changes one by one and says at the end what they are together."""
+    """Reads changes one by one and summarizes them at the end."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -121,7 +124,7 @@ class Overviewer:
         self._managers: dict[str, list[int]] = {}
 
     def add(self, change: PlannedObject) -> None:
-        """Read the next change; it comes masked."""
+        """Add the next change; it must be masked."""
         number, self._count = self._count, self._count + 1
         for named in dict.fromkeys((h.kind, h.level) for h in change.risks):
             self._risks.setdefault(named, []).append(number)
@@ -135,7 +138,7 @@ class Overviewer:
             self._updates.append(_Update(number, first, moves))
 
     def find(self, places: Sequence[int] | None = None) -> Overview:
-        """What was read; `places` are the places of the changes in the finished plan, in the order of reading."""
+        """Return the overview; `places` are the final indices of the changes, in the order of reading."""
         moved = places if places is not None else range(self._count)
 
         def place(numbers: Iterable[int]) -> tuple[int, ...]:
@@ -168,7 +171,7 @@ def _find_alike(updates: list[_Update]) -> Iterator[Alike]:
 
 
 def _group(named: Mapping[int, frozenset[object]]) -> list[list[int]]:
-    """Return the numbers of one name each, the largest groups first; small ones are no groups."""
+    """Return the indices that share a name, the largest groups first; small groups are dropped."""
     found: dict[frozenset[object], list[int]] = {}
     for number, name in named.items():
         found.setdefault(name, []).append(number)

@@ -1,7 +1,8 @@
-"""Requests as templates: which places are left open, and how they are filled at send time.
+"""Convert requests to templates, and fill their placeholders when they are sent.
 
-Rule: nothing but holes is filled. `uid` and `resourceVersion` come from the object just read, managedFields
-of a migration are computed from it anew. A template holds null in each hole.
+Rule: only placeholders are filled. `uid` and `resourceVersion` come from the object just read; managedFields of a
+migration
+are computed from it. A template has null at each placeholder.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, MANAGED_FIELDS, R
 
 
 def _put(body: JSONValue, path: FieldPath, value: JSONValue) -> JSONValue:
-    """Return the body with one place changed; everything beside it is shared."""
+    """Return the body with one value replaced; all other parts are shared."""
     if not path:
         return value
     step = element_value(path[0])
@@ -33,7 +34,7 @@ def _put(body: JSONValue, path: FieldPath, value: JSONValue) -> JSONValue:
 
 
 def template(request: Request) -> Request:
-    """Return the request with null in each of its holes."""
+    """Return the request with null at each of its placeholders."""
     body = request.body
     for placeholder in request.placeholders:
         body = _put(body, placeholder.path, None)
@@ -41,7 +42,7 @@ def template(request: Request) -> Request:
 
 
 def show(request: Request) -> Request:
-    """Return the request with the name of each hole in its place, for people: it cannot be sent."""
+    """Return the request with the names of its placeholders, for people; it cannot be sent."""
     body = request.body
     for placeholder in request.placeholders:
         body = _put(body, placeholder.path, f"\u27e8{placeholder.rule}\u27e9")
@@ -64,10 +65,10 @@ def _find_value(placeholder: Placeholder, live: JSONObject, manager: str) -> JSO
 
 
 def fill(request: Request, live: JSONObject | None) -> Request:
-    """Return the request as it is sent: each hole filled from the object as last read or answered.
+    """Return the request to send: each placeholder is filled from the object as last read or answered.
 
-    - A request without holes needs no object.
-    - Raises `StalePlanError` when there is nothing to fill a hole with.
+    - A request without placeholders needs no object.
+    - Raises `StalePlanError` if a placeholder cannot be filled.
     """
     body = request.body
     for placeholder in request.placeholders:

@@ -1,7 +1,8 @@
-"""The plan as data: one `ObjectChange` per object, in steps, immutable.
+"""The plan as data: one `PlannedObject` per object, in steps, immutable.
 
-Rule: `docs/architecture.md`, invariants 1 and 2. A plan is what is reviewed; the runner recomputes each
-change against the live object and goes on only when its effect is the same.
+Rule: `docs/architecture.md`, invariants 1 and 2. A plan is what people approve; the runner recomputes each change
+against
+the live object and goes on only if its effect is the same.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Operation(StrEnum):
 
 
 class Certainty(StrEnum):
-    """How sure the plan is of the result for one object.
+    """How the result for one object is known.
 
     - CONFIRMED: a dry run of the API server gave this result, or nothing needs to be sent.
     - ESTIMATED: the engine calculated it.
@@ -55,11 +56,13 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The four versions of one object; None where there is none.
+    """The four versions of one object; a version that does not exist is None.
 
-    Under server-side apply `last_applied` is None and *yours before* takes its place (owners).
-    `merged` is the result before defaulting and admission, `after` the last stage known. Of a refused object both
-    hold what would come of it while disputed fields stay as they are; nothing of that is written.
+    Under server-side apply `last_applied` is None; the owners show what the manager applied before. `merged` is the
+    result
+    before defaulting and admission, `after` the last stage known. For a blocked object both show the result if all
+    conflicting
+    fields keep their live values; none of that is written.
     """
 
     last_applied: Mapping[str, JSONValue] | None = None
@@ -71,7 +74,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The code and the reason of an answer that made an error; its text is in the error of the change."""
+    """The code and the reason of an error answer; its text is in the error of the change."""
 
     status: int = 0
     reason: str = ""
@@ -117,13 +120,13 @@ class PlannedObject:
 
     @property
     def has_effect(self) -> bool:
-        """Whether anything would be written."""
+        """Whether the change would write anything."""
         return any(r.is_write for r in self.requests)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanProblem:
-    """Something in the source that could not be planned; the others go on."""
+    """A part of the source that could not be planned; the other parts are planned."""
 
     reason: str
     position: SourcePosition = field(default_factory=SourcePosition)
@@ -139,7 +142,7 @@ class PlannedSet:
 
     @property
     def steps(self) -> tuple[tuple[PlannedObject, ...], ...]:
-        """Changes that may be applied together, in order."""
+        """The changes that may be applied together, in order."""
         by_step: dict[int, list[PlannedObject]] = {}
         for change in self.changes:
             by_step.setdefault(change.step, []).append(change)

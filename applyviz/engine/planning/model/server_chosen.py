@@ -1,8 +1,9 @@
-"""What only a real server can choose: addresses and ports of a Service, and the uid of a new object.
+"""Drop values that only a real server can choose: addresses and ports of a Service, the uid of a new object.
 
-Neither an estimate nor a dry run can say these values before the write: a dry run answers with others than the write.
-They are left out of what a plan promises. Rule: `pkg/registry/core/service` (allocation) and
-`pkg/registry/batch/job` (labels and selector that hold the uid) of k8s.io/kubernetes.
+Neither an estimate nor a dry run can predict these values: the write gets other ones than the dry run. A plan makes no
+promise about them. Rule: `pkg/registry/core/service` (allocation) and `pkg/registry/batch/job` (labels and selector
+that
+contain the uid) of k8s.io/kubernetes.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ _ALLOCATED = ("clusterIP", "clusterIPs", "healthCheckNodePort", "loadBalancerIP"
 
 
 def without_allocated(obj: JSONObject, manifest: JSONObject, live: JSONObject) -> JSONObject:
-    """Return a Service without the addresses that the server picks: neither asked for nor there before."""
+    """Return a Service without the addresses that the server picks: neither requested nor already there."""
     spec = obj.get("spec")
     if obj.get("kind") != "Service" or obj.get("apiVersion") != "v1" or not isinstance(spec, Mapping):
         return obj
     known = {**(live.get("spec") or {}), **(manifest.get("spec") or {})}
     if known.get("clusterIP"):
-        known.setdefault("clusterIPs", None)  # says the same in a list
+        known.setdefault("clusterIPs", None)  # a list with the same content
     kept = {k: v for k, v in spec.items() if k not in _ALLOCATED or k in known}
     ports = kept.get("ports")
     if isinstance(ports, list):
@@ -34,7 +35,7 @@ def without_allocated(obj: JSONObject, manifest: JSONObject, live: JSONObject) -
 
 
 def without_chosen(obj: JSONObject, manifest: JSONObject, live: JSONObject | None) -> JSONObject:
-    """Return an object without what only the real server can choose; `live` is None while it is new."""
+    """Return an object without the values that only the real server can choose; `live` is None for a new object."""
     if live is not None:
         return without_allocated(obj, manifest, live)
     kept = without_allocated(obj, manifest, {})
@@ -46,7 +47,7 @@ def without_chosen(obj: JSONObject, manifest: JSONObject, live: JSONObject | Non
 
 
 def _drop(value: JSONValue, uid: str) -> JSONValue:
-    """Return a value without every entry that holds the uid."""
+    """Return a value without the entries that contain the uid."""
     if isinstance(value, list):
         return [_drop(item, uid) for item in value]
     return dict(_list_without(value, uid)) if isinstance(value, Mapping) else value
@@ -57,5 +58,5 @@ def _list_without(value: Mapping[str, JSONValue], uid: str) -> Iterator[tuple[st
         if item == uid:
             continue
         found = _drop(item, uid)
-        if found != {} or item == {}:  # what held nothing else goes, too: the selector of a Job
+        if found != {} or item == {}:  # also drop a value that contained nothing else: the selector of a Job
             yield name, found

@@ -1,7 +1,7 @@
-"""What of an object is no effect of an apply: versions, times and what controllers report.
+"""Drop the parts of an object that no apply determines: versions, times and reports of controllers.
 
-Rule: `docs/architecture.md`, invariant 1: a new resourceVersion alone is no reason to stop, and neither is
-a status, a time, or the order of managedFields entries. Used to compare objects and to digest effects.
+Rule: `docs/architecture.md`, invariant 1: a new resourceVersion alone is no reason to stop, and neither is a status, a
+time, or the order of managedFields entries. Used to compare objects and to compute the digest of an effect.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ def _name_entry(entry: Mapping[str, JSONValue]) -> str:
 
 
 def _quiet_entries(entries: JSONValue) -> JSONValue:
-    """managedFields without times, by field owner, so that only entries that differ count as a difference.
+    """Return managedFields without times, by field owner, so that only real differences between entries count.
 
-    - What controllers write through `status` is theirs and says nothing of an apply.
-    - Entries of one name are kept as they are, in one order.
+    - What controllers write through `status` is theirs and unrelated to an apply.
+    - Entries of one name stay unchanged, in a fixed order.
     """
     if not isinstance(entries, list) or not all(isinstance(e, Mapping) for e in entries):
         return entries
@@ -34,7 +34,7 @@ def _quiet_entries(entries: JSONValue) -> JSONValue:
 
 
 def drop_server_managed(obj: JSONObject, *, has_status: bool = True) -> JSONObject:
-    """Return the object without what every write changes; `has_status`: its status is the controllers' own."""
+    """Return the object without what every write changes; `has_status`: only controllers write its status."""
     metadata = obj.get("metadata")
     quiet = {k: v for k, v in obj.items() if k != "status" or not has_status}
     if isinstance(metadata, Mapping):
@@ -46,7 +46,7 @@ def drop_server_managed(obj: JSONObject, *, has_status: bool = True) -> JSONObje
 
 
 def is_same_object(left: JSONObject, right: JSONObject, *, has_status: bool = True) -> bool:
-    """Return whether two objects are the same but for noise."""
+    """Return whether two objects are equal except for server-managed fields."""
     return is_same_json(
         drop_server_managed(left, has_status=has_status), drop_server_managed(right, has_status=has_status)
     )

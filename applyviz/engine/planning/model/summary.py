@@ -1,8 +1,8 @@
-"""The sentence over a plan: how much changes, which pods restart, and which workloads are down, deleted or scaled to 0.
+"""Summarize a plan: how much changes, which pods restart, and which workloads stop, are deleted or scaled to 0.
 
-Rule: a change of the pod template replaces pods; with `Recreate`, and when the object is deleted and created again,
-none runs in between.
-Everything is read from the changes and their risks, nothing is calculated twice.
+Rule: a change of the pod template replaces pods; with `Recreate`, and when the object is deleted and created again, no
+pod
+runs in between. Everything is read from the changes and their risks, nothing is calculated twice.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ImageChange:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """One workload whose pods are replaced; `pods` is 0 when nobody knows how many."""
+    """One workload whose pods are replaced; `pods` is 0 if their number is unknown."""
 
     ref: ObjectRef
     pods: int
@@ -51,12 +51,12 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """What a plan does, in figures and in a sentence.
+    """The effects of a plan, in numbers and in a sentence.
 
-    - `counts`: objects per operation. `stopped`: workloads without a pod in between; `deleted` and `scaled_down`:
-      those without one afterwards.
-    - `pods_restarted`: as far as their number is known.
-    - `pending`: restarts of refused objects, which come once their conflicts are decided; counted nowhere else.
+    - `counts`: objects per operation. `stopped`: workloads without a pod in between; `deleted` and `scaled_down`: those
+      without one afterwards.
+    - `pods_restarted`: the sum of the numbers that are known.
+    - `pending`: restarts of blocked objects, which happen once their conflicts are resolved; counted nowhere else.
     """
 
     sentence: str
@@ -84,7 +84,7 @@ def _read_restart(change: PlannedObject) -> Restart | None:
 
 
 def _read_images(obj: JSONObject | None) -> dict[str, str]:
-    """Images by container name, init containers too."""
+    """Return images by container name, including init containers."""
     images: dict[str, str] = {}
     for path in _TEMPLATES:
         spec = get_at(obj, path)
@@ -164,7 +164,7 @@ def _write_sentence(counts: Mapping[str, int], impact: list[str]) -> str:
 
 
 def _list_moves(changes: Iterable[PlannedObject]) -> Iterator[tuple[str, ...]]:
-    """From which field managers each object's ownership moves with its apply."""
+    """Yield the field managers from which the apply of each object takes ownership."""
     for change in changes:
         for request in change.requests:
             if moves_ownership(request):
@@ -172,7 +172,7 @@ def _list_moves(changes: Iterable[PlannedObject]) -> Iterator[tuple[str, ...]]:
 
 
 def summarize(changes: Iterable[PlannedObject]) -> PlanSummary:
-    """Return the figures and the sentence of a plan's changes."""
+    """Return the numbers and the sentence of a plan's changes."""
     changes = tuple(changes)
     read = [(c, _read_restart(c)) for c in changes]
     found = [(c, None if c.operation is Operation.BLOCKED else restart) for c, restart in read]

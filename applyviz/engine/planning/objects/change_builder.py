@@ -1,7 +1,7 @@
-"""What became of one planned object: the change as it is stored and shown.
+"""Build the change of one planned object for storage and display.
 
-Rule: `docs/architecture.md`, invariant 2: every change names its method, its schema source, how certain it is
-and why.
+Rule: `docs/architecture.md`, invariant 2: every change names its method, its schema source, and its certainty with the
+reason.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _find_last_applied(answerer: RequestAnswerer) -> JSONObject | None:
 
 
 def _describe(answerer: RequestAnswerer, operation: Operation, after: JSONObject | None) -> PlannedObject:
-    """What every change has in common, whatever became of it."""
+    """Return the parts of a change that do not depend on its outcome."""
     certainty, reason = _certainty(answerer)
     return PlannedObject(
         ref=answerer.member.ref,
@@ -81,7 +81,7 @@ def _describe(answerer: RequestAnswerer, operation: Operation, after: JSONObject
 
 
 def build_change(answerer: RequestAnswerer, outcome: FlowOutcome) -> PlannedObject:
-    """Return the change of a flow that came to its end; what changes nothing sends nothing."""
+    """Return the change of a completed flow; a change without effect sends nothing."""
     after = answerer.estimated.live if answerer.requests else answerer.live
     if any(r.method == "DELETE" for r in answerer.requests):
         operation = Operation.REPLACE
@@ -98,8 +98,8 @@ def build_change(answerer: RequestAnswerer, outcome: FlowOutcome) -> PlannedObje
 
 
 def _settle(answerer: RequestAnswerer, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
-    """What the rest of a refused object comes to; None when that cannot be told apart from its conflicts."""
-    # Only an apply to a live object meets conflicts: there is a request, and there is an object.
+    """Return the result for the non-conflicting part of a blocked object; None if it cannot be separated."""
+    # Only an apply to a live object can conflict, so both a request and an object exist.
     request, live = answerer.refused or Request("PATCH", ""), answerer.estimated.live or {}
     manager = request.query.get("fieldManager", "")
     conflict_row = FieldConflict(
@@ -114,10 +114,10 @@ def _settle(answerer: RequestAnswerer, conflicts: tuple[Conflict, ...]) -> JSONO
 
 
 def _build_conflicts(answerer: RequestAnswerer, answer: Answer) -> PlannedObject:
-    """The whole object is refused; its result is what comes of the rest while disputed fields stay as they are."""
+    """Return the change of a blocked object; its result keeps the live values of conflicting fields."""
     conflicts = describe_conflicts(answer)
     result: JSONObject | None = None
-    # Where the engine cannot read what the server can, the server's own words are all there is.
+    # The engine cannot read what the server can, so only the server's message is available.
     with suppress(OwnershipError):
         try:
             answerer.estimated.check_conflicts(answerer.refused)
@@ -133,14 +133,14 @@ def _build_conflicts(answerer: RequestAnswerer, answer: Answer) -> PlannedObject
 
 
 def _explain_error(answerer: RequestAnswerer) -> str:
-    """Return who says that the object cannot be applied: the server, an estimate of its answer, or nobody but us."""
+    """Return who says that the object cannot be applied: the server, an estimate of its answer, or the engine."""
     if answerer.dry_run is not None and answerer.dry_run.verdict is DryRunVerdict.REFUSED:
         return REJECTED
     return (answerer.dry_run.reason if answerer.dry_run else "") or "it could not be planned"
 
 
 def build_error(answerer: RequestAnswerer, error: ApplyVizError) -> PlannedObject:
-    """Return the change of a flow that failed: refused for conflicts, or an error in plain words."""
+    """Return the change of a failed flow: blocked by conflicts, or an error in plain words."""
     answer = error.answer if isinstance(error, AnswerError) else None
     if answerer.read_failure is not None:
         text = f"the live object could not be read: {describe_refusal(answerer.read_failure)}"

@@ -1,7 +1,7 @@
-"""Conflicts of one object settled: by decisions first, by conflict rules where nobody decided, else shown open.
+"""Resolve the conflicts of one object: first by resolutions of people, then by conflict rules.
 
-Each field that stays open has its ways out with what they give; each answer has the edit that brings it home to
-the file. Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts.
+Each field that stays open shows its options with their results; each resolution has its edit of the file. Rule:
+https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from applyviz.engine.planning.objects.request_answerer import unknown_kind
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 
-# Ways are worked out by apply after apply, patches by reading the file again: beyond this many fields of one object
-# ways are those of all together, and there is one patch for all of them when they are decided; each place says so.
+# An option costs one apply, a patch one more parse of the file. An object with more conflicting fields than this gets
+# options for all fields together, and one patch for all resolutions; the code below marks both cases.
 _ONE_BY_ONE = 40
 _MOST_EDITS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedConflicts:
-    """What became of the conflicts of one object; `manifest` is what is sent when none is open."""
+    """The outcome for the conflicts of one object; `manifest` is sent if none is open."""
 
     manifest: JSONObject
     takes_over: bool
@@ -55,7 +55,7 @@ class ResolvedConflicts:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One planned object with what its conflicts are settled by."""
+    """One planned object, with everything that resolves its conflicts."""
 
     change: PlannedObject
     member: Member
@@ -65,7 +65,7 @@ class Case:
 
     @property
     def conflict_row(self) -> FieldConflict:
-        """The apply that others are in the way of."""
+        """The conflicting apply."""
         return FieldConflict(
             moved_live(self.change) or {},
             self.member.obj,
@@ -76,13 +76,13 @@ class Case:
         )
 
     def make_patch(self, edits: Sequence[FileEdit]) -> FilePatch | None:
-        """Return the edits in the lines of the file; None where nobody gave its text."""
+        """Return the edits in the lines of the file; None if its text is not available."""
         if not self.context.sources:
             return None
         return make_patch(edits, document=self.document, sources=self.context.sources)
 
     def list_answers(self) -> list[tuple[ResolutionChoice, int]]:
-        """Decisions on this object with the number of the rule that made them, 0 for a person's."""
+        """Return the resolutions for this object with the number of the rule that made each, 0 for a person."""
         change, rules = self.change, [r for r in self.context.rules if r.covers(self.change.ref)]
         if change.operation is not Operation.BLOCKED:
             found = leave_owned(rules, self.member.obj, change.versions.live or {}, you=self.options.field_manager)
@@ -150,9 +150,9 @@ def _settle(case: Case, answers: Sequence[tuple[ResolutionChoice, int]]) -> Reso
 
 
 def resolve_conflicts(case: Case) -> ResolvedConflicts | None:
-    """What becomes of the conflicts of an object; None when there is nothing to settle.
+    """Return the outcome for the conflicts of an object; None if there is nothing to resolve.
 
-    - What the engine cannot read although the server can has no ways out, and stays open.
+    - A conflict that the server understands and the engine does not has no options, and stays open.
     """
     change = case.change
     if case.options.mode is not ApplyMode.SERVER or change.versions.live is None:
@@ -166,5 +166,5 @@ def resolve_conflicts(case: Case) -> ResolvedConflicts | None:
 
 
 def note_resolved(change: PlannedObject, settled: ResolvedConflicts) -> PlannedObject:
-    """Return the change with its answers, and the ways out of what is open."""
+    """Return the change with its resolutions, and the options of its open conflicts."""
     return replace(change, answers=settled.answers, ways=settled.ways, patch=settled.patch)

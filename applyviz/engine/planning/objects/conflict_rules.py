@@ -1,8 +1,9 @@
-"""Conflict rules: answers that hold for every plan of a cluster, for one field of the objects that they name.
+"""Conflict rules: resolutions for every plan of a cluster, for one field of the objects that a rule names.
 
-A rule answers only the field managers that it names, so that what nobody reviewed is never forced. A rule that
-leaves a field to somebody also keeps it out of what is sent while they own it and the values happen to be equal.
-Under server-side apply only: a client-side apply would delete what leaves the manifest.
+A rule applies only to the field managers that it names, so that unreviewed managers are never forced out. A rule that
+gives a field up to its owner also removes it from the request while that owner has it and the values happen to be
+equal.
+Server-side apply only: a client-side apply would delete a field that leaves the manifest.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from applyviz.engine.planning.model.plan import PlannedObject
 
 
 class RuleWay(StrEnum):
-    """What a conflict rule does with its field: the ways out of a conflict, or leaving it out of comparison."""
+    """The effect of a conflict rule on its field: a resolution, or ignoring the field in comparisons."""
 
     OVERWRITE = ResolutionKind.OVERWRITE.value
     GIVE_UP = ResolutionKind.GIVE_UP.value
@@ -49,22 +50,22 @@ class FieldRule:
     manager: str = ""
 
     def covers(self, ref: ObjectRef) -> bool:
-        """Return whether an object is one that the rule names."""
+        """Return whether the rule names an object."""
         is_kind = (self.group, self.kind) == (ref.gvk.group, ref.gvk.kind)
         return is_kind and self.namespace in ("", ref.namespace) and fnmatchcase(ref.name, self.name)
 
     def answers(self, conflict: Conflict) -> bool:
-        """Return whether a conflict is one that the rule decides."""
+        """Return whether the rule resolves a conflict."""
         return self.way is not RuleWay.IGNORE and self.path == conflict.path and self.manager in ("", conflict.manager)
 
     @property
     def plain_path(self) -> tuple[str, ...]:
-        """The field as effects name it: entries of lists by their name, else any of them."""
+        """The field as effects name it: list entries by their name, else any entry."""
         return tuple(_plain_step(element) for element in self.path)
 
 
 def is_left_out(change: PlannedObject, path: FieldPath) -> bool:
-    """Return whether a field is left out of comparison by a rule, and the manifest says nothing of it."""
+    """Return whether a rule ignores a field in comparisons; the manifest must not set it."""
     plain = tuple(_plain_step(element) for element in path)
     return is_ignored(plain, change.ignored, change.versions.manifest or {})
 
@@ -79,9 +80,9 @@ def _plain_step(element: str) -> str:
 def answer_conflicts(
     rules: Iterable[FieldRule], conflicts: Iterable[Conflict]
 ) -> Iterator[tuple[ResolutionChoice, int]]:
-    """Yield the decisions of rules on conflicts, each with the number of its rule; the first rule for a field wins.
+    """Yield the resolutions of rules, each with the number of its rule; the first rule for a field wins.
 
-    - Who else is in the way of a field must be answered by the same rule, or the field stays open.
+    - The same rule must cover every other manager that conflicts over the field, or the field stays open.
     """
     by_path: dict[FieldPath, list[Conflict]] = {}
     for conflict in conflicts:
@@ -96,7 +97,7 @@ def answer_conflicts(
 def leave_owned(
     rules: Iterable[FieldRule], manifest: JSONObject, live: JSONObject, *, you: str
 ) -> Iterator[tuple[ResolutionChoice, int]]:
-    """Yield the fields that rules leave to whom they belong, although no conflict says so just now."""
+    """Yield the fields that rules give up to their owners, although they do not conflict at the moment."""
     owners = None
     for rule in rules:
         if rule.way is not RuleWay.GIVE_UP or len(list_places(manifest, rule.path)) < len(rule.path):

@@ -1,4 +1,4 @@
-"""What planning is told from outside: kinds, the time, what may be asked, and what the set makes itself."""
+"""The inputs of planning: kinds, the time, what may be requested, and what the set itself creates."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from applyviz.engine.risks.model import RelatedObjects
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """The surroundings of a plan.
+    """The inputs that all objects of a plan share.
 
     - `catalog`: schemas and addresses of kinds (a `SourceChain`).
     - `now`: RFC 3339 in UTC with whole seconds; it dates calculated managedFields entries.
     - `can_dry_run`: whether writes may be confirmed by the server; `dry_run_reason` says why not.
-    - `namespaces_created`, `kinds_created` ((group, kind)): made by the same set, so not there yet.
-    - `kinds_changed`: served already, and defined anew by the same set.
-    - `has_notes`: whether reasons and risks are looked for; a runner, which compares effects alone, needs none.
-    - `related`: the other objects that risks look at.
-    - `rules`: conflict rules in force, the first one for a field wins; a decision goes before them.
-    - `sources`: the text of each file, by name, for the edits that decisions ask of it.
-    - `server`: estimates what a server makes of a write where no dry run answers; without it the merge result is all.
-    - `decisions`: on conflicts, by the key of their object (`ObjectRef.key`); carried out when planning.
+    - `namespaces_created`, `kinds_created` ((group, kind)): created by the same set, so not there yet.
+    - `kinds_changed`: already served, and redefined by the same set.
+    - `has_notes`: whether to find reasons and risks; a runner, which compares only effects, needs none.
+    - `related`: the other objects that risk rules read.
+    - `rules`: active conflict rules, the first one for a field wins; a person's resolution goes before them.
+    - `sources`: the text of each file, by name, for the edits of resolutions.
+    - `server`: estimates the answer of a server where no dry run is possible; without it, the merge result is used.
+    - `decisions`: resolutions of conflicts, by the key of their object (`ObjectRef.key`); applied during planning.
     """
 
     catalog: Catalog

@@ -1,7 +1,7 @@
-"""A change of a Secret as somebody sees it who may not read that Secret: the manifest against what was last applied.
+"""Show a change of a Secret to people who may not read that Secret: the manifest against last applied.
 
-Rule: whether a value of the manifest is the live one, and everything that follows from it (operation, fields, requests,
-conflicts, risks, errors, certainty), answers a guess. What is left says nothing that depends on a live value.
+Rule: whether a value of the manifest equals the live value, and everything that follows from it (operation, fields,
+requests, conflicts, risks, errors, certainty), answers a guess. The remainder does not depend on a live value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _list_entries(obj: JSONObject | None) -> Iterator[tuple[str, JSONValue]]:
 
 
 def describe_entries(change: PlannedObject) -> str:
-    """Return which entries of a masked manifest are not as they were last applied, by name; "" where nobody knows."""
+    """Return the entries of a masked manifest that differ from last applied, by name; "" if that is unknown."""
     before, now = dict(_list_entries(change.versions.last_applied)), dict(_list_entries(change.versions.manifest))
     if change.versions.last_applied is None:
         return ""

@@ -1,9 +1,11 @@
-"""A change as people may see it: every value of a Secret masked, wherever it stands.
+"""Mask every value of a Secret in a change, wherever it appears.
 
-Rule: `docs/architecture.md`, invariant 8. Text of the manifest is held against secrets of the manifest alone, text of
-live against those of live; a result and the body of a request show an annotation as the version does that it comes
-from. A server mixes both: its words are withheld beside a masked value. The masked change has the same shape; its
-requests cannot be sent.
+Rule: `docs/architecture.md`, invariant 8. Text of the manifest is compared only with secrets of the manifest, text of
+live
+with those of live; a result and the body of a request show an annotation as in the version that it comes from. A server
+mixes both, so its messages are withheld beside a masked value. The masked change has the same shape; its requests
+cannot
+be sent.
 """
 
 from __future__ import annotations
@@ -60,14 +62,14 @@ def _pair(raw: JSONObject | None, shown: JSONObject | None) -> tuple[Beside, ...
 
 
 def _mask_risk(risk: Risk, manifest: JSONObject | None) -> Risk:
-    """Return the one risk that quotes a value of the file loses it where the manifest's value is masked."""
+    """Return a risk without the quoted value of the file if the manifest's value is masked."""
     if risk.kind is not RiskKind.RETYPED_VALUE or not _is_hidden(manifest, risk.path):
         return risk
     return replace(risk, facts={**risk.facts, "text": "", "value": ""})
 
 
 def _is_hidden(manifest: JSONObject | None, path: FieldPath) -> bool:
-    """Return whether the value at a path of a masked manifest, or what it stands in, is masked."""
+    """Return whether the value at a path of a masked manifest, or an enclosing value, is masked."""
     return any(
         is_masked(found)
         for end in range(len(path), 0, -1)
@@ -78,8 +80,8 @@ def _is_hidden(manifest: JSONObject | None, path: FieldPath) -> bool:
 def mask_change(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = DEFAULT_POLICY) -> PlannedObject:
     """Return the same change with every secret value masked.
 
-    - Equal values of one field of one object have equal tags under `tag_key`; elsewhere they do not.
-    - A server's words are withheld when any version of the object holds a masked value.
+    - Equal values of one field of one object have equal tags under `tag_key`; all other tags differ.
+    - The messages of a server are withheld if any version of the object contains a masked value.
     """
     using = _Mask(change, tag_key, policy)
     raw = change.versions
@@ -104,7 +106,7 @@ def mask_change(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = D
 
 
 def _is_of_the_manifest(change: PlannedObject) -> bool:
-    """Return whether an error is ours and about the manifest alone, and repeats no secret of it."""
+    """Return whether an error is ours, is only about the manifest, and repeats no secret of it."""
     if not change.error or change.refusal is not None or change.versions.live is not None:
         return False
     manifest = change.versions.manifest or {}

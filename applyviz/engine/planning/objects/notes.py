@@ -1,4 +1,4 @@
-"""What a planned change is told with: why each field goes where it goes, and what no diff shows."""
+"""Add the notes of a planned change: the reason for each field, and the risks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _explain(
 ) -> tuple[FieldReason, ...]:
     versions = change.versions
     if change.operation is Operation.REPLACE and versions.live is not None:
-        # Nobody knows what the server will choose for the new object: nothing is said of it.
+        # The server will choose values for the new object that are not known yet, so nothing explains them.
         versions = replace(versions, live=without_chosen(versions.live, versions.manifest or {}, None))
     before = None if versions.live is None else read_owners(versions.live, memo)
     if versions.after is versions.live:
@@ -56,7 +56,7 @@ def _explain(
 
 
 def _find_patch(change: PlannedObject) -> object:
-    """Return the body of the client-side patch, when one is sent."""
+    """Return the body of the client-side patch, if one is sent."""
     for request in change.requests:
         if request.method == "PATCH" and request.content_type != APPLY_PATCH:
             return request.body
@@ -84,7 +84,7 @@ def _find_releases(
 
 
 def _tell_conversion(change: PlannedObject) -> PlannedObject:
-    """Return a calculation over versions that somebody else converts between says so."""
+    """Return an estimated change with the note that another program converts between its versions."""
     told = [h for h in change.risks if h.kind is RiskKind.CONVERSION_NOT_ASKED]
     if not told or change.certainty is not Certainty.ESTIMATED:
         return change
@@ -93,7 +93,7 @@ def _tell_conversion(change: PlannedObject) -> PlannedObject:
 
 
 def find_own_risks(document: ManifestDocument, context: PlanContext) -> tuple[Risk, ...]:
-    """Return the risks of a document whose object has no place in the cluster: those of its file and its version."""
+    """Return the risks of a document whose object has no address in the cluster: those of its file and its version."""
     versions = _list_versions(document.ref.gvk, context)
     subject = RiskSubject(document.ref, manifest=document.obj, document=document, resource_versions=versions)
     return find_risks(subject)

@@ -1,8 +1,10 @@
-"""Planning one object: read it, calculate the writes with the very flow that would send them, have them tried.
+"""Plan one object: read it, calculate its writes with the flow that would send them, and dry-run them.
 
-Rule: `docs/architecture.md`, invariants 1, 2 and 5. The flow's reads are asked of the caller; its writes
-become the plan's requests and are answered by a dry run of the first one where that is allowed, else by
-calculation. Nothing is sent but reads and dry runs.
+Rule: `docs/architecture.md`, invariants 1, 2 and 5. The flow's reads go to the caller; its writes become the requests
+of
+the plan and are answered by a dry run of the first one where that is allowed, else by calculation. Only reads and dry
+runs
+are sent.
 """
 
 from __future__ import annotations
@@ -79,9 +81,9 @@ def plan_member(
     document: ManifestDocument | None = None,
     follows: PlannedObject | None = None,
 ) -> Flow[PlannedObject]:
-    """Plan one object that has its place; read again when it changed while it was planned.
+    """Plan one object with a known address; read it again if it changed meanwhile.
 
-    - `follows`: an earlier change of the same object in the same plan, which this one builds on.
+    - `follows`: an earlier change of the same object in the same plan, on which this one builds.
     """
     options = replace(options, dry_run=DryRun.NONE)
     change, answerer = yield from _plan_once(member, options, context, follows)
@@ -98,7 +100,7 @@ def plan_member(
 def _plan_settled(
     member: Member, *, options: ApplyOptions, context: PlanContext, document: ManifestDocument
 ) -> Flow[PlannedObject]:
-    """Plan one object; when its conflicts are settled by decisions or rules, plan it again as they say."""
+    """Plan one object; if resolutions or rules resolve its conflicts, plan it again accordingly."""
     change = yield from plan_member(member, options=options, context=context, document=document)
     settled = resolve_conflicts(Case(change, member, document, options, context))
     if settled is None:
@@ -108,7 +110,7 @@ def _plan_settled(
     decided = replace(member, obj=settled.manifest)
     options = replace(options, takes_over=options.takes_over or settled.takes_over)
     following = yield from plan_member(decided, options=options, context=context, document=document)
-    if following.operation is Operation.BLOCKED:  # somebody moved meanwhile: what is open now is shown
+    if following.operation is Operation.BLOCKED:  # live changed meanwhile: show the open conflicts
         again = resolve_conflicts(Case(following, member, document, options, context))
         return note_resolved(following, again or settled)
     return note_resolved(following, settled)
@@ -120,7 +122,7 @@ def _list_ignored(change: PlannedObject, context: PlanContext) -> tuple[PlainPat
 
 
 def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: PlanContext) -> Flow[PlannedObject]:
-    """Plan one document; whatever is wrong with it is in the change, nothing is raised."""
+    """Plan one document; problems become part of the change, nothing is raised."""
     try:
         member = place_member(document.obj, options=options, catalog=context.catalog)
     except ManifestError as error:

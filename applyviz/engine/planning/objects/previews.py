@@ -1,7 +1,8 @@
-"""What a plan would send for an object if its open conflicts were decided so: the request, and what becomes of it.
+"""Preview the request for an object if its open conflicts were resolved in a given way.
 
-Put together from the ways out that were worked out when the object was planned. Rule: force is a property of a
-request and not of a field, so fields that are left or kept edit the body, and force is for those that are taken over.
+The preview uses the options that planning computed. Rule: force is a property of a request and not of a field, so
+giving up
+or sharing a field edits the body, and force is only for overwritten fields.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from applyviz.engine.planning.model.plan import PlannedObject
 
 @dataclass(frozen=True, slots=True)
 class FieldPreview:
-    """One field as it would be: the way chosen for it, with its value and owners."""
+    """One field after its chosen resolution, with its value and owners."""
 
     path: FieldPath
     way: ResolutionOption
@@ -25,9 +26,9 @@ class FieldPreview:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would be sent; `request` is None while fields stay open, and then nothing of the object is.
+    """The request to send; `request` is None while conflicts are open, and then nothing is sent for the object.
 
-    - `is_edited`: whether the body is another than the manifest; `takes_over`: whether it is sent with force.
+    - `is_edited`: whether the body differs from the manifest; `takes_over`: whether it is sent with force.
     """
 
     fields: tuple[FieldPreview, ...]
@@ -38,13 +39,13 @@ class Preview:
 
 
 def find_resolution(change: PlannedObject, path: FieldPath, way: ResolutionKind) -> ResolutionOption | None:
-    """Return one way out of one open conflict, None when it is not open (any more) or not possible."""
+    """Return one resolution of one open conflict, None if it is not open (any more) or not possible."""
     found = (w for ways in change.ways if ways.path == path for w in ways.ways if w.way is way)
     return next((w for w in found if w.is_possible), None)
 
 
 def preview(change: PlannedObject, chosen: Mapping[FieldPath, ResolutionKind]) -> Preview:
-    """What becomes of a refused object by these decisions, on top of what was decided before."""
+    """Return the preview of a blocked object with these resolutions added to the earlier ones."""
     found = {path: way for path, choice in chosen.items() if (way := find_resolution(change, path, choice)) is not None}
     still_open = tuple(ways.path for ways in change.ways if ways.path not in found)
     edits = [way.edit for way in found.values() if way.edit] + [a.edit for a in change.answers if a.edit]

@@ -1,7 +1,8 @@
-"""A change of several writes, some of which are done: what is left, and whether that is still what was approved.
+"""For a change of several writes, find what is left after some of them, and whether it is what was approved.
 
 Rule: `docs/architecture.md`, invariant 1. Writes that move ownership change no value. Before a server-side apply they
-come first, so what is left after them is the same apply to the same values; after a client-side apply they come last.
+come
+first, so what is left after them is the same apply to the same values; after a client-side apply they come last.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ _OWNERSHIP = ["metadata", "managedFields"]
 
 
 def moved_live(change: PlannedObject, done: int | None = None) -> JSONObject | None:
-    """Return the live object once the ownership that a change moves first has moved.
+    """Return the live object after the ownership moves that come first in a change.
 
-    - `done`: how many requests of the change were carried out (None: all that move ownership first).
+    - `done`: the number of completed requests of the change (None: all ownership moves that come first).
     """
     live = change.versions.live
     for request in takewhile(moves_ownership, change.requests[:done]):
@@ -31,7 +32,7 @@ def moved_live(change: PlannedObject, done: int | None = None) -> JSONObject | N
 
 
 def has_moved(change: PlannedObject, part: int, live: JSONObject) -> bool:
-    """Return whether a live object shows that a write which only moves ownership was carried out."""
+    """Return whether a live object shows that a write which only moves ownership is done."""
     back = [
         placeholder.managers or ()
         for placeholder in change.requests[part].placeholders
@@ -52,9 +53,9 @@ def _list_entries(obj: JSONObject) -> dict[tuple[str, ...], JSONValue]:
 
 
 def is_rest(change: PlannedObject, done: int, now: PlannedObject) -> bool:
-    """Whether what would be planned now is what is left of a change once `done` of its requests were carried out.
+    """Return whether a fresh plan is exactly the rest of a change of which `done` requests are complete.
 
-    - Estimated ownership is left out: the server's own word on it may differ in form, and decides no value.
+    - Estimated ownership is ignored: the server's form of it may differ, and it determines no value.
     """
     is_applied = not all(map(moves_ownership, change.requests[:done]))
     if is_applied and all(map(moves_ownership, change.requests[done:])):
@@ -67,7 +68,7 @@ def is_rest(change: PlannedObject, done: int, now: PlannedObject) -> bool:
 
 
 def _only_moves_ownership(now: PlannedObject) -> bool:
-    """Return whether a change leaves all values of a live object; a patch that the server ignores may be part of it."""
+    """Return whether a change keeps all values of a live object; it may include a patch that the server ignores."""
     is_good = now.operation in (Operation.UPDATE, Operation.UNCHANGED)
     return is_good and not _values(now)["difference"]
 

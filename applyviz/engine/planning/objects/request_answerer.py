@@ -1,9 +1,9 @@
-"""Where a flow's requests are answered while its object is planned.
+"""Answer the requests of a flow while its object is planned.
 
-Rule: reads are asked of the caller; the first write is tried by a dry run where that is allowed, every other
-one is calculated. A dry run persists nothing, so none can build on another: where ownership moves before the apply,
-a dry-run update with the merged object stands for the apply; it confirms the values, and ownership stays estimated.
-What the plan needs of it is kept.
+Rule: reads go to the caller; the first write is dry-run where that is allowed, every other one is calculated. A dry run
+persists nothing, so no dry run can build on another: where ownership moves before the apply, a dry-run update with the
+merged object replaces the apply; it confirms the values, and ownership stays estimated. The answerer keeps the results
+that the plan needs.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
 
-# What a server says of another object is no word about this one.
+# A server error about another object does not count for this one.
 _ANOTHER = Answer(0, {"message": "the server answered with something else than the object"})
 
 
 def unknown_kind(member: Member) -> KindSchema:
-    """Return how a kind without any schema is treated: as a custom resource that takes anything."""
+    """Return the schema for a kind without one: a custom resource that accepts anything."""
     return KindSchema(member.resource.gvk, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
 
 
 def find_stale(manifest: JSONObject, live: JSONObject | None) -> str:
-    """Return how a manifest names another object or version than the live one; "" where it does not."""
+    """Return how a manifest names another object or version than the live one; "" if it does not."""
     wanted, held = (get_at(obj, ("metadata",)) or {} for obj in (manifest, live))
     for name in ("uid", "resourceVersion"):
         if live is not None and wanted.get(name) and wanted[name] != held.get(name):
@@ -49,7 +49,7 @@ def find_stale(manifest: JSONObject, live: JSONObject | None) -> str:
 
 @dataclass
 class RequestAnswerer:
-    """Answers a flow while its object is planned, and keeps what the plan needs of it."""
+    """Answers a flow while its object is planned, and keeps the results that the plan needs."""
 
     member: Member
     options: ApplyOptions
@@ -93,7 +93,7 @@ class RequestAnswerer:
         return bool(self.options.subresource) or self.member.ref.is_shown_by(answer.body)
 
     def _write(self, request: Request) -> Flow[Answer]:
-        if not self.was_read:  # kubectl's own flow sends a server-side apply without a look
+        if not self.was_read:  # kubectl's own flow sends a server-side apply without a read
             ref = self.member.ref
             yield from self._read(RequestTarget(self.member.resource, ref.namespace, ref.name, self.options).read())
         stale = self._find_stale()
@@ -121,7 +121,7 @@ class RequestAnswerer:
         return answer
 
     def _builds_on_nothing_tried(self, request: Request) -> bool:
-        """Whether a write only moves ownership before or after the one that is tried; alone, it is tried itself."""
+        """Return whether a write only moves ownership around the one to dry-run; alone, it is dry-run itself."""
         if not moves_ownership(request):
             return False
         return self.dry_run is not None or self.options.mode is ApplyMode.SERVER
@@ -129,13 +129,13 @@ class RequestAnswerer:
     def _find_stale(self) -> Answer | None:
         """Return the refusal of a manifest that is bound to another object or version than the live one.
 
-        - Our own writes are bound to what was just read, so the server would never see what the manifest says.
+        - Our own writes are bound to the object just read, so the server would never see the values of the manifest.
         """
         told = find_stale(self.member.obj, self.live)
         return status_answer(409, "AlreadyExists", f"{told}: take it out of the manifest") if told else None
 
     def _estimate(self, request: Request, calculated: Answer) -> Flow[Answer]:
-        """Answer a write as a server would; a new object needs its namespace, which is asked for."""
+        """Answer a write as a server would; a new object needs its namespace, which is read first."""
         namespace = self.member.namespace
         is_new = self.estimated.before is None and self.live is None
         if self.estimated.server is not None and is_new and namespace not in ("", *self.context.namespaces_created):
@@ -146,7 +146,7 @@ class RequestAnswerer:
         return self.estimated.complete(request, calculated)
 
     def _try(self, request: Request, calculated: Answer) -> Flow[Answer | None]:
-        """Have the first write tried by the server; None where it cannot be."""
+        """Dry-run the first write; None if that is not possible."""
         reason = self._reason_against(calculated)
         if reason:
             self.dry_run = DryRunResult(DryRunVerdict.UNTRIED, reason)
@@ -180,7 +180,7 @@ class RequestAnswerer:
     def _as_update(self, request: Request, calculated: Answer) -> Request:
         """Return the update that leads to the same values as an apply after the ownership has moved.
 
-        - Without managedFields, which a server keeps then; bound to the object just read.
+        - It has no managedFields, so that the server keeps them, and it is bound to the object just read.
         """
         live = self.live or {}
         bound = {name: live["metadata"][name] for name in (UID, RESOURCE_VERSION) if live["metadata"].get(name)}

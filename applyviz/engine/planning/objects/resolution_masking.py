@@ -1,7 +1,8 @@
-"""The ways out of conflicts and the edits of files as people may see them: nothing of a Secret, no line that holds it.
+"""Mask the resolutions of conflicts and the edits of files: no value of a Secret, no line that contains one.
 
-Rule: `docs/architecture.md`, invariant 8. A value is masked as it would be where it stands in its object, so that its
-tag is the same as there; a patch whose lines hold anything that is masked loses its lines and keeps its sentence.
+Rule: `docs/architecture.md`, invariant 8. A value is masked as at its path in the object, so that both tags are equal;
+a
+patch whose lines contain a masked value loses its lines and keeps its sentence.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _START = 8
 
 
 def _wrap(path: FieldPath, value: JSONValue) -> JSONValue:
-    """Return a value at its path, with as much of an object around it as masking needs to know it."""
+    """Return a value at its path, with as much of the object around it as masking needs."""
     for element in reversed(path):
         named = element_value(element)
         if element.startswith("f:"):
@@ -47,12 +48,12 @@ def _unwrap(path: FieldPath, value: JSONValue) -> JSONValue:
 
 
 def _squash(text: str) -> str:
-    """Text without what depends on how a file or a patch writes it: blank space, quotes, escapes, marks of lines."""
+    """Return text without formatting of files or patches: blanks, quotes, escapes, line markers."""
     return _STYLE.sub("", text)
 
 
 def _list_words(value: JSONValue) -> Iterator[str]:
-    """The words by which a value is known in a file, whatever lines it is folded to; short ones tell nothing alone."""
+    """Yield the words that identify a value in a file, however it is wrapped; short words identify nothing alone."""
     if isinstance(value, Mapping | list):
         for below in value.values() if isinstance(value, Mapping) else value:
             yield from _list_words(below)
@@ -63,7 +64,7 @@ def _list_words(value: JSONValue) -> Iterator[str]:
 
 
 def _list_hidden(raw: JSONValue, shown: JSONValue) -> Iterator[str]:
-    """Yield the words of what masking took away."""
+    """Yield the words that masking removed."""
     if isinstance(raw, Mapping) and isinstance(shown, Mapping):
         for key, value in raw.items():
             yield from _list_hidden(value, shown.get(key))
@@ -76,13 +77,13 @@ def _list_hidden(raw: JSONValue, shown: JSONValue) -> Iterator[str]:
 
 
 class Hidden:
-    """The words of what was masked, made ready for looking them up in linear time; their first letters are enough."""
+    """The masked words, indexed by their first letters to search a text in linear time."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._starts = frozenset(word[:_START] for word in words)
 
     def are_in(self, text: str) -> bool:
-        """Return whether a text has the beginning of any of them."""
+        """Return whether a text contains the beginning of any of them."""
         squashed = _squash(text)
         return bool(self._starts) and any(
             squashed[at : at + length] in self._starts
@@ -92,13 +93,13 @@ class Hidden:
 
 
 def _unwrap_whole(shown: JSONValue, path: FieldPath) -> JSONValue:
-    """What is shown where a field stands in something that is masked as a whole."""
+    """Return what is shown for a field inside a value that is masked as a whole."""
     ends = range(len(path) - 1, -1, -1)
     return next((found for end in ends if (found := find_value(shown, path[:end])) is not ABSENT), None)
 
 
 class ResolutionMask:
-    """Masks what was worked out about the conflicts of one object; `shown` are its versions as they are shown."""
+    """Masks the resolutions of one object; `shown` are its masked versions."""
 
     def __init__(self, change: PlannedObject, shown: Versions, *, tag_key: bytes, policy: MaskPolicy) -> None:
         self._gvk = change.ref.gvk
@@ -111,7 +112,7 @@ class ResolutionMask:
         self._hidden = Hidden(_list_hidden(raw.manifest, shown.manifest) if has_patches else ())
 
     def _mask_value(self, path: FieldPath, value: JSONValue) -> JSONValue:
-        """Return a value as the version shows it that it comes from; any other as it would be masked at its path."""
+        """Return a value as in the version that it comes from; any other value is masked at its path."""
         for raw, shown in self._versions:
             if raw is not None and is_same_json(find_value(raw, path), value):
                 found: JSONValue = find_value(shown, path)
@@ -128,7 +129,7 @@ class ResolutionMask:
         return replace(edit, before=before, after=None if edit.is_removed else after)
 
     def mask_patch(self, patch: FilePatch | None, edits: Sequence[FileEdit]) -> FilePatch | None:
-        """Return a patch without its lines when they hold what is masked: of the manifest, or a value put in."""
+        """Return a patch without its lines if they contain a masked value, of the manifest or inserted."""
         if patch is None:
             return None
         shown = [self._mask_edit(edit) for edit in edits]
@@ -145,10 +146,10 @@ class ResolutionMask:
         return replace(way, value=value, edit=self._mask_edit(way.edit), patch=patch)
 
     def mask_ways(self, ways: FieldResolutions) -> FieldResolutions:
-        """Return the ways out of one field."""
+        """Return the masked resolutions of one field."""
         return replace(ways, ways=tuple(self._mask_way(ways.path, way) for way in ways.ways))
 
     def mask_answer(self, answer: ResolvedField) -> ResolvedField:
-        """Return one answer that a change carries."""
+        """Return one masked resolution of a change."""
         patch = self.mask_patch(answer.patch, [answer.edit] if answer.edit else [])
         return replace(answer, edit=self._mask_edit(answer.edit), patch=patch)

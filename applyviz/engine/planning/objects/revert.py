@@ -1,8 +1,9 @@
-"""What would undo a change: a manifest for the same field manager, or the deletion of what was created.
+"""Compute the revert of a change: a manifest for the same field manager, or a deletion of what was created.
 
-Rule: what the manager set before the change (its Apply entry, or its last-applied annotation) and every field
-that the change touched go back to their values of before; what the change added is left out of the manifest, so
-that applying it removes it. What cannot come back is named, never passed over.
+Rule: the fields that the manager set before the change (its Apply entry, or its last-applied annotation) and every
+field
+that the change touched return to their values before it; fields that the change added are left out of the manifest, so
+that applying it removes them. Everything that cannot return is reported.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ _RUNS_ONCE = {("batch", "Job"), ("", "Pod")}
 
 @dataclass(frozen=True, slots=True)
 class Revert:
-    """What would undo one change.
+    """The revert of one change.
 
-    - `manifest`: what to apply, None when nothing is to be applied.
-    - `deletes`: whether the object is to be deleted; `touched`: the fields that go back, as paths.
-    - `notes`: what cannot be undone, one sentence each, without any value.
+    - `manifest`: the manifest to apply, None if there is nothing to apply.
+    - `deletes`: whether to delete the object; `touched`: the paths of the fields to revert.
+    - `notes`: what cannot be reverted, one sentence each, without any value.
     """
 
     manifest: JSONObject | None = None
@@ -68,7 +69,7 @@ def _plain(obj: JSONObject) -> dict[str, JSONValue]:
 
 
 def list_touched(before: JSONObject, after: JSONObject, root: Node | None) -> tuple[FieldPath, ...]:
-    """Return the leaves in which two versions differ, what servers write aside."""
+    """Return the leaves that differ between two versions, except those that servers write."""
     left, right = (
         list_leaves(root, _plain(drop_server_managed(before))),
         list_leaves(root, _plain(drop_server_managed(after))),
@@ -77,7 +78,7 @@ def list_touched(before: JSONObject, after: JSONObject, root: Node | None) -> tu
 
 
 def _intended(before: JSONObject, mode: ApplyMode, manager: str, root: Node | None) -> Collection[FieldPath]:
-    """Return the leaves that the manager had set before."""
+    """Return the leaves that the manager set before."""
     leaves = list_leaves(root, _plain(before))
     if mode is ApplyMode.CLIENT:
         try:
@@ -144,9 +145,9 @@ def _create_again(change: PlannedObject) -> Revert:
 
 
 def invert(change: PlannedObject, *, mode: ApplyMode, manager: str, root: Node | None) -> Revert:
-    """What would undo a change that was applied; the whole change, values of Secrets included.
+    """Return the revert of an applied change; the change must be unmasked.
 
-    - `manager`: the field manager that applied it, which is the one that undoes it.
+    - `manager`: the field manager that applied it, which also reverts it.
     """
     match change.operation:
         case Operation.CREATE:

@@ -1,8 +1,10 @@
-"""What is told of a server's words beside a masked value: code, reason and fields, and never the text itself.
+"""Withhold the messages of a server beside a masked value: show code, reason and fields, never the text.
 
-Rule: a server's text may repeat what the manifest holds and what is live. Taking known values out of it answers
-guesses about values that its reader may not see, so it is shown whole or not at all: whole where no version of the
-object holds a masked value. Fields are named by the keys of the manifest, not by what the server wrote.
+Rule: a server's message may repeat values of the manifest and of live. Removing the known values would answer guesses
+about
+values that its reader may not see, so a message is shown whole or not at all: whole if no version of the object
+contains a
+masked value. Fields are named by the keys of the manifest, not in the server's words.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _PROBLEM = "the server has a problem with this field"
 
 
 def holds_masked(shown: PlannedObject) -> bool:
-    """Return whether any version or request of a masked change holds a masked value, or is a Secret's."""
+    """Return whether any version or request of a masked change contains a masked value, or is a Secret."""
     versions = shown.versions
     found = (versions.last_applied, versions.manifest, versions.live, versions.merged, versions.after)
     bodies = (request.body for request in shown.requests)
@@ -33,7 +35,7 @@ def holds_masked(shown: PlannedObject) -> bool:
 
 
 def _keep_known(path: PlainPath, obj: JSONValue) -> PlainPath:
-    """As much of a path as an object has: the rest is in the words of the server."""
+    """Return as much of a path as an object has: the rest repeats the server's text."""
     known: list[str | int] = []
     for step in path:
         if isinstance(step, int):
@@ -47,7 +49,7 @@ def _keep_known(path: PlainPath, obj: JSONValue) -> PlainPath:
 
 
 def name_fields(server_errors: Iterable[ServerError], manifest: JSONObject | None) -> tuple[str, ...]:
-    """Return the fields of the manifest that a server complains of, as the manifest spells them."""
+    """Return the fields of the manifest that a server error names, as the manifest spells them."""
     paths = (_keep_known(find_path(server_error, manifest), manifest) for server_error in server_errors)
     told = ("".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path) for path in paths)
     return tuple(dict.fromkeys(filter(None, told)))
@@ -66,7 +68,7 @@ def describe_answer(answer: Answer, manifest: JSONObject | None) -> str:
 
 
 def withhold_reason(text: str) -> str:
-    """Our own part of a reason that may go on with a server's words."""
+    """Return our part of a reason that may continue with a server's message."""
     head, colon, _ = text.partition(": ")
     if not colon:
         return text
@@ -74,7 +76,7 @@ def withhold_reason(text: str) -> str:
 
 
 def without_messages(status: JSONValue) -> JSONValue:
-    """Return a status without the sentences in it, which whoever wrote it is free to put anything into."""
+    """Return a status without its sentences, whose content an extension of the server can choose freely."""
     if isinstance(status, Mapping):
         return {key: without_messages(value) for key, value in status.items() if key != "message"}
     return [without_messages(item) for item in status] if isinstance(status, list) else status
@@ -86,12 +88,12 @@ def _withhold_complaint(server_error: ServerError, manifest: JSONObject | None) 
 
 
 def _rebuild_conflict(conflict: Conflict) -> Conflict:
-    """Return a conflict that only the server knows, without its words; ours name paths and managers alone."""
+    """Return a conflict that only the server reports, without its message; ours name only paths and managers."""
     return conflict if conflict.path else replace(conflict, message=f'conflict with "{conflict.manager}"')
 
 
 def withhold(change: PlannedObject, manifest: JSONObject | None) -> PlannedObject:
-    """Return a masked change without a word of a server: errors, warnings, reasons and conflicts."""
+    """Return a masked change without any message of a server: errors, warnings, reasons and conflicts."""
     found = (_withhold_complaint(one, manifest) for one in change.server_errors)
     server_errors = tuple(dict.fromkeys(one for one in found if one is not None))
     fields = tuple(dict.fromkeys(one.field for one in server_errors))

@@ -1,7 +1,7 @@
-"""Risks of how an object is written: replaced, or fields of others overwritten by force.
+"""Find the risks of how an object is written: replaced, or fields of others overwritten by force.
 
-Rule: read from what will be sent and from the owners before and after it, never from what a manifest calls itself.
-Rules over the versions of an object are in `engine/risks`; deletions say so where they are planned (`prune`).
+Rule: read from the requests and from the owners before and after, never from what a manifest claims. Rules over the
+versions of an object are in `engine/risks`; deletions add their risks where they are planned (`prune`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from applyviz.engine.risks.rules import sort_risks
 
 
 def name_object(ref: ObjectRef) -> dict[str, str]:
-    """Return an object as facts of a risk."""
+    """Return the facts of a risk that name an object."""
     return {"kind": ref.gvk.kind, "name": ref.name}
 
 
@@ -38,7 +38,7 @@ def _find_forced(change: PlannedObject, own: Collection[str]) -> Risk | None:
 
 
 def add_write_risks(change: PlannedObject, *, own: Collection[str]) -> PlannedObject:
-    """Return the change with the risks of how it is written; it has its fields and their owners.
+    """Return the change with the risks of how it is written; its fields and their owners must be set.
 
     - `own`: the field manager, and those whose fields it takes over without force.
     """

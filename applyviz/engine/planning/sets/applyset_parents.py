@@ -1,7 +1,8 @@
-"""The parent of an ApplySet in a plan: written before the members (all that may be in it) and after (what is).
+"""Plan the parent of an ApplySet: written before the members (all potential ones) and after (the actual ones).
 
-Rule: KEP-3659. The first write covers old and new kinds and namespaces, so that nothing is forgotten when a
-run stops half way; the last one only what remains. When both say the same there is one write only.
+Rule: KEP-3659. The first write covers old and new kinds and namespaces, so that nothing is lost if a run stops half
+way;
+the last one only what remains. If both are equal there is only one write.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 
 
 def _options(options: ApplyOptions, parent: applyset.Parent) -> ApplyOptions:
-    """Return how a parent is written: by the tool's own manager, which owns these fields."""
+    """Return the options of a parent: written by the tool's own manager, which owns these fields."""
     return replace(
         options,
         mode=ApplyMode.SERVER,

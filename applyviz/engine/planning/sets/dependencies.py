@@ -1,8 +1,8 @@
-"""Which objects another object needs to be there: what a run leaves out after a failure, and why.
+"""Find the objects that another object depends on: what a run skips after a failure, and why.
 
-Rule: an object needs its namespace, the definition of its kind, and what it names: accounts, settings, Secrets
-and claims of a pod, the role of a binding, the target of an autoscaler, the Service behind an Ingress or a
-webhook. What is merely selected by labels is not named, and so is not needed.
+Rule: an object depends on its namespace, the definition of its kind, and the objects that it names: accounts,
+configuration, Secrets and claims of a pod, the role of a binding, the target of an autoscaler, the Service behind an
+Ingress or a webhook. Objects selected only by labels are not dependencies.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _find_volume_needs(volume: JSONObject, namespace: str) -> Iterator[Key]:
 
 
 def _find_named(obj: JSONObject, namespace: str) -> Iterator[Key]:
-    """What an object names outside of pods."""
+    """Yield the objects that an object names outside of pods."""
     role = obj.get("roleRef")
     if isinstance(role, Mapping):
         is_namespaced = role.get("kind") == "Role"
@@ -90,7 +90,7 @@ def _find_named(obj: JSONObject, namespace: str) -> Iterator[Key]:
 
 
 def find_dependencies(ref: ObjectRef, obj: JSONObject) -> frozenset[Key]:
-    """Return the keys (`ObjectRef.key`) of what an object needs; definitions of kinds are told by `needs_kind`."""
+    """Return the keys (`ObjectRef.key`) of the dependencies of an object; `needs_kind` handles definitions."""
     found: set[Key] = set()
     if ref.namespace:
         found.add(("", "Namespace", "", ref.namespace))

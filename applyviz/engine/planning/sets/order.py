@@ -1,8 +1,10 @@
-"""Which object comes before which: the steps of a plan.
+"""Order the changes of a plan in steps.
 
-Rule: what others need comes first: namespaces, then definitions of kinds, accounts and rights, policies and
-configuration, storage, services, workloads, what watches workloads, then custom resources and webhooks last.
-Deletions go the other way round, after everything else. As-given order keeps each object a step of its own.
+Rule: dependencies come first: namespaces, then definitions of kinds, accounts and permissions, policies and
+configuration,
+storage, services, workloads, controllers of workloads, then custom resources, and webhooks last. Deletions go in
+reverse
+order, after everything else. In as-given order each object is a step.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ _LAST = 3 * _DELETIONS
 
 
 def rank_kind(gvk: GroupVersionKind, *, is_custom: bool = False) -> int:
-    """Return how late a kind comes; kinds that nobody ranked go with the built-in rest, or with custom resources."""
+    """Return the rank of a kind; unranked kinds go with the other built-in kinds, or with custom resources."""
     rank = _RANK_OF.get((gvk.group, gvk.kind))
     if rank is not None:
         return rank
@@ -103,7 +105,7 @@ def _list_ranks(changes: tuple[PlannedObject, ...], parent: ObjectRef | None) ->
 def order_steps(
     changes: Iterable[PlannedObject], order: Order = Order.DEPENDENCY, *, parent: ObjectRef | None = None
 ) -> tuple[PlannedObject, ...]:
-    """Return the changes in the order in which they are applied, each with its step (from 0, none left out).
+    """Return the changes in the order of application, each with its step (from 0, without gaps).
 
     - `parent`: of an ApplySet; its first change comes before the members, its second one after everything.
     """

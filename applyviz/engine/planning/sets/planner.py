@@ -1,8 +1,8 @@
-"""Planning a set: every document on its own, side by side, with what the set itself brings.
+"""Plan a set: every document separately, in parallel, with knowledge of the rest of the set.
 
-Rule: one bad object does not stop the others; an object named twice is a problem, since only one of them
-can be what is meant. Kinds and namespaces of the set count as there soon. The planner asks and is answered,
-so whoever drives it may answer many objects at once and show each change as soon as it is ready.
+Rule: one bad object does not stop the others; a duplicated object is a problem, because only one version can be meant.
+Kinds and namespaces of the set count as available soon. The planner hands out requests and takes answers, so its caller
+can answer for many objects at once and show each change when it is ready.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BATCH = 16
 
 @dataclass(frozen=True, slots=True)
 class PendingRequest:
-    """One request that a change waits for; `key` names the waiting change to `answer`."""
+    """One request that a change waits for; `key` identifies the waiting change for `answer`."""
 
     key: int
     request: Request
@@ -45,7 +45,7 @@ def _find_definitions(objects: Iterable[JSONObject]) -> list[JSONObject]:
 
 
 def _extend_context(context: PlanContext, documents: Sequence[ManifestDocument]) -> PlanContext:
-    """Return the context with what the set itself creates: definitions, kinds and namespaces."""
+    """Return the context with everything that the set itself creates: definitions, kinds and namespaces."""
     objects = tuple(d.obj for d in documents)
     definitions = _find_definitions(objects)
     namespaces = {
@@ -70,9 +70,9 @@ def _extend_context(context: PlanContext, documents: Sequence[ManifestDocument])
 
 
 class SetPlanner:
-    """Plans all documents of a set; asks what it needs, and hands out each change when it is ready.
+    """Plans all documents of a set: hands out requests, and each change when it is ready.
 
-    - Documents come first, side by side; what is pruned is looked for when all of them are ready.
+    - Documents come first, in parallel; prune starts when all of them are ready.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class SetPlanner:
         return list(first.values())
 
     def _go_on(self) -> None:
-        """Start stage after stage until one asks for something."""
+        """Start stage after stage until one has an unanswered request."""
         while not self._asks:
             try:
                 flows = self._stages.send(self._list_results()) if self._is_started else next(self._stages)
@@ -159,7 +159,7 @@ class SetPlanner:
         return tuple(self._asks[key] for key in sorted(self._asks))
 
     def answer(self, key: int, answer: Answer) -> None:
-        """Give the answer to what `key` asked."""
+        """Pass on the answer to the request of `key`."""
         if key not in self._asks:
             raise PlanError(f"nothing was asked under {key}")
         self._advance(key, answer)
@@ -173,7 +173,7 @@ class SetPlanner:
     def plan(self) -> PlannedSet:
         """Return the whole plan, in steps.
 
-        - Raises `PlanError` while something is not answered.
+        - Raises `PlanError` while a request is unanswered.
         """
         if not self.is_done:
             raise PlanError(f"{len(self._asks)} objects are not planned yet")
@@ -185,9 +185,10 @@ class SetPlanner:
 def drive(
     planner: SetPlanner, send_all: Callable[[Sequence[Request]], Iterable[Answer]], *, batch: int = _BATCH
 ) -> Iterator[PlannedObject]:
-    """Answer a planner until it is done, and give each change as soon as it is ready.
+    """Answer a planner until it is done, and yield each change when it is ready.
 
-    - `send_all` answers in the order asked, at most `batch` at once; a thread pool's `map` will do.
+    - `send_all` returns the answers in the order of the requests, at most `batch` at once; a thread pool's `map` will
+      do.
     """
     yield from planner.take_ready()
     while not planner.is_done:

@@ -1,8 +1,9 @@
-"""What a set deletes: live objects that were applied before and are in it no more.
+"""Plan the deletions of a set: live objects that were applied before and left the set.
 
-Rule: `requests/prune.py` (allowlist) and `requests/applyset.py` (ApplySets) say what is looked for; here each
-find becomes a deletion of its own, bound to the object as it was read, and tried by a dry run. While any
-object of the set is in error nothing is deleted.
+Rule: `requests/prune.py` (allowlist) and `requests/applyset.py` (ApplySets) define what is searched for; here each
+result
+becomes a separate deletion, bound to the object as it was read, and dry-run. While any object of the set is in error
+nothing is deleted.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ _REFUSALS = (DryRunVerdict.REFUSED, DryRunVerdict.CONFLICTS)
 def find_by_allowlist(
     options: ApplyOptions, context: PlanContext, namespaces: Iterable[str], visited: Collection[str]
 ) -> Flow[list[Prunable]]:
-    """What the allowlist prunes in the namespaces of the set.
+    """Return the objects that the allowlist prunes in the namespaces of the set.
 
-    - Raises `PlanError` for an entry of the allowlist that names no kind.
+    - Raises `PlanError` for an entry of the allowlist without a kind.
     """
     resources, wrong = read_allowlist(options.prune.allowlist, context.catalog)
     if wrong:
@@ -51,14 +52,14 @@ def find_by_allowlist(
 def find_by_applyset(
     parent: applyset.Parent, content: applyset.Content, visited: Collection[str]
 ) -> Flow[list[Prunable]]:
-    """What the ApplySet held and the set names no more."""
+    """Return the former members of the ApplySet that left the set."""
     return (yield from applyset.find_members(parent, content, visited))
 
 
 def find_named(options: ApplyOptions, context: PlanContext) -> Flow[tuple[list[Prunable], list[str]]]:
-    """Return the objects that the options name one by one, and why some of them are not deleted.
+    """Return the objects that the options name one by one, and the reasons why some of them are not deleted.
 
-    - One that is gone, or was made anew under the same name, is left alone.
+    - An object that is gone, or was created again under the same name, is not deleted.
     """
     found: list[Prunable] = []
     left: list[str] = []
@@ -136,7 +137,7 @@ def plan_deletion(
 def plan_deletions(
     found: Iterable[Prunable], *, options: ApplyOptions, context: PlanContext, members: int
 ) -> list[Flow[PlannedObject]]:
-    """Return a flow for each deletion; the risk of their share stands at the first of them."""
+    """Return a flow for each deletion; the first one carries the risk of a large share."""
     found = list(found)
     risks = find_prune_risks([_ref(f) for f in found], members)
     flows = []

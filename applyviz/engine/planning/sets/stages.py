@@ -1,7 +1,7 @@
-"""The stages of planning a set: its documents, what is to be deleted, and the parent of its ApplySet.
+"""The stages of planning a set: its documents, its deletions, and the parent of its ApplySet.
 
-Rule: deletions are looked for when every document is planned, and not at all while one is in error, as
-kubectl has it. A stage is a list of flows that may run side by side; the next one is made from the results.
+Rule: deletions are searched for when every document is planned, and not at all while one is in error, as in kubectl. A
+stage is a list of flows that may run in parallel; the next stage is built from the results.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BAD = (Operation.ERROR, Operation.BLOCKED)
 
 @dataclass
 class SetContext:
-    """What all stages share; problems found on the way are added."""
+    """The state that all stages share; problems found on the way are added."""
 
     options: ApplyOptions
     context: PlanContext
@@ -46,7 +46,7 @@ class SetContext:
 
 
 def _caught(flow: Flow[Result], around: SetContext) -> Flow[Result]:
-    """Return a flow whose failure is a problem of the set."""
+    """Return a flow that reports its failure as a problem of the set."""
     try:
         return (yield from flow)
     except ApplyVizError as error:
@@ -146,7 +146,7 @@ def _plan_with_names(documents: Sequence[ManifestDocument], around: SetContext) 
 
 
 def plan_stages(documents: Sequence[ManifestDocument], around: SetContext, parent: applyset.Parent | None) -> Stages:
-    """Return all stages of a set; each `send` gives the results of every flow so far."""
+    """Yield all stages of a set; each `send` passes the results of every flow so far."""
     match around.options.prune.mode:
         case PruneMode.ALLOWLIST:
             yield from _plan_with_allowlist(documents, around)

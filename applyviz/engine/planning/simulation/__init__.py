@@ -1,1 +1,1 @@
-"""What an API server would answer: estimated answers, dry-run results, kubectl's own requests."""
+"""Simulate an API server: estimated answers, dry-run results, kubectl's own requests."""

@@ -1,7 +1,8 @@
-"""What a server's answer to a dry run means for a plan: confirmed, refused, an error, or not tried at all.
+"""Interpret a server's answer to a dry run: confirmed, refused, an error, or not tried at all.
 
-Rule: a dry run runs admission, defaulting and validation and persists nothing; a person may be allowed to
-read and not to write, a webhook may not support dry runs, and neither says anything of the change itself.
+Rule: a dry run runs admission, defaulting and validation and persists nothing; a person may be allowed to read and not
+to
+write, and a webhook may not support dry runs: neither is a verdict on the change itself.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ OWN_WORDS = frozenset(
     )
 )
 """What we say before a server's own words, which follow after a colon."""
-# Too busy, or no such verb for the kind.
+# The server is too busy, or does not support the verb for the kind.
 _CANNOT_TRY = (405, 429, 502, 503, 504)
 
 
 class DryRunVerdict(StrEnum):
-    """The closed set of meanings."""
+    """The possible meanings of an answer to a dry run."""
 
     CONFIRMED = "confirmed"
     CONFLICTS = "conflicts"
@@ -50,7 +51,7 @@ class DryRunResult:
 
 
 def missing_namespace(answer: Answer) -> str:
-    """Return the namespace that the server did not find, "" when that is not what it says."""
+    """Return the namespace that the server did not find, "" if the answer is about something else."""
     found = _NO_NAMESPACE.search(answer.message) if answer.status == 404 else None
     return found[1] if found else ""
 
@@ -61,7 +62,7 @@ def _causes(answer: Answer) -> list[dict[str, str]]:
 
 
 def read_conflicts(answer: Answer) -> tuple[tuple[str, str], ...]:
-    """Field manager and field of each conflict the server names, sorted."""
+    """Return the field manager and the field of each conflict that the server names, sorted."""
     found = set()
     for cause in _causes(answer):
         owner = _OWNER.search(cause.get("message", ""))
@@ -71,7 +72,7 @@ def read_conflicts(answer: Answer) -> tuple[tuple[str, str], ...]:
 
 
 def describe_conflicts(answer: Answer) -> tuple[Conflict, ...]:
-    """Return the server's conflicts, when only the server knows of them; their paths stay in the message."""
+    """Return the server's conflicts, if only the server knows of them; their paths stay in the message."""
     conflicts = []
     for cause in _causes(answer):
         owner = _OWNER.search(cause.get("message", ""))
@@ -83,7 +84,7 @@ def describe_conflicts(answer: Answer) -> tuple[Conflict, ...]:
 
 
 def describe_refusal(answer: Answer) -> str:
-    """Why the server refuses, in plain words: the causes when it names them."""
+    """Return why the server refuses, in plain words: its causes if it names any."""
     causes = [f"{c['field']}: {c['message']}" if c.get("field") else c.get("message", "") for c in _causes(answer)]
     if answer.status == 422 and causes:
         return "not valid: " + "; ".join(dict.fromkeys(causes))
@@ -91,7 +92,7 @@ def describe_refusal(answer: Answer) -> str:
 
 
 def read_dry_run(answer: Answer) -> DryRunResult:
-    """Say what the answer to a dry run means."""
+    """Return the meaning of the answer to a dry run."""
     if answer.is_ok:
         return DryRunResult(DryRunVerdict.CONFIRMED)
     if answer.status == 409:

@@ -1,7 +1,7 @@
-"""Answers to writes as an API server would give them, as far as they can be calculated.
+"""Estimate the answers of an API server to writes.
 
-Merge and ownership are the engine's; defaults, validation and admission are those of the server model, where one was
-given. An answer from here is never more than *estimated*. Rule: REST semantics of
+Merge and ownership are the engine's; defaults, validation and admission come from the server model, if one was given.
+Results from here are always *estimated*. Rule: REST semantics of
 https://kubernetes.io/docs/reference/using-api/server-side-apply/ and patches.
 """
 
@@ -25,7 +25,7 @@ _PRECONDITIONS = ("uid", "resourceVersion")
 
 
 def status_answer(code: int, reason: str, message: str, causes: list[JSONValue] | None = None) -> Answer:
-    """Return an answer that is no success, as the API server words it."""
+    """Return an answer other than 2xx in the words of the API server."""
     body: dict[str, JSONValue] = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
     body |= {"reason": reason, "message": message}
     if causes:
@@ -49,7 +49,7 @@ def _with_managed_fields(obj: JSONObject, entries: list[JSONValue]) -> dict[str,
 
 
 def _without_zero(result: JSONObject, zero: JSONObject, asked: JSONObject) -> JSONObject:
-    """Return a created object without the empty Go values that nobody asked for."""
+    """Return a created object without empty Go values that the manifest does not contain."""
     kept = {}
     for key, value in result.items():
         if key in zero and key not in asked and value in (None, {}, zero[key]):
@@ -62,10 +62,10 @@ def _without_zero(result: JSONObject, zero: JSONObject, asked: JSONObject) -> JS
 
 @dataclass
 class EstimatedAnswers:
-    """One object as it would be after each write so far; `live` is None while it is absent.
+    """The state of one object after each write so far; `live` is None while it is absent.
 
-    - `memo`: what the owners of its versions were read as.
-    - `server`, `resource`: what `complete` asks; `before`: the object before the last write.
+    - `memo`: the cache of parsed managedFields.
+    - `server`, `resource`: the inputs of `complete`; `before`: the object before the last write.
     """
 
     kind: KindSchema
@@ -78,7 +78,7 @@ class EstimatedAnswers:
     before: JSONObject | None = None
 
     def answer(self, request: Request) -> Answer:
-        """Answer one request of a flow and remember what it would leave behind."""
+        """Return the answer to one request of a flow, and remember the resulting object."""
         if not request.is_write:
             return self._read()
         self.before = self.live
@@ -96,9 +96,9 @@ class EstimatedAnswers:
             return status_answer(error.status, "", str(error))
 
     def complete(self, request: Request, merged: Answer) -> Answer:
-        """Answer the request that was just answered as a server would, with its defaults and its refusals.
+        """Complete the last answer as a server would, with defaults and refusals.
 
-        - `merged` is that answer; it stands where the server model cannot tell.
+        - `merged` is that answer; it stays unchanged if the server model knows too little.
         """
         if self.server is None or self.resource is None or request.method == "DELETE":
             return merged
@@ -112,15 +112,15 @@ class EstimatedAnswers:
         return status_answer(404, "NotFound", "not found") if self.live is None else Answer(200, self.live)
 
     def check_conflicts(self, request: Request | None) -> None:
-        """Raise what the engine says of an apply that was refused.
+        """Raise the engine's error for a refused apply.
 
-        - Raises `ConflictError` when the engine sees the conflicts too.
+        - Raises `ConflictError` if the engine finds the conflicts too.
         """
         if request is not None and request.content_type == APPLY_PATCH:
             self._apply(request, is_forced=False)
 
     def _apply(self, request: Request, *, is_forced: bool) -> JSONObject:
-        # What binds the write to an existing object also gets into last-applied where the server rewrites that.
+        # The preconditions of the write also end up in last-applied where the server rewrites it.
         body = request.body if self.live is not None else _drop_preconditions(request.body)
         result: JSONObject = server_side.apply(
             self.live,

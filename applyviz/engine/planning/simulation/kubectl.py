@@ -1,8 +1,8 @@
-"""What kubectl would send for one object of a plan, by the same rules, so that a page can show it beside the plan.
+"""Compute the requests that kubectl would send for one object of a plan, to show them beside the plan.
 
-Rule: kubectl binds no write to the object that it read, sends the file as it stands, and does not delete and
-create on an error unless it is told to. The flow is the plan's own, answered by calculation from the live object
-that the plan read. Left out: what a server would refuse on the way.
+Rule: kubectl does not bind a write to the object that it read, sends the file unchanged, and deletes and creates on an
+error only with `--force`. The flow is the plan's own, answered by calculation from the live object that the plan read.
+Left out: refusals of a server on the way.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def _collect(flow: Flow[T], estimated: EstimatedAnswers) -> list[Request]:
 def list_kubectl_writes(
     change: PlannedObject, *, options: ApplyOptions, resource: Resource, kind: KindSchema | None
 ) -> tuple[Request, ...] | None:
-    """Return the writes of `kubectl apply` for the object; None when they cannot be calculated.
+    """Return the writes of `kubectl apply` for the object; None if they cannot be calculated.
 
-    - Force is a property of the request: kubectl is asked for it when the plan sends the object with it.
+    - Force is a property of the request: kubectl gets it if the plan sends the object with it.
     """
     manifest = change.versions.manifest
     if manifest is None:

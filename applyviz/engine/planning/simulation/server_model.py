@@ -1,8 +1,9 @@
-"""What planning asks where no dry run answers: an API server that needs no cluster.
+"""The interface of a server model: an API server that needs no cluster, for writes that no dry run answers.
 
-The merge alone does not tell what an apply leaves behind: the server fills in defaults, leaves out what is empty or
-zero, and refuses what breaks its rules. The model is injected through `PlanContext.server`, so that the engine needs
-no room above it.
+The merge alone does not determine the object after apply: the server fills in defaults, omits empty or zero values, and
+refuses what breaks its rules. The model is injected through `PlanContext.server`, so that the engine imports no room
+above
+it.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ class ServerModel(Protocol):
     def answer(
         self, request: Request, live: JSONObject | None, *, kind: KindSchema, resource: Resource, now: str
     ) -> Answer | None:
-        """Return the answer to `request` when `live` is what the server holds (None: nothing).
+        """Return the answer to `request` if the server holds `live` (None: nothing).
 
-        - None when the model does not know the kind well enough to tell.
-        - What only a real server can choose (uid, allocated addresses) is left out of the object.
+        - None if the model knows too little about the kind.
+        - Values that only a real server can choose (uid, allocated addresses) are left out of the object.
         """
         ...
