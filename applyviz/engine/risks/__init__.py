@@ -1,1 +1,1 @@
-"""What a reviewer must know that no diff shows; one rule per file, each with a test."""
+"""Risks: what a reviewer must know that a diff does not show; one rule per module, each with a test."""

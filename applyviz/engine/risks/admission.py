@@ -1,7 +1,8 @@
-"""The server's dry run gave a field another value than the manifest asked for.
+"""Admission changed a field: the dry run returned another value than the manifest sets.
 
-Rule: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/ (mutating admission runs
-in a dry run too). Only fields that the merge decided are compared; quantities by what they mean.
+Rule: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/ (mutating admission runs in a dry
+run
+too). Only fields that the merge decided are compared; quantities are compared by amount.
 """
 
 from __future__ import annotations
@@ -52,15 +53,15 @@ def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[Pl
         for index, value in enumerate(asked):
             yield from _changed(value, given[index], (*path, index))
     elif not _is_same(asked, given) and (asked or given):
-        # Empty values (false, 0, "") may be left out by the server: they mean the same.
+        # The server may omit empty values (false, 0, ""): omitting means the same.
         yield path
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Fields whose value the server changed on the way."""
+    """Yield the fields whose value the server changed."""
     if subject.merged is None or subject.after is None or subject.merged is subject.after:
         return
-    if subject.after == subject.live:  # refused: nothing was rehearsed
+    if subject.after == subject.live:  # refused: there was no dry run
         return
     for path in _changed(subject.merged, subject.after, ()):
         facts = {"field": ".".join(str(step) for step in path)}

@@ -1,7 +1,7 @@
-"""Every piece of advice that a risk gives: a closed list, each with its sentence.
+"""The closed list of advice that risks give, each with its sentence.
 
-Advice is a promise like any other statement, so each kind is followed in a test, on a sandbox and on a real API
-server (`tests/engine/planning/advice.py`). Sentences that only describe are in `sentences.py`.
+Advice is a promise like any other statement, so a test carries out each kind, on a sandbox and on a real API server
+(`tests/engine/planning/advice.py`). Sentences that only describe are in `sentences.py`.
 """
 
 from __future__ import annotations

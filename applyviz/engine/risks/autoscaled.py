@@ -1,9 +1,10 @@
 """The manifest sets a replica count that an autoscaler writes too, or drops it so that the server resets it.
 
-Rule: https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/ (migrating Deployments to
-autoscaling) and https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership: whoever
-drops `spec.replicas` while nobody else owns it resets it to its default. The autoscaler is known by its object, live or
-in the set, or by what its controller wrote through the scale subresource; other writers of scale are people.
+Rule: https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/ (migrating Deployments to autoscaling)
+and
+https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership: a sole owner that drops
+`spec.replicas` resets it to its default. The autoscaler is found by its object, live or in the set, or by what its
+controller wrote through the scale subresource; other writers of scale are people.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _scaler_by_owner(subject: RiskSubject) -> str:
 
 
 def _find_step(subject: RiskSubject) -> str:
-    """What has to happen before the manifest can drop the field: "" nothing, or which way the value is kept."""
+    """Return the step before the manifest can drop the field: how its value is kept, "" if no step is needed."""
     if get_at(subject.live, _SPEC) is None:
         return "new"
     if subject.is_server_side:
@@ -61,7 +62,7 @@ def _find_step(subject: RiskSubject) -> str:
 
 
 def _find_reset(subject: RiskSubject) -> str:
-    """Return the count that a dropped field falls back to, "" when the live one stays."""
+    """Return the count that a dropped field falls back to, "" if the live count stays."""
     live, result = get_at(subject.live, _SPEC), get_at(subject.result, _SPEC)
     if live is None or subject.result is None:
         return ""
@@ -71,7 +72,7 @@ def _find_reset(subject: RiskSubject) -> str:
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """`spec.replicas` of an object that is scaled by somebody else: set, or dropped while nobody else owns it."""
+    """Yield the risk of `spec.replicas` on a scaled object: set by the manifest, or dropped by its sole owner."""
     if subject.manifest is None:
         return
     wanted = get_at(subject.manifest, _SPEC)

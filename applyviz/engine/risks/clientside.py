@@ -1,7 +1,7 @@
-"""Client-side apply without memory: no last-applied annotation, or one too long to be stored.
+"""Client-side apply without a record: no last-applied annotation, or one that is too long to be stored.
 
-Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/ (removals come from the
-annotation alone) and the limit of 262,144 bytes that the API server sets on all annotations of an object.
+Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/ (removals come from the annotation
+alone) and the limit of 262,144 bytes that the API server sets on all annotations of an object.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The lists and mappings of an object beside their schema: what most rules look through.
+"""The lists and mappings of an object with their schemas, which most rules read.
 
 They are listed once for each object and shared by the rules.
 """
@@ -16,7 +16,7 @@ _DEEP = frozenset({dict, list})
 
 
 class Container(NamedTuple):
-    """One list or mapping: where it is, what it holds, and its shape (None when unknown)."""
+    """One list or mapping: its path, its value, and its schema (None if unknown)."""
 
     plain: PlainPath
     value: JSONValue
@@ -24,14 +24,14 @@ class Container(NamedTuple):
 
     @property
     def is_below_list(self) -> bool:
-        """Whether a list entry is on the way to it: positions of entries say nothing in another version."""
+        """Whether it is inside a list entry: indices of entries are not comparable between versions."""
         return any(isinstance(step, int) for step in self.plain)
 
 
 def list_containers(value: JSONValue, node: Node | None) -> tuple[Container, ...]:
     """Return every mapping and list that is not empty, from the top down.
 
-    - Scalars are left to the caller and nothing recurses: rules run over every object of a set.
+    - The caller reads the scalars, and nothing recurses: rules run over every object of a set.
     """
     found: list[Container] = []
     waiting = [Container((), value, node)]

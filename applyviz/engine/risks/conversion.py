@@ -1,8 +1,10 @@
-"""A custom kind with several versions that a webhook converts between: a calculation cannot ask it.
+"""A webhook converts between the versions of a custom kind, and a calculation cannot call it.
 
 Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/
-(webhook conversion). Without a webhook only apiVersion changes, and nothing is to be told. With one, fields may have
-other names at another version, and what is owned there is taken as it is named there.
+(webhook
+conversion). Without a webhook only apiVersion changes, which is no risk. With one, fields may have other names at
+another
+version, and the names of owned fields are taken from there.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ WEBHOOK, UNKNOWN = "webhook", "unknown"
 
 
 def _list_versions(subject: RiskSubject) -> tuple[str, tuple[str, ...]]:
-    """Return how the kind is converted ("" when nothing is to be told), and between which versions."""
+    """Return how the kind is converted ("" if there is no risk), and between which versions."""
     definition = find_definition(subject, subject.ref.gvk)
     if definition is None:
         kind = subject.kind
@@ -38,9 +40,9 @@ def _list_owned_elsewhere(subject: RiskSubject) -> list[str]:
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the conversion that nobody asked; loud where it matters, and the server did not say what comes of it.
+    """Yield the risk of a conversion that was not called; it is high if it matters and no dry run ran.
 
-    - Where no definition can be read, it is told only when fields are owned at another version.
+    - If no definition can be read, it is a risk only if fields are owned at another version.
     """
     if subject.manifest is None:
         return

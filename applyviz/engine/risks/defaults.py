@@ -1,8 +1,9 @@
-"""What server defaults do to a change: a sibling that blocks it, a null that comes back.
+"""Server defaults interfere with a change: a default sibling blocks it, a null is defaulted again.
 
-Rule: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#strategy (rollingUpdate may not
-stand beside Recreate) and declarative configuration's page on defaulted fields: clearing a defaulted field
-makes the server default it again.
+Rule: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#strategy (rollingUpdate is forbidden beside
+Recreate) and declarative configuration's page on defaulted fields: clearing a defaulted field makes the server default
+it
+again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from applyviz.engine.risks.owners import is_ours, list_entries, owns_at
 from applyviz.engine.risks.walking import path_of, position_of
 from applyviz.engine.schema.model import Node
 
-# kind: (where the union is, its type that forbids the sibling, the sibling)
+# kind: (path of the union, its type that forbids the sibling, the sibling)
 _UNIONS = {
     ("apps", "Deployment"): (("spec", "strategy"), "Recreate", "rollingUpdate"),
     ("apps", "StatefulSet"): (("spec", "updateStrategy"), "OnDelete", "rollingUpdate"),
@@ -54,7 +55,7 @@ _DEFAULTS = {
 
 
 def _find_remedy(subject: RiskSubject, where: tuple[str, ...], sibling: str) -> tuple[str, str]:
-    """What lets the change through, and the field managers that are in its way.
+    """Return what makes the change possible, and the field managers that block it.
 
     - Client-side, null removes the sibling. A server-side apply only removes what its manager alone owns.
     """

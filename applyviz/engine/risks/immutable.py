@@ -1,8 +1,9 @@
-"""A change to a field that cannot be changed: the server answers 422, only delete and create helps.
+"""A change to an immutable field: the server answers 422, and only delete and create helps.
 
-Rule: the update validation of each kind in kube-apiserver v1.36.3, as it answered (`fixed` holds the tables);
-custom resources by rules of their CustomResourceDefinition that compare `self` with `oldSelf`. A list whose
-live entries only hold more than the manifest's (defaults) counts as equal.
+Rule: the update validation of each kind in kube-apiserver v1.36.3, as it answered (`kept_values` holds the tables);
+custom
+resources by rules of their CustomResourceDefinition that compare `self` with `oldSelf`. A list whose live entries only
+have more fields than the manifest's (defaults) counts as equal.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from applyviz.engine.risks.kept_values import FIXED, FIXED_BUT, FIXED_ONCE_SET, 
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import field_path, is_within, list_at, position_of
 
-# What a suspended Job that never started may still change of its pods: where they run, and what they ask for.
+# The fields of a pod template that a suspended Job may change before its first start: scheduling and resources.
 _FREE_OF_SUSPENDED = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
 _MISSING: JSONValue = object()
 
@@ -70,7 +71,7 @@ def _sealed(live: JSONObject, result: JSONObject) -> Iterator[Place]:
 
 
 def _without_free(template: JSONValue) -> JSONValue:
-    """Return a pod template without what a suspended Job may change: labels, annotations, placing, resources."""
+    """Return a pod template without what a suspended Job may change: labels, annotations, scheduling, resources."""
     spec = get_at(template, ("spec",)) or {}
     kept = {k: v for k, v in spec.items() if k not in _FREE_OF_SUSPENDED}
     for part in ("containers", "initContainers"):
@@ -103,7 +104,7 @@ def _claim(live: JSONObject, result: JSONObject) -> Iterator[Place]:
 
 
 def _pod(live: JSONObject, result: JSONObject) -> Iterator[Place]:
-    """Of a pod's containers only images change; tolerations are only added."""
+    """Yield immutable fields of a pod: of containers only images may change; tolerations may only be added."""
     for part in ("containers", "initContainers"):
         before, now = get_at(live, ("spec", part)) or [], get_at(result, ("spec", part)) or []
         plain = [[{k: v for k, v in each.items() if k != "image"} for each in entries] for entries in (before, now)]
@@ -118,14 +119,14 @@ def _pod(live: JSONObject, result: JSONObject) -> Iterator[Place]:
 
 
 def _ranges(live: JSONObject, result: JSONObject) -> Iterator[Place]:
-    """Address ranges of a cluster may only be added."""
+    """Yield the address ranges of a cluster if they lose an entry; ranges may only be added."""
     before, now = (list_at(obj, "spec", "cidrs") for obj in (live, result))
     if now[: len(before)] != before:
         yield "spec", "cidrs"
 
 
 def _definition(live: JSONObject, result: JSONObject) -> Iterator[Place]:
-    """Yield the risk of removing a version in which objects are stored."""
+    """Yield the versions of a definition if one that stores objects is removed."""
     names = [get_at(version, ("name",)) for version in list_at(result, "spec", "versions")]
     if any(stored not in names for stored in list_at(live, "status", "storedVersions")):
         yield "spec", "versions"
@@ -168,7 +169,7 @@ def _fixed_by_rules(schema: JSONValue, path: tuple[str, ...] = ()) -> Iterator[P
 
 
 def find_definition(subject: RiskSubject, gvk: GroupVersionKind) -> JSONObject | None:
-    """Return the CustomResourceDefinition of a kind among the neighbors."""
+    """Return the CustomResourceDefinition of a kind among the related objects."""
     if "." not in gvk.group:
         return None
     for obj in subject.related.of_kind("CustomResourceDefinition"):
@@ -179,7 +180,7 @@ def find_definition(subject: RiskSubject, gvk: GroupVersionKind) -> JSONObject |
 
 
 def find_version(subject: RiskSubject) -> JSONObject | None:
-    """What the definition among the neighbors says of the version that the object has."""
+    """Return the entry of the definition for the version of the object."""
     for version in list_at(find_definition(subject, subject.ref.gvk), "spec", "versions"):
         if get_at(version, ("name",)) == subject.ref.gvk.version:
             found: JSONObject = version
@@ -194,7 +195,7 @@ def _custom(subject: RiskSubject, live: JSONObject, result: JSONObject) -> Itera
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Immutable fields whose value would change."""
+    """Yield the immutable fields whose value would change."""
     live, result = subject.live, subject.merged or subject.after
     if live is None or result is None or subject.manifest is None:
         return

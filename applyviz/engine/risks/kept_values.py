@@ -1,8 +1,9 @@
-"""Which fields of which built-in kinds the server refuses to change, as tables.
+"""Tables of the fields that the server refuses to change, by built-in kind.
 
-Rule: the update validation of kube-apiserver v1.36.3, asked field by field: `tests/controlplane/fixed_fields.py`
-records its answers, `tests/cases/risks/fixed-fields.json` holds them. What depends on more than the field
-itself stands in `immutable`.
+Rule: the update validation of kube-apiserver v1.36.3, tested field by field: `tests/controlplane/fixed_fields.py`
+records
+its answers, `tests/cases/risks/fixed-fields.json` contains them. Rules that depend on more than the field itself are in
+`immutable`.
 """
 
 from __future__ import annotations
@@ -61,13 +62,13 @@ FIXED: Final[dict[Kind, tuple[Place, ...]]] = {
         ("spec", "names", "plural"),
     ),
 }
-# The fields that may be set once and never change from then on.
+# The fields that may be set once and never change afterwards.
 FIXED_ONCE_SET: Final[dict[Kind, tuple[Place, ...]]] = {
     ("", "Node"): (("spec", "podCIDR"), ("spec", "podCIDRs"), ("spec", "providerID")),
     ("", "PersistentVolume"): (("spec", "nodeAffinity"),),
     ("", "PersistentVolumeClaim"): (("spec", "volumeName"),),
 }
-# Everything below this field ("" for the whole object) is fixed but for the fields named.
+# Everything below this field ("" for the whole object) is immutable except for the named fields.
 FIXED_BUT: Final[dict[Kind, tuple[str, frozenset[str]]]] = {
     ("apps", "StatefulSet"): (
         "spec",

@@ -1,8 +1,7 @@
-"""Lists that do not merge as people expect: same keys twice, order only, entries of others lost.
+"""Lists that do not merge as people expect: duplicate keys, a new order, lost entries of others.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy and the patch merge
-keys of strategic merge patches: `ports` of a Service merge by `port` alone there, so port 53 over TCP and UDP
-are one entry.
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy and the patch merge keys of
+strategic merge patches: `ports` of a Service merge by `port` alone there, so port 53 over TCP and UDP are one entry.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from applyviz.engine.risks.owners import list_entries, owns_at
 from applyviz.engine.risks.walking import is_within, path_of, position_of, root_of
 from applyviz.engine.schema.model import ListType, Node
 
-# kubectl's own names for what the manifest applied before, and for writers that nobody knows.
+# kubectl's names for the record of earlier applies, and for unknown writers.
 _OWN_NAMES = frozenset(("kubectl-client-side-apply", "kubectl-last-applied", "before-first-apply"))
 
 
@@ -44,13 +43,13 @@ def _identity(item: JSONValue, keys: tuple[str, ...], node: Node) -> str:
 
 
 def _is_each_named_once(value: list[JSONValue], key: str) -> bool:
-    """Return whether every entry has a text for its key, and no two the same: nearly every list is so."""
+    """Return whether every entry has a unique text key, as in nearly every list."""
     names = {item.get(key) for item in value if type(item) is dict and type(item.get(key)) is str}
     return len(names) == len(value)
 
 
 def find_duplicates(subject: RiskSubject) -> Iterator[Risk]:
-    """Two entries of a merged list with the same keys, or a set that holds a value twice."""
+    """Yield the merged lists with two entries of the same keys, and sets with a duplicate value."""
     root = root_of(subject)
     if root is None or subject.manifest is None:
         return
@@ -95,8 +94,8 @@ class _Pair(NamedTuple):
 
 
 def _pairs(subject: RiskSubject) -> Iterator[_Pair]:
-    # Lists of the manifest that live and result both hold at the same fields; below lists nothing is
-    # paired, because positions of entries say nothing there.
+    # Lists of the manifest that live and result both have at the same path; below lists nothing is paired, because
+    # indices of entries are not comparable there.
     if subject.manifest is None or subject.live is None or subject.result is None:
         return
     for container in subject.containers:
@@ -114,12 +113,12 @@ def _sort_texts(entries: Iterable[JSONValue]) -> list[str]:
 
 
 def find_order(subject: RiskSubject) -> Iterator[Risk]:
-    """Lists that hold the same entries in another order: a difference without an effect."""
+    """Yield the lists with the same entries in another order: a difference without an effect."""
     for plain, _, live, result in _pairs(subject):
         if len(live) != len(result):
             continue
         moved = [(a, b) for a, b in zip(live, result, strict=True) if not is_same_json(a, b)]
-        # One entry alone cannot change its place, and telling its text is most of the cost.
+        # A single entry cannot be reordered, and printing it is most of the cost.
         if len(moved) > 1 and _sort_texts(a for a, _ in moved) == _sort_texts(b for _, b in moved):
             facts = {"list": str(plain[-1]), "count": str(len(live))}
             position = position_of(subject, plain)
@@ -127,7 +126,7 @@ def find_order(subject: RiskSubject) -> Iterator[Risk]:
 
 
 def _find_applied(subject: RiskSubject) -> JSONObject | None:
-    """What was applied last; under server-side apply, what kubectl once applied client-side."""
+    """Return what was applied last; under server-side apply, what kubectl once applied client-side."""
     if not subject.is_server_side or subject.live is None:
         return subject.last_applied
     try:
@@ -142,7 +141,7 @@ def _list_known(subject: RiskSubject, pair: _Pair) -> list[JSONValue]:
 
 
 def _list_writers(subject: RiskSubject, pair: _Pair) -> list[str]:
-    """Return the other field managers that own the live list or parts of it: who wrote it as it is now."""
+    """Return the other field managers that own the live list or parts of it, so wrote its current value."""
     path = path_of(subject, pair.plain)
     own = {subject.field_manager, *_OWN_NAMES}
     entries = [e for e in list_entries(subject.live) if owns_at(e, path)]
@@ -150,9 +149,9 @@ def _list_writers(subject: RiskSubject, pair: _Pair) -> list[str]:
 
 
 def find_replaced(subject: RiskSubject) -> Iterator[Risk]:
-    """Lists that are replaced as a whole although another field manager wrote entries of the live one.
+    """Yield lists that are replaced as a whole although another field manager wrote entries of the live list.
 
-    - Only owners prove that: an entry may differ from the manifest by what the server has defaulted in it.
+    - Only owners prove that: an entry may differ from the manifest because the server defaulted it.
     """
     for pair in _pairs(subject):
         if _is_merged(pair.node, is_server_side=subject.is_server_side):

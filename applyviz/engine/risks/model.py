@@ -1,4 +1,4 @@
-"""The risk as data: a closed kind, where it is, and the facts its sentence needs."""
+"""A risk as data: its kind, its path, and the facts for its sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from applyviz.engine.schema.model import KindSchema
 
 
 class RiskLevel(StrEnum):
-    """The level of a risk; a high one must be acknowledged, and opened by who approves."""
+    """The level of a risk; approvers must open and acknowledge a high one."""
 
     INFO = "info"
     MEDIUM = "medium"
@@ -25,7 +25,7 @@ class RiskLevel(StrEnum):
 
 
 class RiskKind(StrEnum):
-    """The one list of risks, for pages, acknowledgement, policies and counts; words are in `risks/sentences.py`.
+    """The closed list of risks, for pages, acknowledgement, policies and counts; `risks/sentences.py` has their text.
 
     - `MANY_OBJECTS` is a risk of a whole plan: the policy says from which number on.
     """
@@ -79,12 +79,12 @@ class Risk:
     position: SourcePosition = field(default_factory=SourcePosition)
 
 
-@dataclass(frozen=True)  # no slots: the index is made once and kept
+@dataclass(frozen=True)  # no slots: the index is cached
 class RelatedObjects:
-    """What else is in play: the other manifests of the set, and live objects the planner has read.
+    """The other objects that rules may read: the manifests of the set, and live objects.
 
-    - `manifests`: every object of the set, the subject's own included (HPA, PDB, Namespace, CRD …).
-    - `live`: live objects known without asking again, mostly autoscalers.
+    - `manifests`: every object of the set, including the subject itself (HPA, PDB, Namespace, CRD …).
+    - `live`: live objects that the planner has read, mostly autoscalers.
     """
 
     manifests: tuple[JSONObject, ...] = ()
@@ -98,34 +98,34 @@ class RelatedObjects:
         return {kind: tuple(objects) for kind, objects in found.items()}
 
     def of_kind(self, kind: str) -> tuple[JSONObject, ...]:
-        """Return all of one kind, manifests before live objects."""
+        """Return all objects of one kind, manifests before live objects."""
         return self._by_kind.get(kind, ())
 
     @cached_property
     def live_names(self) -> frozenset[tuple[str, str]]:
-        """Kind and name of every live object known."""
+        """The kind and name of every known live object."""
         return frozenset((str(o.get("kind")), str((o.get("metadata") or {}).get("name"))) for o in self.live)
 
     @cached_property
     def namespaces(self) -> frozenset[str]:
-        """Names of the namespaces among the manifests."""
+        """The names of the namespaces among the manifests."""
         spaces = (o for o in self.manifests if o.get("kind") == "Namespace")
         return frozenset(str((o.get("metadata") or {}).get("name")) for o in spaces)
 
 
-@dataclass(frozen=True)  # no slots: the containers are listed once and kept
+@dataclass(frozen=True)  # no slots: the containers are cached
 class RiskSubject:
-    """One object change as the rules see it; every field but `ref` may be missing.
+    """The change of one object as the rules see it; every field but `ref` may be missing.
 
-    - `manifest`, `last_applied`, `live`, `merged`, `after`: the versions, with managedFields where the
-      server has them; `after` falls back to `merged` when no later stage is known.
-    - `patch`: the body of the client-side patch as it will be sent (None: create, or server-side).
-    - `kind`: None when no schema knows the kind.
+    - `manifest`, `last_applied`, `live`, `merged`, `after`: the versions, with managedFields where the server has them;
+      `after` falls back to `merged` if no later stage is known.
+    - `patch`: the body of the client-side patch to send (None: create, or server-side).
+    - `kind`: None if no schema knows the kind.
     - `document`: the parsed manifest document (positions, retyped values, duplicate keys).
-    - `applyset`: id of the ApplySet that this plan applies to, "" when none.
-    - `resource_versions`: apiVersions of this group that the cluster serves; () when not known.
+    - `applyset`: id of the ApplySet that this plan applies to, "" if none.
+    - `resource_versions`: apiVersions of this group that the cluster serves; () if unknown.
     - `taken_managers`: field managers whose Update entries this one takes over before it applies.
-    - `plural`: the resource's name; `dry_run_answer`: why the server's dry run told nothing, "" when it did.
+    - `plural`: the resource's name; `dry_run_answer`: why the server's dry run gave no result, "" if it did.
     """
 
     ref: ObjectRef
@@ -149,7 +149,7 @@ class RiskSubject:
 
     @property
     def result(self) -> JSONObject | None:
-        """The last stage known of what the object will be."""
+        """The last known version of what the object will be."""
         return self.merged if self.after is None else self.after
 
     @cached_property

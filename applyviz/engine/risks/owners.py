@@ -1,7 +1,7 @@
-"""Who owns a place of an object, read from managedFields as it stands.
+"""Read the owners of a field from managedFields.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management. An entry that cannot be
-read proves nothing: it is left out here, and no rule claims anything because of it.
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management. An unreadable entry proves
+nothing, so it is left out here and no rule draws conclusions from it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def list_entries(obj: JSONObject | None) -> list[JSONObject]:
 
 
 def fields_of(entry: JSONObject) -> JSONObject:
-    """Return the fields that an entry owns, {} when they cannot be read."""
+    """Return the fields that an entry owns, {} if they cannot be read."""
     found = entry.get("fieldsV1")
     return found if isinstance(found, Mapping) else {}
 
 
 def is_ours(entry: JSONObject, subject: RiskSubject) -> bool:
-    """Return whether an entry is what this field manager applies, or takes over before it does."""
+    """Return whether an entry belongs to this field manager, or is taken over before the apply."""
     manager, operation = entry.get("manager"), entry.get("operation")
     is_applied = manager == subject.field_manager and operation == "Apply"
     is_taken = manager in subject.taken_managers and operation == "Update"
@@ -45,6 +45,6 @@ def owns_at(entry: JSONObject, path: FieldPath) -> bool:
 
 
 def is_sole_owner(subject: RiskSubject, path: FieldPath) -> bool:
-    """Return whether this field manager applies a field that nobody else owns: dropping it removes it."""
+    """Return whether this field manager is the only owner of a field, so that dropping the field removes it."""
     owning = [e for e in list_entries(subject.live) if owns_at(e, path)]
     return bool(owning) and all(is_ours(e, subject) for e in owning)

@@ -1,8 +1,8 @@
-"""Prune would remove a large share of a set, or a kind whose removal takes much with it.
+"""Prune removes a large share of a set, or a kind whose deletion deletes other objects.
 
-Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#how-to-delete-objects:
-what is not in the manifests is deleted; deleting a Namespace, a CustomResourceDefinition or a volume deletes
-what is in it.
+Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#how-to-delete-objects: objects
+outside
+the manifests are deleted; deleting a Namespace, a CustomResourceDefinition or a volume deletes its content.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SMALL_SET = 3
 
 
 def find_prune_risks(pruned: Sequence[ObjectRef], members: int) -> tuple[Risk, ...]:
-    """Risks of removing `pruned` out of a set that has `members` live objects now."""
+    """Return the risks of deleting `pruned` from a set that now has `members` live objects."""
     found = [
         Risk(RiskKind.PRUNE_SHARE, RiskLevel.HIGH, (), {"what": str(ref), "kind": ref.gvk.kind})
         for ref in pruned

@@ -1,8 +1,9 @@
-"""Reads of the live objects that risk rules need beside the set, and their answers as neighbors.
+"""Read the live objects that risk rules need besides the set.
 
-Autoscalers of the namespaces that the set touches; the namespaces and definitions of the set
-itself, because only what is not there yet has to come first; the definitions of its custom resources. What may not be
-read is left out: a rule then says less, never something wrong about objects it has seen.
+These are the autoscalers of the namespaces that the set touches, the namespaces and definitions of the set itself (only
+absent ones have to come first), and the definitions of its custom resources. Objects that may not be read are left out:
+a
+rule then reports less, but nothing wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _WATCHING: Final = (GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscal
 _DEFINITION: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 _FOUNDATIONS: Final = frozenset((("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")))
 _WORKLOADS: Final = frozenset(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController"))
-# From here on one list over all namespaces is cheaper than one list for each.
+# From this number of namespaces on, one list over all namespaces is cheaper than one list for each.
 _MANY_NAMESPACES: Final = 8
 
 
@@ -32,7 +33,7 @@ def _list(resource: Resource, namespace: str) -> Request:
 def find_related_requests(
     refs: Iterable[ObjectRef], resources: ResourceSource, *, namespace: str = "default"
 ) -> tuple[Request, ...]:
-    """Return the reads whose answers `read_related` takes; `namespace` is that of objects that name none."""
+    """Return the reads whose answers `read_related` takes; `namespace` is that of objects without one."""
     requests: list[Request] = []
     namespaces: dict[str, None] = {}
     definitions = resources.find_resource(_DEFINITION)
@@ -63,13 +64,13 @@ def _objects(body: object) -> list[JSONObject]:
         return []
     if not isinstance(body.get("items"), list):
         return [body]
-    # Items of a typed list leave kind and version to the list.
+    # Items of a typed list omit the kind and version of the list.
     kind = str(body.get("kind", "")).removesuffix("List")
     inherited = {"apiVersion": body.get("apiVersion"), "kind": kind}
     return [{**inherited, **item} for item in body["items"] if isinstance(item, Mapping)]
 
 
 def read_related(answers: Sequence[Answer | Exception], *, manifests: Iterable[JSONObject] = ()) -> RelatedObjects:
-    """Return the live objects of the answers that are good, beside the manifests of the set."""
+    """Return the live objects of the successful answers, with the manifests of the set."""
     live = [obj for a in answers if isinstance(a, Answer) and a.is_ok for obj in _objects(a.body)]
     return RelatedObjects(tuple(manifests), tuple(live))

@@ -1,7 +1,7 @@
-"""A field that leaves the manifest and stays in the cluster, because somebody else owns it too.
+"""A field leaves the manifest and stays in the cluster, because it has another owner.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (an applier that drops a field gives
-up its ownership; the value goes only when nobody else owns it).
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (a manager that drops a field gives up its
+ownership; the field is removed only if it has no other owner).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _owns(trie: JSONObject, path: FieldPath) -> bool:
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Fields that this field manager gives up and others keep."""
+    """Yield the fields that this field manager gives up and others keep."""
     if not subject.is_server_side or subject.live is None or subject.result is None:
         return
     before, after = _ours(subject.live, subject), _ours(subject.result, subject)

@@ -1,7 +1,8 @@
-"""A patch that will be sent again at every apply, although nothing changes.
+"""A patch that every apply will send again, although nothing changes.
 
-Rule: recorded behaviour of kubectl: defaults inside lists that are replaced whole, `stringData` of a Secret,
-and nulls for fields that are not there make a patch that never becomes empty.
+Rule: recorded behavior of kubectl: defaults inside lists that are replaced whole, `stringData` of a Secret, and nulls
+for
+absent fields make a patch that never becomes empty.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _repeats(patch: JSONObject, live: JSONObject, path: PlainPath) -> Iterator[t
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Parts of a client-side patch that the next apply will send again."""
+    """Yield the parts of a client-side patch that the next apply will send again."""
     if subject.is_server_side or subject.live is None or subject.manifest is None:
         return
     found: list[tuple[PlainPath, str]] = []

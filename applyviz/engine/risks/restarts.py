@@ -1,8 +1,9 @@
 """A change of the pod template replaces pods.
 
-Rule: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#updating-a-deployment (any change
-below `spec.template` starts a rollout). Left out on purpose: disruption budgets, because they limit evictions and
-no rollout asks them (https://kubernetes.io/docs/concepts/workloads/pods/disruptions/).
+Rule: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#updating-a-deployment (any change below
+`spec.template` starts a rollout). Left out on purpose: disruption budgets, because they limit evictions and do not
+affect
+rollouts (https://kubernetes.io/docs/concepts/workloads/pods/disruptions/).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _WORKLOADS = frozenset(("Deployment", "StatefulSet", "DaemonSet"))
 
 
 def _is_template_changed(live: JSONValue, result: JSONValue) -> bool:
-    # A list that is replaced whole comes without the defaults that the server adds again.
+    # A list that is replaced whole lacks the defaults that the server will add again.
     if live is result:
         return False
     if isinstance(live, Mapping) and isinstance(result, Mapping):
@@ -38,7 +39,7 @@ def _strategy(subject: RiskSubject) -> str:
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Pods that will be replaced, and how."""
+    """Yield the risk that pods will be replaced, with the strategy."""
     kind, live, result = subject.ref.gvk.kind, subject.live, subject.result
     if kind not in _WORKLOADS or subject.ref.gvk.group != "apps" or live is None or result is None:
         return

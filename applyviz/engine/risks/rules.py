@@ -1,7 +1,6 @@
-"""All rules over one change, worst first.
+"""Run all rules over one change and sort the risks by level.
 
-Rule: `product` risks: what a reviewer must know that no diff shows. A rule is a function from a `Subject`
-to risks; it does no I/O and says nothing when what it needs is missing.
+A rule is a function from a `RiskSubject` to risks; it does no I/O and reports nothing if its inputs are missing.
 """
 
 from __future__ import annotations
@@ -62,15 +61,15 @@ _LOUDNESS = {RiskLevel.HIGH: 0, RiskLevel.MEDIUM: 1, RiskLevel.INFO: 2}
 
 
 def find_risks(subject: RiskSubject) -> tuple[Risk, ...]:
-    """Return every risk of one change; equally loud ones in the order of the rules."""
+    """Return every risk of one change; risks of one level stay in the order of the rules."""
     return sort_risks(risk for rule in RULES for risk in rule(subject))
 
 
 def sort_risks(risks: Iterable[Risk]) -> tuple[Risk, ...]:
-    """Return the same risks, worst first."""
+    """Return the same risks, high ones first."""
     return tuple(sorted(risks, key=lambda risk: _LOUDNESS[risk.level]))
 
 
 def needs_acknowledgement(risk: Risk) -> bool:
-    """Return whether somebody must acknowledge a risk before what has it is approved: every high one."""
+    """Return whether a risk must be acknowledged before approval: every high one."""
     return risk.level is RiskLevel.HIGH

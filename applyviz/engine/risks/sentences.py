@@ -1,7 +1,8 @@
-"""One plain sentence per risk, filled with its facts, and a short title per kind.
+"""One plain sentence per risk, filled in with its facts, and a short title per kind.
 
-The words are for people who know YAML and not the merge rules; values of Secrets are never in the facts,
-so they are never in a sentence.
+The sentences are for people who know YAML and not the merge rules; facts never contain values of Secrets, so no
+sentence
+does.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _TITLES: dict[RiskKind, str] = {
     RiskKind.PODS_RESTART: "Pods restart",
     RiskKind.CONVERSION_NOT_ASKED: "Conversion not verified",
 }
-# A workload that is not replaced step by step stops first.
+# A workload that is not updated pod by pod stops first.
 _LOUD_TITLES = {RiskKind.PODS_RESTART: "Downtime"}
 
 
@@ -76,7 +77,7 @@ def _version(f: Facts) -> Templates:
         return ("The cluster does not serve {kind} of {version}.", *instead)
     if f["state"] == "removed":
         return ("{version} {kind} was removed in Kubernetes {since}.", *instead)
-    # A definition says in its own words what to use instead.
+    # A definition can name its own replacement.
     return ("{version} {kind} is deprecated.", *(("{note}",) if f.get("note") else instead))
 
 
@@ -203,14 +204,14 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
 
 
 def title(kind: RiskKind, level: RiskLevel | None = None) -> str:
-    """Return a few words for lists and badges; `severity` where a danger has a name of its own."""
+    """Return a short title for lists and badges; some kinds have another title at the high level."""
     if level is RiskLevel.HIGH and kind in _LOUD_TITLES:
         return _LOUD_TITLES[kind]
     return _TITLES[kind]
 
 
 def title_of(risk: Risk) -> str:
-    """Return a few words for one risk."""
+    """Return the short title of one risk."""
     return title(risk.kind, risk.level)
 
 
@@ -226,6 +227,6 @@ def describe_risk(risk: Risk, translate: Callable[[str], str] = str) -> str:
 
 
 def render_risk(risk: Risk, translate: Callable[[str], str] = str) -> str:
-    """Return the sentences of a risk, with its field in front where it has one."""
+    """Return the sentences of a risk, preceded by its field if it has one."""
     where, text = render_path(risk.path), describe_risk(risk, translate)
     return f"{where}: {text}" if where else text

@@ -1,7 +1,7 @@
-"""What surrounds an object: who else claims it, what must exist first, how far its power reaches.
+"""Risks from the surroundings of an object: other tools that manage it, missing dependencies, wide effects.
 
-Rule: labels and annotations that tools write on what is theirs (ApplySet KEP-3659, Helm, Argo CD, Flux,
-controllers' ownerReferences); kinds whose change reaches beyond a namespace or decides what others may do.
+Rule: labels and annotations by which tools mark their objects (ApplySet KEP-3659, Helm, Argo CD, Flux, controllers'
+ownerReferences); kinds whose change reaches beyond a namespace or changes permissions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import map_at, metadata_of, position_of, texts_of
 
 PART_OF = "applyset.kubernetes.io/part-of"
-# (labels or annotations, key, whose it is)
+# (labels or annotations, key, owner of the object)
 _MARKS = (
     ("annotations", "meta.helm.sh/release-name", "Helm release"),
     ("annotations", "argocd.argoproj.io/tracking-id", "Argo CD application"),
@@ -39,7 +39,7 @@ _WEBHOOKS = frozenset(
 
 
 def find_other_tool(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the live object belongs to another ApplySet, a release, an application or a controller."""
+    """Yield the risk of a live object that belongs to another ApplySet, a release, an application or a controller."""
     labels, annotations = texts_of(subject.live, "labels"), texts_of(subject.live, "annotations")
     part_of = labels.get(PART_OF, "")
     if part_of and part_of != subject.applyset:
@@ -64,9 +64,9 @@ def _belongs(path: FieldPath, mark: str, tool: str, name: str) -> Risk:
 
 
 def find_same_set(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the namespace or the definition that an object needs is created by the same set.
+    """Yield the risk of a namespace or definition that the same set creates.
 
-    - Nothing is said when the server has rehearsed the object: what it needs is there then.
+    - Nothing is reported after a dry run of the object, because its dependencies exist then.
     """
     if subject.live is not None or subject.manifest is None or metadata_of(subject.after).get("uid"):
         return
@@ -107,7 +107,7 @@ def _is_changed(subject: RiskSubject) -> bool:
 
 
 def find_reach(subject: RiskSubject) -> Iterator[Risk]:
-    """A change that reaches beyond a namespace, decides what others may do, or touches what Kubernetes runs on."""
+    """Yield the risk of a change beyond a namespace, to permissions, or to what Kubernetes itself runs on."""
     if not _is_changed(subject):
         return
     facts = {"kind": subject.ref.gvk.kind, "name": subject.ref.name}
@@ -121,7 +121,7 @@ def find_reach(subject: RiskSubject) -> Iterator[Risk]:
 
 
 def find_secret(subject: RiskSubject) -> Iterator[Risk]:
-    """Content of a Secret changes; the facts hold names of entries and never values."""
+    """Yield the risk of a changed Secret; the facts contain names of entries and never values."""
     if subject.ref.gvk.kind != "Secret" or subject.ref.gvk.group or subject.manifest is None:
         return
     live, result = subject.live or {}, subject.result or subject.manifest

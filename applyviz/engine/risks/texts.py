@@ -1,7 +1,7 @@
-"""What the file says otherwise than it looks: retyped values, keys written twice, unseen characters.
+"""The file means something other than it shows: retyped values, duplicate keys, invisible characters.
 
-Rule: YAML 1.1 as kubectl reads it (`manifests`), and Trojan Source (CVE-2021-42574): bidirectional and
-invisible characters make a reviewer see another text than the one that is applied.
+Rule: YAML 1.1 as kubectl reads it (`manifests`), and Trojan Source (CVE-2021-42574): bidirectional and invisible
+characters make a reviewer see another text than the one that is applied.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from applyviz.engine.risks.walking import (
 )
 
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-# Control, format, private and unassigned characters; blanks that look like nothing or like a space.
+# Control, format, private and unassigned characters; blanks that are invisible or look like a space.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e"
     "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
@@ -53,7 +53,7 @@ def _show(value: object) -> str:
 
 
 def find_retyped(subject: RiskSubject) -> Iterator[Risk]:
-    """Values and keys that YAML reads as something else than their text."""
+    """Yield the values and keys that YAML does not read as text."""
     document = subject.document
     is_secret = subject.ref.gvk.kind == "Secret"
     for note in document.retyped if document is not None else ():
@@ -71,7 +71,7 @@ def find_retyped(subject: RiskSubject) -> Iterator[Risk]:
 
 
 def find_duplicates(subject: RiskSubject) -> Iterator[Risk]:
-    """Keys that one mapping of the file holds twice: the last one wins, silently."""
+    """Yield the duplicate keys of the file: the last one wins, silently."""
     document = subject.document
     for note in document.duplicates if document is not None else ():
         path = path_of(subject, note.path)
@@ -89,13 +89,13 @@ def _describe(character: str) -> str:
 
 
 def _is_suspicious(subject: RiskSubject) -> bool:
-    # One pass in C over the whole text settles nearly every object.
+    # One pass in C over the whole text clears nearly every object.
     text = json.dumps(subject.manifest, ensure_ascii=False)
     return not text.isascii() or _ESCAPED_CONTROL.search(text) is not None or "\x7f" in text
 
 
 def find_unseen(subject: RiskSubject) -> Iterator[Risk]:
-    """Text in the manifest that holds characters nobody sees, or that reorder what is seen."""
+    """Yield the texts of the manifest with invisible or reordering characters."""
     if subject.manifest is None or not _is_suspicious(subject):
         return
     for where, value, _ in subject.containers:

@@ -1,8 +1,9 @@
-"""A list or map that is owned in another shape than its schema has now.
+"""A list or map is owned in another shape than its schema has now.
 
-Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#compatibility-across-topology-changes:
-after atomic → granular an owner of the whole keeps it until the next apply; after granular → atomic every
-former owner of a part conflicts over the whole.
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#compatibility-across-topology-changes: after
+atomic
+→ granular an owner of the whole keeps it until the next apply; after granular → atomic every former owner of a part
+conflicts over the whole.
 """
 
 from __future__ import annotations
@@ -48,21 +49,21 @@ def _changed(trie: JSONObject, node: Node | None, path: FieldPath) -> Iterator[t
 
 
 def _find_part(trie: JSONValue, path: FieldPath) -> JSONObject:
-    """What an entry says below a path, {} when nothing."""
+    """Return the part of an entry below a path, {} if none."""
     for element in path:
         trie = trie.get(element) if isinstance(trie, Mapping) else None
     return trie if isinstance(trie, Mapping) else {}
 
 
 def _is_divided(tries: Iterable[JSONObject], path: FieldPath) -> bool:
-    """Return whether somebody owns a part of what is at the path."""
+    """Return whether any manager owns a part of the value at the path."""
     return any(_find_part(trie, path) for trie in tries)
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Owned parts of what the schema now takes as one, and wholes of what it now takes as parts.
+    """Yield owned parts of values that are now atomic, and owned wholes of values that are now granular.
 
-    - A whole that is empty, or of which others own parts, says nothing of an older shape.
+    - A whole that is empty, or of which others own parts, is no evidence of an older shape.
     """
     entries = metadata_of(subject.live).get("managedFields")
     if subject.kind is None or not subject.kind.is_custom or not isinstance(entries, list):

@@ -1,7 +1,8 @@
-"""Fields that the schema does not know: strict validation refuses them.
+"""Fields that the schema does not declare: strict validation refuses them.
 
-Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation. Maps of free keys and
-places that keep unknown fields know every name; a kind without a schema is not judged.
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation. Maps with free keys, and values
+that
+preserve unknown fields, allow every name; a kind without a schema is not checked.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def _is_open(node: Node) -> bool:
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Fields of the manifest that its kind does not have."""
+    """Yield the fields of the manifest that its kind does not have."""
     for where, value, node in subject.containers:
         if node is None or type(value) is list or _is_open(node) or value.keys() <= node.properties.keys():
             continue

@@ -1,7 +1,8 @@
-"""API versions that are going, gone, or not served where the object is applied.
+"""API versions that are deprecated, removed, or not served by the cluster.
 
-Rule: https://kubernetes.io/docs/reference/using-api/deprecation-guide/ for built-in kinds, `deprecated` and
-`served` of a CustomResourceDefinition's versions for custom ones, discovery for both.
+Rule: https://kubernetes.io/docs/reference/using-api/deprecation-guide/ for built-in kinds, `deprecated` and `served` of
+a
+CustomResourceDefinition's versions for custom ones, discovery for both.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from applyviz.engine.risks.immutable import find_version
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import position_of
 
-# apiVersion: {kind ("" for every kind): (removed in, what to use)}
+# apiVersion: {kind ("" for every kind): (removed in, replacement)}
 REMOVED: dict[str, dict[str, tuple[str, str]]] = {
     "extensions/v1beta1": {
         "Ingress": ("1.22", "networking.k8s.io/v1"),
@@ -63,7 +64,7 @@ REMOVED: dict[str, dict[str, tuple[str, str]]] = {
     "flowcontrol.apiserver.k8s.io/v1beta2": {"": ("1.29", "flowcontrol.apiserver.k8s.io/v1")},
     "flowcontrol.apiserver.k8s.io/v1beta3": {"": ("1.32", "flowcontrol.apiserver.k8s.io/v1")},
 }
-# Still served, and said to be on the way out.
+# Still served, but deprecated.
 _DEPRECATED = {
     ("v1", "ComponentStatus"): "the health endpoints of each component",
     ("v1", "Endpoints"): "discovery.k8s.io/v1 EndpointSlice",
@@ -90,7 +91,7 @@ def _built_in(subject: RiskSubject) -> tuple[str, str, str] | None:
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the manifest's apiVersion is not served, was removed, or is deprecated."""
+    """Yield the risk of an apiVersion that is not served, was removed, or is deprecated."""
     if subject.manifest is None:
         return
     gvk = subject.ref.gvk

@@ -1,7 +1,8 @@
-"""Walk an object beside its schema: every list and mapping with its plain path and its shape.
+"""Walk an object along its schema: every list and mapping with its plain path and its node.
 
-Entries of map lists are named by their keys (`k:`) as ownership names them, other entries by index; the
-plain path is what source positions are looked up by.
+Entries of map lists are named by their keys (`k:`) as ownership names them, other entries by index; source positions
+are
+looked up by the plain path.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from applyviz.engine.schema.model import ListType, Node
 
 
 class ManifestField(NamedTuple):
-    """One value of an object: where it is, what it is, and its shape (None when unknown)."""
+    """One value of an object: its path, its value, and its schema (None if unknown)."""
 
     path: FieldPath
     plain: PlainPath
@@ -28,12 +29,12 @@ class ManifestField(NamedTuple):
 
 
 def list_keys(node: Node | None) -> tuple[str, ...]:
-    """Return the key fields by which entries of a list are told apart, () for other lists."""
+    """Return the key fields that identify entries of a list, () for other lists."""
     return node.list_map_keys if node is not None and node.list_type is ListType.MAP else ()
 
 
 def name_entry(node: Node | None, item: JSONValue, position: int) -> PathElement:
-    """Return the path element of a list entry: by its keys when it has them all, else by index."""
+    """Return the path element of a list entry: by its keys if it has them all, else by index."""
     keys = list_keys(node)
     if not keys or not isinstance(item, Mapping):
         return index(position)
@@ -48,7 +49,7 @@ def name_entry(node: Node | None, item: JSONValue, position: int) -> PathElement
 
 
 def find_place(subject: RiskSubject, plain: PlainPath) -> ManifestField | None:
-    """Return the place of a plain path in the manifest, with its shape; None when the manifest has none."""
+    """Return the field of a plain path in the manifest, with its schema; None if the manifest does not have it."""
     value: JSONValue = subject.manifest
     node = root_of(subject)
     path: FieldPath = ()
@@ -74,12 +75,12 @@ def path_of(subject: RiskSubject, plain: PlainPath) -> FieldPath:
 
 
 def root_of(subject: RiskSubject) -> Node | None:
-    """Return the shape of the subject's kind."""
+    """Return the root schema of the subject's kind."""
     return subject.kind.root if subject.kind is not None else None
 
 
 def position_of(subject: RiskSubject, plain: PlainPath) -> SourcePosition:
-    """Where the manifest writes a value, or the nearest one above it; no position without a document."""
+    """Return where the manifest sets a value, or the nearest one above it; no position without a document."""
     if subject.document is None:
         return SourcePosition()
     return subject.document.positions.nearest(plain)
@@ -91,25 +92,25 @@ def field_path(plain: PlainPath) -> FieldPath:
 
 
 def metadata_of(obj: JSONObject | None) -> JSONObject:
-    """Return the metadata of an object, {} when it has none."""
+    """Return the metadata of an object, {} if it has none."""
     meta = obj.get("metadata") if obj is not None else None
     return meta if isinstance(meta, Mapping) else {}
 
 
 def map_at(obj: JSONValue, *keys: str) -> JSONObject:
-    """Return the map at a place of an object that anybody may have written, {} when there is none."""
+    """Return the map at a path of an untrusted object, {} if there is none."""
     found = get_at(obj, keys)
     return found if isinstance(found, Mapping) else {}
 
 
 def list_at(obj: JSONValue, *keys: str) -> list[JSONValue]:
-    """Return the list at a place of an object that anybody may have written, [] when there is none."""
+    """Return the list at a path of an untrusted object, [] if there is none."""
     found = get_at(obj, keys)
     return found if isinstance(found, list) else []
 
 
 def texts_of(obj: JSONObject | None, name: str) -> Mapping[str, str]:
-    """Labels or annotations of an object, only those that are text."""
+    """Return the labels or annotations of an object whose values are text."""
     entries = metadata_of(obj).get(name)
     if not isinstance(entries, Mapping):
         return {}
@@ -117,7 +118,7 @@ def texts_of(obj: JSONObject | None, name: str) -> Mapping[str, str]:
 
 
 def is_within(part: JSONValue, whole: JSONValue) -> bool:
-    """Return whether `whole` says all that `part` says: maps may have more, lists have as many entries."""
+    """Return whether `whole` contains `part`: maps may have further keys, lists have equally many entries."""
     if isinstance(part, Mapping):
         return isinstance(whole, Mapping) and all(k in whole and is_within(v, whole[k]) for k, v in part.items())
     if isinstance(part, list):

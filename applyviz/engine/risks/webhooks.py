@@ -1,9 +1,10 @@
-"""A webhook that cannot take part in a dry run: what it will change or refuse is known only when it is too late.
+"""A webhook does not support dry runs, so its changes and refusals are known only when it is too late.
 
-Rule: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#side-effects: a
-dry run fails when a webhook is asked whose `sideEffects` are neither `None` nor `NoneOnDryRun`. Told are the
-webhook that the server's answer names, those of the set that are asked for the object, and those that the
-object itself configures. Selectors of webhooks are not evaluated: such a webhook may be asked.
+Rule: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#side-effects: a dry run
+fails if it would call a webhook whose `sideEffects` are neither `None` nor `NoneOnDryRun`. Reported are the webhook
+that
+the server's answer names, those of the set that apply to the object, and those that the object itself configures.
+Selectors of webhooks are not evaluated: such a webhook may be called.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NAMED = re.compile(r'admission webhook "([^"]+)" does not support dry run')
 
 
 def _list_unfit(configuration: JSONObject) -> Iterator[tuple[int, JSONObject]]:
-    """Yield the webhooks of a configuration that a dry run cannot ask, with their positions."""
+    """Yield the webhooks of a configuration that a dry run cannot call, with their positions."""
     webhooks = configuration.get("webhooks")
     for position, webhook in enumerate(webhooks if isinstance(webhooks, list) else ()):
         if isinstance(webhook, Mapping) and webhook.get("sideEffects") not in _HARMLESS:
@@ -52,7 +53,7 @@ def _tell(name: JSONValue, *where: str | int, subject: RiskSubject) -> Risk:
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Webhooks that keep a dry run from telling what will happen."""
+    """Yield the webhooks that keep a dry run from predicting the result."""
     named = dict.fromkeys(_NAMED.findall(subject.dry_run_answer))
     for kind in _KINDS if subject.ref.gvk.group != _GROUP else ():
         for configuration in subject.related.of_kind(kind):

@@ -1,7 +1,7 @@
 """Turn resolutions into edits of the file: a unified patch, or the reason why there is none and what to do.
 
-A patch contains only lines of the edited document, so that it shows nothing of a neighboring Secret; it works with `patch`
-and `git apply`. Text that a tool rendered is not edited, because its template is the source.
+A patch contains only lines of the edited document, so that it shows nothing of a neighboring Secret; it works with
+`patch` and `git apply`. Text that a tool rendered is not edited, because its template is the source.
 """
 
 from __future__ import annotations
