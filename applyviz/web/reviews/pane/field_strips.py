@@ -8,7 +8,7 @@ from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.components.badges import FIELD_STYLES
-from applyviz.web.components.strips import Strip, present_opened_strip, present_strip
+from applyviz.web.components.field_strip import FieldStrip, present_opened_strip, present_strip
 from applyviz.web.components.values import ABSENT, find_value, show_value
 
 
@@ -21,7 +21,7 @@ def _find_after(change: PlannedObject) -> JSONValue:
 
 def present_strips(
     change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str, is_equal: Equality
-) -> tuple[Strip, Strip]:
+) -> tuple[FieldStrip, FieldStrip]:
     """The strip of a row, and the picture that opening the row shows."""
     versions = change.versions
     manifest, live, after = (

@@ -24,8 +24,8 @@ from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.builtin import bundled
 from applyviz.web.components.badges import FIELD_STYLES, Appearance
+from applyviz.web.components.field_strip import FieldStrip
 from applyviz.web.components.owners import OwnerChip, present_owners
-from applyviz.web.components.strips import Strip
 from applyviz.web.components.values import ABSENT, Shown, find_value, show_value
 from applyviz.web.reviews.pane import field_marks
 from applyviz.web.reviews.pane.blocked_removals import ReleaseRow
@@ -109,8 +109,8 @@ class FieldRow:
     why: str
     rule: str
     marks: field_marks.Marks
-    strip: Strip
-    opened: Strip
+    strip: FieldStrip
+    opened: FieldStrip
     versions: tuple[NamedValue, ...]
     owners_before: tuple[OwnerChip, ...]
     owners_after: tuple[OwnerChip, ...]

@@ -12,7 +12,7 @@ from applyviz.engine.explain.three_way import withhold_three_way
 from applyviz.engine.objects.paths import FieldPath, fields, render_path
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode
-from applyviz.web.components.strips import Strip, present_strip
+from applyviz.web.components.field_strip import FieldStrip, present_strip
 from applyviz.web.components.values import Shown, find_value, show_value
 
 _HOLDERS = ("data", "stringData")
@@ -24,7 +24,7 @@ class WithheldRow:
 
     path: str
     manifest: Shown | None
-    strip: Strip
+    strip: FieldStrip
 
 
 def _list_paths(change: PlannedObject) -> Iterator[FieldPath]:

@@ -12,7 +12,7 @@ from applyviz.engine.explain.three_way import Outcome, Station, ThreeWay, Winner
 from applyviz.engine.planning.model.plan import Versions
 from applyviz.engine.planning.objects.live_values import withhold_live
 from applyviz.engine.requests.options import ApplyMode
-from applyviz.web.components.strips import present_opened_strip, present_strip
+from applyviz.web.components.field_strip import present_opened_strip, present_strip
 from applyviz.web.components.values import Shown
 from applyviz.web.reviews.pane import fields
 from applyviz.web.reviews.pane.fields import FieldFilter
@@ -25,12 +25,12 @@ OLD, NEW = Shown("1.4.2"), Shown("1.5.0")
 
 
 def draw(picture, values, tone="change"):
-    return render_to_string("components/_strip.html", {"strip": present_strip(picture, values, tone=tone)})
+    return render_to_string("components/_field_strip.html", {"strip": present_strip(picture, values, tone=tone)})
 
 
 def open_up(picture, values, tone="change"):
     return render_to_string(
-        "components/_strip_opened.html", {"strip": present_opened_strip(picture, values, tone=tone)}
+        "components/_field_strip_opened.html", {"strip": present_opened_strip(picture, values, tone=tone)}
     )
 
 
@@ -103,7 +103,7 @@ def test_line_runs_from_the_station_that_won(winner, outcome, line):
     ],
 )
 def test_line_has_the_tone_of_the_operation(picture, tone):
-    assert f"strip tone-{tone}" in draw(picture, (OLD, NEW, OLD, NEW))
+    assert f"field-strip tone-{tone}" in draw(picture, (OLD, NEW, OLD, NEW))
 
 
 def test_nothing_to_decide_has_no_line():

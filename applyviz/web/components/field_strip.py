@@ -72,7 +72,7 @@ class StationMark:
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class FieldStrip:
     """A strip as it is drawn: `base` and `line` are paths, `label` is its sentence for people who do not see it."""
 
     tone: str
@@ -137,11 +137,11 @@ def _draw_base(shapes: Sequence[str], winner: Winner) -> str:
     return "".join(parts)
 
 
-def present_strip(picture: ThreeWay, values: Values, *, tone: str) -> Strip:
+def present_strip(picture: ThreeWay, values: Values, *, tone: str) -> FieldStrip:
     """The strip of a row; `values` are the four versions, masked, None where there is none."""
     stations = (picture.last_applied, picture.manifest, picture.live)
     shapes = [*(s.value for s in stations), picture.outcome.value]
-    return Strip(
+    return FieldStrip(
         tone=_find_tone(picture, tone),
         label=_describe(picture, values),
         base=_draw_base(shapes, picture.winner),
@@ -153,7 +153,7 @@ def present_strip(picture: ThreeWay, values: Values, *, tone: str) -> Strip:
     )
 
 
-def present_opened_strip(picture: ThreeWay, values: Values, *, tone: str) -> Strip:
+def present_opened_strip(picture: ThreeWay, values: Values, *, tone: str) -> FieldStrip:
     """The same stations from top to bottom with their values, each cut to what fits."""
     stations = (picture.last_applied, picture.manifest, picture.live)
     marks = tuple(
@@ -167,7 +167,7 @@ def present_opened_strip(picture: ThreeWay, values: Values, *, tone: str) -> Str
         for n, (s, y) in enumerate(zip(stations, _DOWN, strict=False))
     )
     text = _OPENED_OUTCOMES.get(picture.outcome) or _cut(values[3], _LONGEST)
-    return Strip(
+    return FieldStrip(
         tone=_find_tone(picture, tone),
         label="",
         base="M92 14V96",
