@@ -1,6 +1,6 @@
-"""Access reviews: questions that kubectl asks before it acts; in a sandbox everything is allowed.
+"""Answer access reviews, which kubectl sends before it acts; a sandbox allows everything.
 
-Who may reach a sandbox at all is decided by its callers. Whom it takes a caller for follows the rule of a server:
+The callers of a sandbox decide who may reach it. Impersonation follows the rule of a server:
 https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation.
 """
 
@@ -17,7 +17,7 @@ _ALLOWED = frozenset({"selfsubjectaccessreviews", "subjectaccessreviews", "local
 
 @dataclass(frozen=True, slots=True)
 class RequestUser:
-    """Who asks: somebody that is impersonated, or ("" for no user) the sandbox's own administrator."""
+    """The user of a request: the impersonated user, or ("" for no name) the administrator of the sandbox."""
 
     user: str = ""
     groups: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class RequestUser:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def render(self) -> MutableObject:
-        """As `kubectl auth whoami` prints it."""
+        """Return the user as `kubectl auth whoami` prints it."""
         if not self.user:
             return {"username": "sandbox", "groups": ["system:masters"]}
         added = "system:unauthenticated" if self.user == "system:anonymous" else "system:authenticated"
@@ -39,7 +39,7 @@ class RequestUser:
 
 
 def answer_review(request: Request, route: Route, caller: RequestUser) -> Answer | None:
-    """Return the answer to an access review, None when the request is none."""
+    """Return the answer to an access review, None if the request is not one."""
     if request.method != "POST" or not isinstance(request.body, dict):
         return None
     status: MutableObject

@@ -1,4 +1,4 @@
-"""What the default admission plugins add to an object.
+"""Apply the default admission plugins to an object.
 
 Rule: the plugins that a kube-apiserver v1.36.3 runs by default (DefaultTolerationSeconds, Priority, …). No webhooks,
 no quotas, no limit ranges, no Pod security; a Pod is never scheduled.
@@ -19,7 +19,7 @@ _UNREACHABLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 
 
 def admit_create(target: ResourceTarget, obj: MutableObject, store: Store) -> None:
-    """Add what admission adds to a new object.
+    """Add what admission adds to a new object, in place.
 
     - Raises `StatusError` (403) for a priority class that does not exist.
     """
@@ -34,7 +34,7 @@ def admit_create(target: ResourceTarget, obj: MutableObject, store: Store) -> No
 
 
 def admit_update(target: ResourceTarget, obj: MutableObject) -> None:
-    """Add what admission adds to a changed object."""
+    """Add what admission adds to a changed object, in place."""
     if target.struct is not None and target.struct.name == "core/v1.Pod":
         _tolerate_unreachable(obj["spec"])
 
@@ -77,7 +77,7 @@ def _is_positive(text: Any) -> bool:
 
 
 def qos_class(spec: JSONObject) -> str:
-    """Guaranteed, Burstable or BestEffort, from the containers' cpu and memory."""
+    """Return Guaranteed, Burstable or BestEffort, from the containers' cpu and memory."""
     named, is_guaranteed = False, True
     for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
         resources = container.get("resources") or {}

@@ -1,8 +1,9 @@
-"""ValidatingAdmissionPolicies: which of them a request meets, and what their expressions say of it.
+"""Evaluate ValidatingAdmissionPolicies: which policies match a request, and what their expressions return.
 
 Rule: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/ and
-`pkg/admission/plugin/policy` of k8s.io/apiserver. They are asked after everything else, of dry runs too. Left out: the
-authorizer, audit annotations, and policies that match an object at another of its versions.
+`pkg/admission/plugin/policy`
+of k8s.io/apiserver. They run after everything else, also in dry runs. Left out: the authorizer, audit annotations, and
+policies that match an object at another of its versions.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ caller: ContextVar[RequestUser | None] = ContextVar("caller", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What a request is about to do: `obj` is None for a delete, `old` for a create.
+    """The write that a request attempts: `obj` is None for a delete, `old` for a create.
 
-    - `gvk` and `obj` are those of the subresource where it has a kind of its own.
+    - `gvk` and `obj` are those of the subresource, if it has a separate kind.
     """
 
     operation: str
@@ -57,22 +58,22 @@ class Attempt:
 
     @property
     def namespace(self) -> str:
-        """Where it is; a namespace is not in itself."""
+        """The namespace of the object; a namespace itself has none."""
         return self.route.namespace
 
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """What a policy has against an attempt."""
+    """The reason for which a policy rejects an attempt."""
 
     message: str
     reason: str = "Invalid"
 
 
 def judge(attempt: Attempt, store: Store, registry: Registry) -> tuple[str, ...]:
-    """Return the warnings of all policies that an attempt meets.
+    """Return the warnings of all policies that match an attempt.
 
-    - Raises `StatusError` with what the first policy that denies it says.
+    - Raises `StatusError` with the message of the first policy that denies it.
     """
     if attempt.target.group == _GROUP and attempt.target.plural.startswith(("validating", "mutating")):
         return ()
@@ -98,7 +99,7 @@ def judge(attempt: Attempt, store: Store, registry: Registry) -> tuple[str, ...]
 def _find_pairs(
     policies: Sequence[JSONObject], attempt: Attempt, store: Store
 ) -> Iterator[tuple[JSONObject, JSONObject]]:
-    """Yield each policy that an attempt meets, with each of its bindings that it meets."""
+    """Yield each policy that matches an attempt, with each of its matching bindings."""
     bindings = store.list(_GROUP, "validatingadmissionpolicybindings")
     for policy in policies:
         if _matches(policy["spec"].get("matchConstraints") or {}, attempt, store, has_rules=True):
@@ -129,7 +130,7 @@ def _matches_binding(binding: JSONObject, attempt: Attempt, store: Store) -> boo
 
 
 def _matches(wanted: JSONObject, attempt: Attempt, store: Store, *, has_rules: bool) -> bool:
-    """Return whether an attempt is among the resources of a policy or a binding; without rules, every resource is."""
+    """Return whether the rules of a policy or a binding match an attempt; without rules, every resource matches."""
     if any(_matches_rule(rule, attempt) for rule in wanted.get("excludeResourceRules") or ()):
         return False
     if has_rules and not any(_matches_rule(rule, attempt) for rule in wanted.get("resourceRules") or ()):
@@ -165,7 +166,7 @@ def _is_resource(wanted: str, plural: str, subresource: str) -> bool:
 
 
 def _matches_namespace(selector: JSONObject | None, attempt: Attempt, store: Store) -> bool:
-    """What has no namespace is matched by any selector; a namespace by its own labels."""
+    """Return whether a namespace selector matches: cluster-scoped objects always, a namespace by its own labels."""
     if not selector:
         return True
     if attempt.target.plural == "namespaces" and not attempt.target.group:
@@ -178,7 +179,7 @@ def _matches_namespace(selector: JSONObject | None, attempt: Attempt, store: Sto
 
 
 def _matches_labels(selector: JSONObject | None, attempt: Attempt) -> bool:
-    """Return the object as it will be or as it was."""
+    """Return whether a selector matches the new or the old object."""
     versions = [o for o in (attempt.obj, attempt.old) if o is not None]
     return not selector or any(selects(selector, o["metadata"].get("labels") or {}) for o in versions)
 
@@ -204,7 +205,7 @@ def _decide(
 
 
 def _evaluate(spec: JSONObject, scope: Mapping[str, Any], meter: Meter) -> Iterator[_Decision | str]:
-    """What the validations refuse; a text for what cannot be evaluated."""
+    """Yield the failed validations; a text for an expression that cannot be evaluated."""
     matched, problem = _meets_conditions(spec, scope, meter)
     if problem:
         yield problem
@@ -221,7 +222,7 @@ def _evaluate(spec: JSONObject, scope: Mapping[str, Any], meter: Meter) -> Itera
 
 
 class _FailedError(Exception):
-    """An expression came to no value."""
+    """An expression failed to evaluate."""
 
 
 def _run(expression: str, scope: Mapping[str, Any], meter: Meter) -> Any:
@@ -232,7 +233,7 @@ def _run(expression: str, scope: Mapping[str, Any], meter: Meter) -> Any:
 
 
 def _meets_conditions(spec: JSONObject, scope: Mapping[str, Any], meter: Meter) -> tuple[bool, str]:
-    """Return whether all conditions hold; one that does not makes errors of others meaningless."""
+    """Return whether all conditions hold, and an error; a condition that fails makes errors of others irrelevant."""
     problem = ""
     for condition in spec.get("matchConditions") or ():
         try:
@@ -244,7 +245,7 @@ def _meets_conditions(spec: JSONObject, scope: Mapping[str, Any], meter: Meter) 
 
 
 def _message(validation: JSONObject, scope: Mapping[str, Any], meter: Meter) -> str:
-    """Return the message of a validation: its own expression's, its own, or the expression that failed."""
+    """Return the message of a validation: from its message expression, its text, or the failed expression."""
     if validation.get("messageExpression"):
         try:
             made = evaluate(validation["messageExpression"], scope, meter)
@@ -275,7 +276,7 @@ def _make_scope(
 
 
 class _Variables(dict[str, Any]):
-    """Variables are evaluated when an expression asks for them, once."""
+    """Variables are evaluated on first use, once."""
 
     def __getitem__(self, name: str) -> Any:
         found = super().__getitem__(name)
@@ -283,7 +284,7 @@ class _Variables(dict[str, Any]):
 
 
 def _describe(attempt: Attempt) -> dict[str, Any]:
-    """What is known of the request itself."""
+    """Return the `request` variable."""
     target, route, gvk = attempt.target, attempt.route, attempt.gvk
     kind = {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
     resource = {"group": target.group, "version": target.gvk.version, "resource": target.plural}
@@ -313,7 +314,7 @@ def _show_namespace(attempt: Attempt, store: Store) -> dict[str, Any] | None:
 def _find_parameters(
     kind: JSONObject | None, wanted: JSONObject | None, attempt: Attempt, store: Store, registry: Registry
 ) -> Sequence[JSONObject | None] | None:
-    """What `params` stands for, one after the other; None where there should be some and there are none."""
+    """Return the values of `params` one by one; None if parameters are required and there are none."""
     if not kind or not wanted:
         return (None,)
     target = registry.find_kind(GroupVersionKind.from_object(kind))

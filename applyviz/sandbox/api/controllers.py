@@ -1,8 +1,9 @@
-"""What the controllers of a cluster do after a write: what a deletion takes along, and what it waits for.
+"""Simulate the controllers of a cluster after a write: what a deletion deletes too, and what it waits for.
 
 Rule: the garbage collector, the namespace controller, storage object protection (k8s.io/kubernetes `pkg/controller`),
-the finalizer of definitions (k8s.io/apiextensions-apiserver `pkg/controller/finalizer`) and, for the grace period of
-a Pod, its kubelet. Left out: everything that makes Pods.
+the
+finalizer of definitions (k8s.io/apiextensions-apiserver `pkg/controller/finalizer`) and, for the grace period of a Pod,
+its kubelet. Left out: everything that creates Pods.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _CONTROLLER = RequestUser("system:kube-controller-manager", ("system:masters",))
 
 
 class Controllers:
-    """Reacts to the changes of a transaction, until nothing is left to do."""
+    """Reacts to the changes of a transaction, until no reaction changes anything."""
 
     def __init__(self, cluster: SandboxCluster, deleter: Deleter) -> None:
         self._cluster = cluster
@@ -35,13 +36,13 @@ class Controllers:
         self._collector = GarbageCollector(cluster, self._delete)
 
     def run(self) -> None:
-        """React to what was written; must be inside the transaction that wrote it."""
+        """React to the changes; must be inside the transaction that wrote them."""
         cluster = self._cluster
         containers: set[ObjectKey] = set()
         held = admission_policies.caller.set(_CONTROLLER)
         try:
             while cluster.changes or containers:
-                if not cluster.changes:  # contents first: a namespace is looked at when they are seen to
+                if not cluster.changes:  # contents first: a namespace is visited when they are done
                     self._finish(containers.pop())
                     continue
                 change = cluster.changes.popleft()
@@ -66,7 +67,7 @@ class Controllers:
             self.run()
 
     def _delete(self, key: ObjectKey, policy: str, *, grace: int | None = None) -> None:
-        """A DELETE by a controller; what an admission policy refuses stays."""
+        """DELETE an object as a controller does; an object that an admission policy protects stays."""
         held = self._cluster.store.get(key)
         target = find_target(self._cluster, key, held) if held is not None else None
         if held is None or target is None:
@@ -79,7 +80,7 @@ class Controllers:
         self._deleter.remove(target, live, DeleteOptions(policy=policy, grace=grace))
 
     def _protect(self, change: StoredChange) -> None:
-        """Claims that no Pod uses, and volumes that are not bound, need no protection."""
+        """Remove the protection of claims that no Pod uses, and of unbound volumes."""
         key, held = change.key, change.after
         if key.group:
             return
@@ -102,7 +103,7 @@ class Controllers:
             release(self._cluster, key, _CLAIM_PROTECTION)
 
     def _find_containers(self, change: StoredChange) -> set[ObjectKey]:
-        """Return the namespace and the definition that may wait for the object, or that is the object itself."""
+        """Return the namespace and the definition that may wait for the object, or that are the object itself."""
         key = change.key
         if (key.group, key.plural) in (("", "namespaces"), (CRD_GROUP, CRD_PLURAL)):
             return {key} if change.after is not None else set()
@@ -110,7 +111,7 @@ class Controllers:
         return found | ({namespace_key(key.namespace)} if key.namespace else set())
 
     def _finish(self, key: ObjectKey) -> None:
-        """Empty a deleted namespace or definition; it goes when nothing is left in it."""
+        """Empty a deleted namespace or definition; it is removed when it is empty."""
         held = self._cluster.store.get(key)
         if held is None or not is_deleted(held):
             return
@@ -148,7 +149,7 @@ class Controllers:
 
 
 def _list_claims(pod: JSONObject | None) -> set[str]:
-    """Return the claims that a Pod uses: only one that was given to a node uses any."""
+    """Return the claims that a Pod uses; only a scheduled Pod uses any."""
     spec = (pod or {}).get("spec") or {}
     if not spec.get("nodeName"):
         return set()

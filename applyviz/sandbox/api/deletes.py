@@ -1,7 +1,8 @@
-"""Deleting objects: preconditions, finalizers, grace periods, propagation, whole collections.
+"""Delete objects: preconditions, finalizers, grace periods, propagation, whole collections.
 
-Rule: `Store.Delete` of k8s.io/apiserver `pkg/registry/generic/registry` and `BeforeDelete` of `pkg/registry/rest`. What
-finalizers and grace periods hold is marked and stays; who releases it is a matter of `controllers`.
+Rule: `Store.Delete` of k8s.io/apiserver `pkg/registry/generic/registry` and `BeforeDelete` of `pkg/registry/rest`. An
+object
+with finalizers or a grace period is marked and stays; `controllers` releases it.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ _RETURNS_OBJECT = frozenset(
     }
 )  # fmt: skip
 _BY_POLICY: Mapping[str, list[str]] = {"Orphan": [ORPHAN], "Foreground": [FOREGROUND], "Background": []}
-# Without a policy their dependents stay, for the sake of clients older than garbage collection.
+# Without a policy their dependents stay, for clients older than garbage collection.
 _ORPHANED = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
 _DONE_PHASES = frozenset({"Succeeded", "Failed"})
 _FOREVER = frozenset({"default", "kube-system", "kube-public"})
 
 
 class Deleter:
-    """DELETE of an object and of a collection."""
+    """Deletes an object or a collection."""
 
     def __init__(self, cluster: SandboxCluster) -> None:
         self._cluster = cluster
@@ -50,7 +51,7 @@ class Deleter:
         return Answer(200, self.remove(target, live, options), warnings)
 
     def delete_collection(self, request: Request, route: Route, target: ResourceTarget) -> Answer:
-        """DELETE of everything that the selectors choose."""
+        """DELETE of all objects that the selectors match."""
         options = read_delete_options(request)
         items = select_items(self._cluster, target, route.namespace, request.query)
         warnings: list[str] = []
@@ -64,7 +65,7 @@ class Deleter:
         return Answer(200, body, tuple(warnings))
 
     def judge(self, target: ResourceTarget, live: JSONObject, *, is_dry_run: bool) -> tuple[str, ...]:
-        """Ask the admission policies; gives what they warn of, raises `StatusError` for what they refuse."""
+        """Evaluate the admission policies; return their warnings, raise `StatusError` for a denial."""
         store, registry, meta = self._cluster.store, self._cluster.registry, live["metadata"]
         route = Route(target.group, target.gvk.version, target.plural, meta.get("namespace", ""), meta["name"])
         attempt = Attempt("DELETE", target, route, meta["name"], target.gvk, None, clone(live), is_dry_run)
@@ -88,7 +89,7 @@ class Deleter:
             raise _kind_conflict(target, kind, meta["name"], detail)
 
     def remove(self, target: ResourceTarget, live: MutableObject, options: DeleteOptions) -> MutableObject:
-        """Take an object away, or mark it when something holds it; gives the body of the answer."""
+        """Remove an object, or mark it if something holds it; return the body of the answer."""
         if target.struct is not None and target.plural in ("namespaces", CRD_PLURAL):
             return self._remove_container(target, live, options)
         meta, was_deleted = live["metadata"], is_deleted(live)
@@ -123,12 +124,12 @@ class Deleter:
             if meta.get("generation"):
                 meta["generation"] += 1
             meta["deletionTimestamp"] = shift(now, grace)
-        elif meta.get("deletionGracePeriodSeconds"):  # a shorter one, counted from the same moment
+        elif meta.get("deletionGracePeriodSeconds"):  # a shorter one counts from the same moment
             meta["deletionTimestamp"] = shift(meta["deletionTimestamp"], grace - meta["deletionGracePeriodSeconds"])
         meta["deletionGracePeriodSeconds"] = grace
 
     def _remove_container(self, target: ResourceTarget, live: MutableObject, options: DeleteOptions) -> MutableObject:
-        """Mark a namespace or a definition; its contents go first."""
+        """Mark a namespace or a definition; its contents are deleted first."""
         cluster, meta = self._cluster, live["metadata"]
         meta.setdefault("deletionTimestamp", cluster.now())
         if target.plural == CRD_PLURAL:
@@ -143,7 +144,7 @@ class Deleter:
 
 
 def _find_grace(pod: JSONObject, wanted: int | None) -> int:
-    """For how many seconds a Pod may go on; one that runs nowhere ends at once."""
+    """Return the grace period of a Pod in seconds; a Pod without a node ends at once."""
     spec = pod.get("spec") or {}
     if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _DONE_PHASES:
         return 0
@@ -152,12 +153,12 @@ def _find_grace(pod: JSONObject, wanted: int | None) -> int:
 
 
 def _is_shorter(meta: JSONObject, wanted: int | None) -> bool:
-    """Return whether a second delete ends an earlier one sooner; it changes nothing else."""
+    """Return whether a second delete shortens the grace period; it changes nothing else."""
     return wanted is not None and wanted < (meta.get("deletionGracePeriodSeconds") or 0)
 
 
 def _set_finalizers(target: ResourceTarget, meta: MutableObject, policy: str) -> None:
-    """The finalizers that a propagation policy asks for, in place of those of another."""
+    """Set the finalizers of a propagation policy, and remove those of another."""
     held = meta.get("finalizers") or []
     if not policy and not {ORPHAN, FOREGROUND}.intersection(held) and (target.group, target.plural) in _ORPHANED:
         policy = "Orphan"

@@ -1,7 +1,8 @@
-"""Discovery, version and OpenAPI documents: what a client asks before it knows any resource.
+"""Serve discovery, version and OpenAPI documents, which a client reads before it knows any resource.
 
-Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/ (discovery, OpenAPI v3). Built-in groups come
-from the bundled documents, groups of custom resources from their definitions.
+Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/ (discovery, OpenAPI v3). Built-in groups come from
+the
+bundled documents, groups of custom resources from their definitions.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def find_aggregated(path: str, cluster: SandboxCluster) -> JSONObject | None:
 
 
 def find_document(path: str, cluster: SandboxCluster) -> JSONObject | None:
-    """Return a document that is about no resource, None when there is none at the path."""
+    """Return a document that belongs to no resource, None if the path has none."""
     path = "/" + path.strip("/")
     if path == "/version":
         return dict(VERSION)

@@ -1,8 +1,9 @@
-"""What an API server would make of one write, where none can be asked: a sandbox that holds one object.
+"""Estimate the answer of an API server to one write, by a sandbox that holds one object.
 
-Implements `engine.planning.simulation.server_model.ServerModel`. Built-in kinds are those of v1.36.3:
-when the live object or the manifest has fields that only the cluster's own schema knows, there is no estimate. Left
-out of every answer is what only the real server can choose: uid, creation time, allocated addresses and ports.
+Implements `engine.planning.simulation.server_model.ServerModel`. Built-in kinds are those of v1.36.3: if the live
+object or
+the manifest has fields that only the cluster's own schema knows, there is no estimate. Values that only the real server
+can choose are left out of every answer: uid, creation time, allocated addresses and ports.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, ResourceTa
 from applyviz.sandbox.storage.routing import Route, parse_path
 from applyviz.sandbox.storage.store import MemoryStore, ObjectKey
 
-# Stands for the uid of a new object; wherever it turns up in an answer, only the real server knows the value.
+# A placeholder for the uid of a new object; wherever it appears in an answer, only the real server knows the value.
 _UID = "00000000-0000-4000-8000-000000000000"
 _VERSION = "1"
 _ESTABLISHED = {"conditions": [{"type": "Established", "status": "True"}]}
@@ -39,7 +40,7 @@ _TYPE_META = frozenset({"apiVersion", "kind", "metadata"})
 
 
 class EstimatingServer:
-    """A `ServerModel` over a sandbox; may be asked from several threads."""
+    """A `ServerModel` over a sandbox; several threads may call it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -52,7 +53,7 @@ class EstimatingServer:
     def answer(
         self, request: Request, live: JSONObject | None, *, kind: KindSchema, resource: Resource, now: str
     ) -> Answer | None:
-        """Return what the server would answer to the write, None where that cannot be told."""
+        """Return the server's answer to the write, None if it cannot be estimated."""
         route = parse_path(request.path)
         if route is None or kind.origin is SchemaOrigin.NONE:
             return None
@@ -61,7 +62,7 @@ class EstimatingServer:
             try:
                 return self._answer(request, route, live, kind, resource)
             except (DecodeError, LookupError, TypeError, AttributeError, ValueError):
-                return None  # live is no object of its kind as v1.36.3 knows it
+                return None  # live does not fit its kind in v1.36.3
 
     def _answer(
         self, request: Request, route: Route, live: JSONObject | None, kind: KindSchema, resource: Resource
@@ -82,10 +83,10 @@ class EstimatingServer:
                 self._store.put(namespace, {"metadata": {"name": route.namespace}})
                 if held is not None:
                     self._store.put(key, held)
-            # A custom resource is read back, since its storage version may not know all that was written.
+            # A custom resource is read back, because its storage version may lack some of the written fields.
             is_custom = target.struct is None
             found = self._sandbox.handle(request if is_custom else request.as_dry_run())
-        finally:  # the next one finds nothing but what it needs itself
+        finally:  # the next estimate starts from an empty sandbox
             self._store.delete(key)
             self._store.delete(namespace)
         if not found.is_ok:
@@ -94,13 +95,13 @@ class EstimatingServer:
         return replace(found, body=_at_version(without_chosen(found.body, body, live), live))
 
     def _forget(self, key: ObjectKey) -> None:
-        """Remove the definition of a kind that is itself about to be written."""
+        """Remove the definition of a kind if that definition is itself written."""
         self._store.delete(key)
         if (key.group, key.plural) == (CRD_GROUP, CRD_PLURAL):
             self._kinds.pop(key.name, None)
 
     def _define(self, kind: KindSchema, resource: Resource) -> None:
-        """Serve the kind of a custom resource as its schema says."""
+        """Serve the kind of a custom resource by its schema."""
         name = f"{resource.plural}.{kind.gvk.group}"
         if self._kinds.get(name) is kind:
             return
@@ -112,7 +113,7 @@ class EstimatingServer:
 
 
 def _hold(target: ResourceTarget, live: JSONObject) -> MutableObject | None:
-    """Return the live object as the store keeps it; None when it has fields that are unknown here."""
+    """Return the live object in the form of the store; None if it has unknown fields."""
     metadata = {"uid": _UID, "resourceVersion": _VERSION, **live["metadata"]}
     held: MutableObject = clone({**live, "metadata": metadata})
     if target.struct is None:
@@ -126,8 +127,8 @@ def _hold(target: ResourceTarget, live: JSONObject) -> MutableObject | None:
 
 
 def _is_unsure(answer: Answer, kind: KindSchema, route: Route) -> bool:
-    """Return whether a refusal may be due to another version of Kubernetes, or is about the surroundings."""
-    if answer.status in (403, 404, 405) and not route.subresource:  # a class or an owner that is not here
+    """Return whether a refusal may be due to another version of Kubernetes, or to missing objects."""
+    if answer.status in (403, 404, 405) and not route.subresource:  # a class or an owner that is not in the sandbox
         return True
     if kind.is_custom or kind.origin is SchemaOrigin.BUNDLED:
         return False
@@ -143,7 +144,7 @@ def _knows(node: Node | None, path: str) -> bool:
 
 
 def _at_version(obj: JSONObject, live: JSONObject | None) -> JSONObject:
-    """Return the object at the version of the one that it was made from; a new one has none."""
+    """Return the object at the version from which it was made; a new one has none."""
     metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
     version = get_at(live, ("metadata", "resourceVersion"))
     return {**obj, "metadata": {**metadata, "resourceVersion": version} if version else metadata}
@@ -159,7 +160,7 @@ def _render_definition(name: str, kind: KindSchema, resource: Resource) -> Mutab
 
 
 def _render_version(kind: KindSchema) -> MutableObject:
-    """Return the one version that is known of a kind without its definition."""
+    """Return the only version that is known for a kind without its definition."""
     root = kind.root
     schema = _as_written(root.raw) if isinstance(root, SchemaNode) else None
     subresources: MutableObject = {"status": {}} if kind.has_status else {}
@@ -168,7 +169,7 @@ def _render_version(kind: KindSchema) -> MutableObject:
 
 
 def _as_written(schema: JSONValue) -> JSONValue:
-    """Return the structural schema behind a published one, which the server completes with the metadata of objects."""
+    """Return the structural schema behind a published one, to which the server adds the metadata of objects."""
     if isinstance(schema, list):
         return [_as_written(part) for part in schema]
     if not isinstance(schema, Mapping):

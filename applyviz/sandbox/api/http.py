@@ -1,9 +1,12 @@
-"""A sandbox cluster over plain HTTP, so that kubectl can talk to it: bytes in, bytes out.
+"""Serve a sandbox cluster over plain HTTP, so that kubectl can use it: bytes in, bytes out.
 
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (content negotiation, warnings). JSON, YAML and
-protobuf bodies; answers are JSON, as an object, a table or metadata only. A bearer token names the user, by a function
-of the caller's; whom `kubectl --as` acts as is what a server says it is, and may do everything as everybody may here.
-A watch is answered in parts: whoever keeps the connection asks for the next one when something has changed.
+protobuf
+bodies; answers are JSON, as an object, a table or metadata only. A bearer token identifies the user, through a function
+of
+the caller. `kubectl --as` changes the user that the server reports; every user may do everything here. A watch is
+answered
+in parts: the owner of the connection requests the next part when something has changed.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ _EXTRA = "impersonate-extra-"
 
 
 class Response(NamedTuple):
-    """What goes back over the wire."""
+    """The response to send."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -43,16 +46,16 @@ class Response(NamedTuple):
 
 
 class WatchPosition(NamedTuple):
-    """How far a watch is: the revision, and whether an event was sent (the first one names the columns of a table)."""
+    """The position of a watch: the revision, and whether an event was sent (the first names the table columns)."""
 
     revision: int
     is_begun: bool
 
 
 class WatchPart(NamedTuple):
-    """Some lines of a watch, the position to go on from, and for how many seconds it may stay open altogether.
+    """Some lines of a watch, the position to continue from, and the number of seconds that it may stay open.
 
-    - `is_ended`: it was refused, or nothing can come after it.
+    - `is_ended`: the watch was refused, or nothing can follow.
     """
 
     response: Response
@@ -62,15 +65,15 @@ class WatchPart(NamedTuple):
 
 
 def refuse_watch(response: Response) -> WatchPart:
-    """Return the answer to a watch that does not begin, or does not go on."""
+    """Return the answer to a watch that is refused at its start or later."""
     return WatchPart(response, WatchPosition(0, is_begun=False), 0.0, is_ended=True)
 
 
 class HttpFace:
-    """The HTTP side of one sandbox cluster.
+    """The HTTP interface of one sandbox cluster.
 
-    - `find_user(token)` gives the user of a bearer token, None when there is none.
-    - `clock()` gives aware datetimes, for the ages in tables.
+    - `find_user(token)` returns the user of a bearer token, None if there is none.
+    - `clock()` returns aware datetimes, for the ages in tables.
     """
 
     def __init__(self, sandbox: Sandbox, find_user: Callable[[str], str | None], clock: Callable[[], datetime]) -> None:
@@ -79,7 +82,7 @@ class HttpFace:
     def handle(
         self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b""
     ) -> Response:
-        """Answer one request; `path` and `query` are as on the wire, header names in any case."""
+        """Answer one request; `path` and `query` are in wire format, header names in any case."""
         given = {k.lower(): v for k, v in (headers or {}).items()}
         try:
             if not self._authenticate(given):
@@ -101,10 +104,10 @@ class HttpFace:
         *,
         has_bookmark: bool = False,
     ) -> WatchPart:
-        """Return a part of a watch: what happened since a position, None: from where the client says.
+        """Return a part of a watch: the changes since a position, None for the position that the client names.
 
-        - The caller asks again, until the seconds are over; the token counts each time.
-        - `has_bookmark`: the part ends with a bookmark, where the client wants some.
+        - The caller calls again until the seconds are over; the token is checked each time.
+        - `has_bookmark`: end the part with a bookmark, if the client wants bookmarks.
         """
         given = {k.lower(): v for k, v in headers.items()}
         try:
@@ -130,7 +133,7 @@ class HttpFace:
         return _render(answer)
 
     def _shape(self, request: Request, accept: str, body: JSONObject) -> JSONObject:
-        """Return the body in the form that was asked for."""
+        """Return the body in the requested form."""
         route = parse_path(request.path)
         target = self._sandbox.registry.find(route) if route else None
         if target is None or request.method != "GET" or (route and route.subresource):
@@ -155,14 +158,14 @@ class HttpFace:
 
 
 def is_watch(method: str, path: str, query: str) -> bool:
-    """Return whether a request asks for a watch: of a collection, for the object of a name is given at once."""
+    """Return whether a request is a watch of a collection; a watch of a named object is answered at once."""
     wanted = dict(parse_qsl(query, keep_blank_values=True)).get("watch")
     route = parse_path(unquote(path))
     return method == "GET" and wanted in ("true", "1") and route is not None and not route.name
 
 
 def render_status(code: int, reason: str, message: str) -> Response:
-    """Return a refusal as the API server writes it, for who refuses before a sandbox is asked."""
+    """Return a refusal in the format of the API server, for callers that refuse before they call a sandbox."""
     error = StatusError(code, reason, message)
     return _render(Answer(error.code, error.render()))
 
@@ -170,7 +173,7 @@ def render_status(code: int, reason: str, message: str) -> Response:
 def read_token(authorization: str) -> str:
     """Return the token of a Bearer header, or the password of a Basic one.
 
-    kubectl sends its user's token over https only; over http it sends what the address of the server holds
+    kubectl sends its user's token over https only; over http it sends the credentials in the server's address
     (`http://token:<token>@host`), as Basic.
     """
     scheme, _, text = authorization.partition(" ")
@@ -183,12 +186,12 @@ def read_token(authorization: str) -> str:
 
 
 def _split(text: str) -> tuple[str, ...]:
-    """Values of several headers with one name, as what stands between the servers joins them."""
+    """Return the values of several headers with one name, which proxies may have joined."""
     return tuple(value.strip() for value in text.split(",") if value.strip())
 
 
 def _read_caller(headers: Mapping[str, str]) -> RequestUser:
-    """Whom `kubectl --as` acts as, with groups, uid and what else is known of them."""
+    """Return the user that `kubectl --as` impersonates, with groups, uid and extra."""
     user = headers.get("impersonate-user", "")
     extra = {unquote(name.removeprefix(_EXTRA)): text for name, text in headers.items() if name.startswith(_EXTRA)}
     told = [headers.get("impersonate-group", ""), headers.get("impersonate-uid", ""), *extra.values()]
@@ -200,7 +203,7 @@ def _read_caller(headers: Mapping[str, str]) -> RequestUser:
 
 
 def _manager(agent: str) -> str:
-    """Return the field manager that a client gets when it names none: its program's name."""
+    """Return the default field manager of a client: the name of its program."""
     name = agent.partition("/")[0]
     return "".join(c for c in name if c.isprintable())[:128] or "unknown"
 
@@ -221,7 +224,7 @@ def _read_request(
 
 
 def _read_value(payload: Payload) -> JSONValue:
-    """The body for those who need no more than its value; writers read the payload themselves and say what is wrong."""
+    """Return the value of the body for callers that need no more; writers read the payload themselves."""
     try:
         return simplify(payload.read())
     except (UnreadableError, StatusError):

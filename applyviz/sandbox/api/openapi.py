@@ -1,8 +1,9 @@
-"""OpenAPI v3 documents of a sandbox cluster, one per group version.
+"""Serve the OpenAPI v3 documents of a sandbox cluster, one per group version.
 
 Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3. Definitions are the bundled ones and
-those of CustomResourceDefinitions; of the paths only PATCH is told, which is what clients look for
-(content types, `fieldValidation`). There is no OpenAPI v2: clients go on with v3.
+those of
+CustomResourceDefinitions; of the paths only PATCH is included, because clients read nothing else (content types,
+`fieldValidation`). There is no OpenAPI v2: clients fall back to v3.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def _link(value: Any) -> Any:
-    """References as full pointers, as documents hold them."""
+    """Return references as full pointers, as documents contain them."""
     if isinstance(value, Mapping):
         return {
             k: _REF + v.rpartition("/")[2] if k == "$ref" and isinstance(v, str) else _link(v) for k, v in value.items()
@@ -66,7 +67,7 @@ def _link(value: Any) -> Any:
 
 
 def _collect(names: list[str]) -> MutableObject:
-    """Definitions and all that they refer to."""
+    """Return definitions and everything that they refer to."""
     found: MutableObject = {}
     while names:
         name = names.pop()
@@ -153,7 +154,7 @@ def _custom_document(group: str, version: str, cluster: SandboxCluster) -> JSONO
 
 
 def find_openapi(path: str, cluster: SandboxCluster) -> JSONObject | None:
-    """Return the index or the document of a path, None when there is none."""
+    """Return the index or the document of a path, None if there is none."""
     if path == _ROOT:
         return {"paths": dict(_index(cluster))}
     parts = path.removeprefix(_ROOT).strip("/").split("/")

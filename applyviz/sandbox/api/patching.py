@@ -1,7 +1,7 @@
-"""The patches that a server takes: read from their bytes, applied to the live object, read as its kind again.
+"""Apply the patches that a server accepts: parse the bytes, patch the live object, decode the result as its kind.
 
-Rule: `jsonPatcher`, `smpPatcher` and `applyPatcher` of k8s.io/apiserver `pkg/endpoints/handlers/patch.go`. What strict
-validation says about the patch itself (fields that stand twice) comes before what it says about the result.
+Rule: `jsonPatcher`, `smpPatcher` and `applyPatcher` of k8s.io/apiserver `pkg/endpoints/handlers/patch.go`. Strict
+validation reports problems of the patch itself (duplicate fields) before those of the result.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CUSTOM_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
 def check_patch_type(target: ResourceTarget, content_type: str) -> None:
-    """Refuse a type of patch that the resource does not take (415)."""
+    """Refuse a patch type that the resource does not accept (415)."""
     if target.struct is None and content_type not in _CUSTOM_TYPES:
         raise unsupported_media_type(
             "the body of the request was in an unknown format - accepted media types include: "
@@ -62,9 +62,9 @@ def check_patch_type(target: ResourceTarget, content_type: str) -> None:
 
 
 def apply_patch(target: ResourceTarget, content_type: str, payload: Payload, live: JSONObject, validation: str) -> Body:
-    """Return the object that a JSON, merge or strategic patch makes.
+    """Return the object that a JSON, merge or strategic patch produces.
 
-    - Raises `StatusError` when the patch cannot be read (400), does not apply, or makes no object of the kind (422).
+    - Raises `StatusError` if the patch cannot be read (400), does not apply, or does not produce a valid object (422).
     """
     is_strategic = content_type == STRATEGIC_MERGE_PATCH
     try:
@@ -73,7 +73,7 @@ def apply_patch(target: ResourceTarget, content_type: str, payload: Payload, liv
         raise bad_request(str(error)) from error
     before = live if is_strategic else order_as_served(target.struct, live)
     try:
-        # A lenient reader takes a list for the whole result of a merge patch.
+        # A lenient reader accepts a list as the whole result of a merge patch.
         is_list = content_type == MERGE_PATCH and isinstance(patch, list)
         patched = sort_keys(patch) if is_list else patches.apply(before, patch, content_type, kind=target.kind)
     except PatchError as error:
@@ -88,7 +88,7 @@ def apply_patch(target: ResourceTarget, content_type: str, payload: Payload, liv
 
 
 def _read_patch(payload: Payload, content_type: str, *, is_checked: bool) -> tuple[JSONValue, list[str]]:
-    """Return the patch and what strict reading says about it."""
+    """Return the patch and the messages of strict decoding."""
     if content_type == JSON_PATCH:
         return _read_operations(payload, is_checked)
     prefix = "error decoding patch: " if content_type == MERGE_PATCH else ""
@@ -131,7 +131,7 @@ def _read_operations(payload: Payload, is_checked: bool) -> tuple[JSONValue, lis
 
 
 def _check_operation(decoder: Decoder, operation: JSONObject, spot: Spot) -> None:
-    """Read one operation as its struct; its value may be anything."""
+    """Decode one operation as its struct; its value may be anything."""
     pairs = list(list_pairs(operation))
     seen = 0
     for name, item in pairs:
@@ -145,7 +145,7 @@ def _check_operation(decoder: Decoder, operation: JSONObject, spot: Spot) -> Non
 
 
 def refuse_patch(error: PatchError) -> StatusError:
-    """What the server answers when a patch does not apply."""
+    """Return the server's error for a patch that does not apply."""
     if error.status == 422:
         message = "the server rejected our request due to an error in our request"
         return StatusError(422, "Invalid", message, has_details=True)
@@ -154,9 +154,9 @@ def refuse_patch(error: PatchError) -> StatusError:
 
 
 def read_configuration(payload: Payload) -> MutableObject:
-    """Return the applied configuration of a server-side apply (400 when it is no map).
+    """Return the applied configuration of a server-side apply (400 if it is not a map).
 
-    - What it is of, and its name, is looked at later.
+    - Its kind and its name are checked later.
     """
     try:
         value = payload.value if payload.text is None else read_yaml(payload.text)
@@ -171,7 +171,7 @@ def read_configuration(payload: Payload) -> MutableObject:
 
 
 def check_repeated_keys(payload: Payload, validation: str) -> tuple[str, ...]:
-    """Warnings about keys that stand twice in an applied configuration; under Strict they are refused (400)."""
+    """Return warnings about duplicate keys in an applied configuration; Strict refuses them (400)."""
     found = find_yaml_repeats(payload.text) if payload.text is not None and validation != "Ignore" else []
     if not found:
         return ()

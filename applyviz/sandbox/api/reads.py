@@ -1,8 +1,9 @@
-"""Reading: one object, lists with selectors and pages.
+"""Read objects: one object, lists with selectors and pages.
 
-Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (collections, `limit` and `continue`).
-A continue token names the last object given and the revision of the first page. The next page shows the present under
-that revision, so that a watch from it misses nothing.
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (collections, `limit` and `continue`). A continue
+token
+names the last object returned and the revision of the first page. The next page shows the current state under that
+revision, so that a watch from it misses nothing.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ def read_object(cluster: SandboxCluster, route: Route, target: ResourceTarget) -
 
 
 def read_selection(target: ResourceTarget, query: Mapping[str, str]) -> Callable[[MutableObject], bool]:
-    """Return the test of the selectors of a query, for objects at the version of the target.
+    """Return the predicate of the selectors of a query, for objects at the version of the target.
 
-    - Raises `StatusError` (400) for selectors that cannot be read.
+    - Raises `StatusError` (400) for invalid selectors.
     """
     fits = read_label_selector(query.get("labelSelector", ""))
     passes = read_field_selector(query["fieldSelector"], target) if query.get("fieldSelector") else None
@@ -41,7 +42,7 @@ def read_selection(target: ResourceTarget, query: Mapping[str, str]) -> Callable
 def select_items(
     cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str]
 ) -> list[MutableObject]:
-    """Return all objects that the selectors of a query choose."""
+    """Return all objects that the selectors of a query match."""
     is_chosen = read_selection(target, query)
     items = [cluster.read(target, o) for o in cluster.store.list(target.group, target.plural, namespace or None)]
     return [o for o in items if is_chosen(o)]
@@ -50,9 +51,9 @@ def select_items(
 def select_at_revision(
     cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str]
 ) -> tuple[list[MutableObject], int]:
-    """The chosen objects and the revision that they are of: a watch from there misses no change and repeats none.
+    """Return the matching objects and their revision: a watch from there misses no change and repeats none.
 
-    - Somebody may write between two reads; then both are read again, at last with the write lock held.
+    - After a write between the two reads both are repeated, finally with the write lock held.
     """
     store = cluster.store
     for _ in range(_TRIES):

@@ -1,4 +1,4 @@
-"""The form in which a client wants objects: as they are, as a table, or their metadata only.
+"""Return objects in the form that a client requests: as objects, as a table, or metadata only.
 
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables.
 """
@@ -17,7 +17,7 @@ _METADATA_KINDS = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList
 
 
 def find_form(accept: str) -> str:
-    """Return the first form that the client prefers and that is known here; "" for objects as they are."""
+    """Return the first requested form that is supported; "" for plain objects."""
     for choice in accept.split(","):
         parts = dict(p.strip().partition("=")[::2] for p in choice.split(";")[1:])
         if parts.get("as") == "Table" or parts.get("as") in _METADATA_KINDS:
@@ -39,7 +39,7 @@ def shape_body(
 def shape_event(
     target: ResourceTarget, event: WatchEvent, form: str, query: Mapping[str, str], now: datetime, *, has_columns: bool
 ) -> MutableObject:
-    """Return a line of a watch; `has_columns`: an event before it told the columns of the table already."""
+    """Return one line of a watch; `has_columns`: an earlier event named the columns of the table already."""
     obj = event.object
     if event.type != ERROR:
         obj = shape_body(target, obj, form, query, now)

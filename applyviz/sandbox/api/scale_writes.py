@@ -1,4 +1,4 @@
-"""Writing through the scale subresource: the Scale is patched, then the object takes its number and its owners."""
+"""Write through the scale subresource: patch the Scale, then update the object's replica count and owners."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def _change(write: StoredWrite, before: MutableObject, now: str) -> MutableObjec
         sent = _as_object(after).get("metadata") or {}
         scale["metadata"]["resourceVersion"] = sent.get("resourceVersion", "")
     if isinstance(scale.get("spec"), Mapping) and not scale["spec"].get("replicas"):
-        scale["spec"] = {}  # zero is not written, so nobody owns it
+        scale["spec"] = {}  # zero is not written, so the field has no owner
     book(write, kind, before, scale, now)
     return scale
 
 
 def _refuse_first_apply() -> StatusError:
-    """Where nobody owns the number, the server wants the owners of a Scale that it cannot make of a custom resource."""
+    """Return the error for an unowned count: the server needs the owners of a Scale, which a custom resource lacks."""
     return StatusError(
         500,
         "",

@@ -16,7 +16,7 @@ _SET = re.compile(r"\s*([^\s!=,()]+)\s+(in|notin)\s*\(([^)]*)\)\s*\Z")
 _COMPARE = re.compile(r"\s*+([^\s!=<>,()]++)\s*+(==|=|!=|>|<)\s*+([^\s,()]*+)\s*+\Z")
 _BARE = re.compile(r"\s*+(!?)\s*+([^\s!=<>,()]++)\s*+\Z")
 _META = ("metadata.name", "metadata.namespace")
-# What else can be selected, by resource.
+# Further selectable fields, by resource.
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "pods": (
         "spec.nodeName",
@@ -52,7 +52,7 @@ Test = Callable[[Labels], bool]
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas that are not inside parentheses."""
+    """Return the parts between commas that are not inside parentheses."""
     parts, depth, start = [], 0, 0
     for i, char in enumerate(text):
         depth += (char == "(") - (char == ")")
@@ -93,9 +93,9 @@ def _read_order(key: str, operator: str, value: str) -> Test:
 
 
 def read_label_selector(text: str) -> Test:
-    """Return the test that a label selector describes.
+    """Return the predicate of a label selector.
 
-    - Raises `StatusError` (400) when it cannot be read.
+    - Raises `StatusError` (400) if it is invalid.
     """
     tests = [_read_test(part, text) for part in _split(text) if part.strip()]
     return lambda labels: all(test(labels) for test in tests)
@@ -108,9 +108,9 @@ def _refuse_field(name: str, target: ResourceTarget) -> StatusError:
 
 
 def read_field_selector(text: str, target: ResourceTarget) -> Callable[[JSONObject], bool]:
-    """Return the test that a field selector describes.
+    """Return the predicate of a field selector.
 
-    - Raises `StatusError` (400) for a field that cannot be selected.
+    - Raises `StatusError` (400) for a field that does not support selection.
     """
     known = (*_META, *_FIELDS.get(target.plural, ()))
     tests: list[tuple[tuple[str, ...], str, bool]] = []

@@ -1,8 +1,10 @@
-"""A Kubernetes API server in a box: one request in, one answer out.
+"""A Kubernetes API server in one object: one request in, one answer out.
 
-Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/. The verbs live in modules of their own; here
-a path finds its resource, a method its verb, and an error becomes a `Status`. A write is one transaction of
-the store; a dry run opens none. Left out: authorization (callers decide who may ask), proxies, logs.
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/. Separate modules implement the verbs; here a path
+finds
+its resource, a method its verb, and an error becomes a `Status`. A write is one transaction of the store; a dry run
+opens
+none. Left out: authorization (the caller's), proxies, logs.
 """
 
 from __future__ import annotations
@@ -43,10 +45,11 @@ def _new_uid() -> str:
 class Sandbox:
     """A sandbox cluster over a store.
 
-    - `clock()` gives aware datetimes; `new_uid()` gives fresh uids.
-    - `has_controllers`: what controllers do about deleted namespaces, owners and protected claims is done before
-      the next request; without, they wait for somebody to take their finalizers away.
-    - A store that was never used gets the namespaces that every cluster has, with the first request.
+    - `clock()` returns aware datetimes; `new_uid()` returns fresh uids.
+    - `has_controllers`: the reactions of controllers to deleted namespaces, owners and protected claims are complete
+      before
+      the next request; without controllers, such objects wait until a client removes their finalizers.
+    - An empty store gets the namespaces of every cluster with the first request.
     """
 
     def __init__(
@@ -67,10 +70,10 @@ class Sandbox:
     def handle(
         self, request: Request, *, user: str = "", payload: Payload | None = None, caller: RequestUser = _SELF
     ) -> Answer:
-        """Answer one request; `user` names the field manager when the query does not.
+        """Answer one request; `user` is the field manager if the query names none.
 
-        - `payload`: the body as it came over the wire; without one, that of the request is the value itself.
-        - `caller`: whom it is taken for; that changes no object and no field owner.
+        - `payload`: the body in wire format; without one, the body of the request is the value itself.
+        - `caller`: the user of the request; it affects no object and no field owner.
         """
         held = admission_policies.caller.set(caller)
         try:
@@ -85,10 +88,10 @@ class Sandbox:
             admission_policies.caller.reset(held)
 
     def watch(self, request: Request, position: int | None = None, *, has_bookmark: bool = False) -> WatchStep:
-        """Return the events of a collection since a position, None: since the client says.
+        """Return the events of a collection since a position, None for the position that the client names.
 
-        - `has_bookmark`: the last event tells the position, where the client wants to know it.
-        - Raises `StatusError` for what cannot be watched.
+        - `has_bookmark`: end with the position, if the client wants bookmarks.
+        - Raises `StatusError` for a resource that does not support watching.
         """
         self._start()
         route, target = self._find_collection(request)

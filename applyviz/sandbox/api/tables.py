@@ -1,7 +1,7 @@
-"""Lists as tables, the way `kubectl get` shows them.
+"""Render lists as tables, as `kubectl get` shows them.
 
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables and the printers of
-k8s.io/kubernetes. Every kind has NAME and AGE; common kinds show what people look for; custom ones show the
+k8s.io/kubernetes. Every kind has NAME and AGE; common kinds have their usual columns; custom kinds show the
 `additionalPrinterColumns` of their definition, for plain paths.
 """
 

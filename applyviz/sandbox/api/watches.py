@@ -1,8 +1,9 @@
-"""Watching: what changed in a collection since a revision, as the events that the server streams.
+"""Watch a collection: return the changes since a revision, as the events that the server streams.
 
-Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes. A watch is read
-in steps: each gives the events since the one before and the position to go on from, so that any process may read the
-next one and nobody holds anything in between. Left out: the deprecated paths below `/api/v1/watch`.
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes. A watch is read in
+steps:
+each returns the events since the previous step and the position to continue from, so that any process may read the next
+step and no state is kept in between. Left out: the deprecated paths below `/api/v1/watch`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True)
 class WatchStep:
-    """The events since a position, and the position to go on from; `is_ended`: nothing comes after them."""
+    """The events since a position, and the position to continue from; `is_ended`: nothing can follow."""
 
     events: tuple[WatchEvent, ...]
     position: int
@@ -52,7 +53,7 @@ def has_bookmarks(query: Mapping[str, str]) -> bool:
 
 
 def read_timeout(query: Mapping[str, str], most: float) -> float:
-    """For how many seconds a watch stays open: what its client asked for, at most what is allowed."""
+    """Return how many seconds a watch stays open: the client's request, limited by the maximum."""
     text = query.get("timeoutSeconds", "")
     try:
         wanted = int(text or 0)
@@ -62,9 +63,9 @@ def read_timeout(query: Mapping[str, str], most: float) -> float:
 
 
 def start_watch(cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str]) -> WatchStep:
-    """Return the first step: the present where the client has seen nothing, else what it has missed.
+    """Return the first step: the current state for a new client, else the changes that it missed.
 
-    - Raises `StatusError` for options that make no sense together, and selectors that cannot be read.
+    - Raises `StatusError` for contradicting options and invalid selectors.
     """
     initial = query.get("sendInitialEvents")
     _check_options(query, initial)
@@ -81,7 +82,7 @@ def start_watch(cluster: SandboxCluster, target: ResourceTarget, namespace: str,
 def continue_watch(
     cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str], since: int
 ) -> WatchStep:
-    """What happened after a revision; an error and the end when the changes since then are compacted."""
+    """Return the events after a revision; an error and the end if the changes since then are compacted."""
     is_chosen = read_selection(target, query)
     reached = max(since, cluster.store.revision())  # read first: nothing up to it is committed later
     changes = cluster.store.list_changes(since, target.group, target.plural, namespace or None)
@@ -93,7 +94,7 @@ def continue_watch(
 
 
 def bookmark(target: ResourceTarget, revision: int, *, is_initial_end: bool = False) -> WatchEvent:
-    """Return the event that tells how far a watch is: an empty object with that revision."""
+    """Return a bookmark: an empty object with the revision that the watch has reached."""
     meta: MutableObject = {"resourceVersion": str(revision)}
     if is_initial_end:
         meta["annotations"] = dict(_INITIAL_END)
@@ -105,7 +106,7 @@ def bookmark(target: ResourceTarget, revision: int, *, is_initial_end: bool = Fa
 def _find_event(
     cluster: SandboxCluster, target: ResourceTarget, change: StoredChange, is_chosen: Callable[[MutableObject], bool]
 ) -> WatchEvent | None:
-    """The event of a change for who sees only what the selectors choose: an object may come into sight, and leave."""
+    """Return the event of a change under selectors: an object may start or stop matching."""
     before = cluster.read(target, change.before) if change.before is not None else None
     after = cluster.read(target, change.after) if change.after is not None else None
     was_seen, is_seen = before is not None and is_chosen(before), after is not None and is_chosen(after)
@@ -129,7 +130,7 @@ def _read_revision(text: str) -> int:
 
 
 def _check_options(query: Mapping[str, str], initial: str | None) -> None:
-    """The rules of the server for options of a watch."""
+    """Check the options of a watch by the rules of the server."""
     match, errors = query.get("resourceVersionMatch", ""), []
     path = "resourceVersionMatch"
     if initial is not None and match != "NotOlderThan":

@@ -1,4 +1,4 @@
-"""What the query of a write asks for: dry run, field manager, force, field validation.
+"""Read the query of a write: dry run, field manager, force, field validation.
 
 Rule: `CreateOptions`, `UpdateOptions`, `PatchOptions` of meta.k8s.io/v1 and their validation.
 """
@@ -49,9 +49,9 @@ def _check_manager(manager: str, is_apply: bool) -> list[FieldError]:
 
 
 def read_options(request: Request, user: str) -> WriteOptions:
-    """Return the options of a create, update or patch; `user` is the manager when the query names none.
+    """Return the options of a create, update or patch; `user` is the manager if the query names none.
 
-    - Raises `StatusError` (422) naming every option that cannot be used.
+    - Raises `StatusError` (422) that names every invalid option.
     """
     query = request.query
     is_apply = request.content_type == APPLY_PATCH
@@ -89,10 +89,10 @@ class DeleteOptions:
 def read_delete_options(request: Request) -> DeleteOptions:
     """Return the options of a delete, from its body and its query.
 
-    - Raises `StatusError` (422) naming every option that cannot be used.
+    - Raises `StatusError` (422) that names every invalid option.
     """
     body: Mapping[str, JSONValue] = request.body if isinstance(request.body, Mapping) else {}
-    # With options in the body the API server does not look at the query at all.
+    # With options in the body the API server ignores the query.
     query = {} if body else request.query
     policy = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
     dry = body.get("dryRun") or [v for v in (query.get("dryRun"),) if v]

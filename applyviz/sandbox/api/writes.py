@@ -1,7 +1,7 @@
-"""Creating and changing objects: POST, PUT and the four kinds of PATCH.
+"""Create and change objects: POST, PUT and the four kinds of PATCH.
 
-The order is the server's: read the body, compute the object, book the ownership, prepare, admit, validate,
-check preconditions, store. A dry run does all of it but the last. Rule:
+The order is the server's: read the body, compute the object, update the ownership, prepare, admit, validate, check
+preconditions, store. A dry run does all of it but the last. Rule:
 https://kubernetes.io/docs/reference/using-api/api-concepts/ and .../server-side-apply/.
 """
 
@@ -55,7 +55,7 @@ _NO_UNCONDITIONAL_UPDATE = frozenset(
         "mutatingadmissionpolicybindings",
     }
 )  # fmt: skip
-# A PUT of an absent object of these creates it (`AllowCreateOnUpdate`).
+# PUT of an absent object of these kinds creates it (`AllowCreateOnUpdate`).
 _CREATED_BY_PUT = frozenset(
     {
         "endpoints", "events", "limitranges", "services", "leases", "runtimeclasses", "clusterrolebindings",
@@ -66,7 +66,7 @@ _CREATED_BY_PUT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StoredWrite:
-    """One write request, read: what it is about and how it is to be done."""
+    """One parsed write request: its object and its options."""
 
     request: Request
     route: Route
@@ -83,9 +83,9 @@ class StoredWrite:
 def merge_applied(
     write: StoredWrite, kind: KindSchema, live: JSONObject | None, applied: JSONObject, now: str
 ) -> MutableObject:
-    """Return the object that an apply makes, with its managedFields.
+    """Return the object that an apply produces, with its managedFields.
 
-    - Raises `StatusError`: 409 for conflicts, else what the server answers.
+    - Raises `StatusError`: 409 for conflicts, else the server's error.
     """
     options, subresource = write.options, write.route.subresource
     try:
@@ -109,7 +109,7 @@ def merge_applied(
 
 
 def book(write: StoredWrite, kind: KindSchema, live: JSONObject | None, obj: MutableObject, now: str) -> None:
-    """Put the ownership after a write that is no apply into the object."""
+    """Update the ownership in an object after a write that is not an apply."""
     manager, subresource = write.options.manager, write.route.subresource
     try:
         entries = updates.update(live, obj, kind=kind, manager=manager, subresource=subresource, now=now)
@@ -123,7 +123,7 @@ def book(write: StoredWrite, kind: KindSchema, live: JSONObject | None, obj: Mut
 
 @contextmanager
 def _warning(warnings: tuple[str, ...]) -> Iterator[None]:
-    """What is warned of stands beside a refusal too."""
+    """Add the warnings to a refusal too."""
     try:
         yield
     except StatusError as error:
@@ -132,7 +132,7 @@ def _warning(warnings: tuple[str, ...]) -> Iterator[None]:
 
 
 class Writer:
-    """The writing verbs of a cluster but delete."""
+    """The writing verbs of a cluster except delete."""
 
     def __init__(self, cluster: SandboxCluster) -> None:
         self._cluster = cluster
@@ -262,7 +262,7 @@ class Writer:
         return Answer(200, answer, body.warnings)
 
     def _judge(self, write: StoredWrite, body: Body, live: JSONObject | None) -> Body:
-        """Ask the admission policies; what they warn of comes after the warnings about fields."""
+        """Evaluate the admission policies; their warnings follow the warnings about fields."""
         target, obj, gvk = write.target, body.obj, write.target.gvk
         if write.route.subresource == "scale":
             gvk, obj = SCALE, render_scale(target, obj)
@@ -279,7 +279,7 @@ class Writer:
 
 
 def _keep_sent_entries(obj: MutableObject, payload: Payload) -> None:
-    """An empty list of managedFields asks to clear them; decoding alone would lose it."""
+    """Keep an empty list of managedFields, which asks to clear them; decoding alone would lose it."""
     sent = payload.read()
     metadata = sent.get("metadata") if isinstance(sent, Mapping) else None
     if isinstance(metadata, Mapping) and metadata.get("managedFields") == []:
@@ -287,7 +287,7 @@ def _keep_sent_entries(obj: MutableObject, payload: Payload) -> None:
 
 
 def is_unchanged(obj: JSONObject, live: JSONObject) -> bool:
-    """Return whether an update would store nothing new; times of managedFields entries do not count."""
+    """Return whether an update would store nothing new; times of managedFields entries are ignored."""
     for name in {*obj, *live}:
         if name != "metadata" and not is_same_json(obj.get(name), live.get(name)):
             return False
@@ -305,13 +305,13 @@ def _without_times(meta: JSONObject) -> list[JSONObject]:
 def _refuse_invalid(write: StoredWrite, obj: JSONObject, errors: list[FieldError]) -> None:
     if errors:
         name = obj["metadata"].get("name", "")
-        # A custom resource is named by the kind that it says, even where that is what is wrong.
+        # A custom resource is named by the kind in its body, even if that is the error.
         gvk = write.target.gvk if write.target.struct is not None else GroupVersionKind.from_object(obj)
         raise invalid_object(gvk.group, gvk.kind, name, errors)
 
 
 def _restore_server_fields(obj: MutableObject, live: JSONObject) -> None:
-    """Fields of metadata that no update changes; a uid or a time that was sent is compared later."""
+    """Restore metadata that no update changes; a sent uid or time is compared later."""
     meta, before = obj["metadata"], live["metadata"]
     meta.setdefault("uid", before.get("uid"))
     meta["generation"] = before.get("generation")
@@ -334,7 +334,7 @@ def _check_version(write: StoredWrite, obj: JSONObject, live: JSONObject) -> Non
 
 
 def _check_uid(write: StoredWrite, obj: JSONObject, live: JSONObject) -> None:
-    """The uid of a PUT is a precondition."""
+    """Check the uid of a PUT, which is a precondition."""
     wanted, held = obj["metadata"].get("uid"), live["metadata"].get("uid")
     if not wanted or wanted == held:
         return

@@ -1,8 +1,10 @@
-"""Operators and functions: which values each takes, and what comes of them.
+"""Operators and functions: the values that each accepts, and its result.
 
 Rule: https://github.com/google/cel-spec/blob/master/doc/langdef.md#list-of-standard-definitions. An overload is written
-as letters, one for each argument, the target first: `s` string, `i` int, `u` uint, `d` double, `b` bytes, `B` bool,
-`l` list, `m` map, `D` duration, `T` timestamp, `*` anything; those of the Kubernetes libraries are in `library`.
+as
+letters, one for each argument, the target first: `s` string, `i` int, `u` uint, `d` double, `b` bytes, `B` bool, `l`
+list,
+`m` map, `D` duration, `T` timestamp, `*` anything; those of the Kubernetes libraries are in `library`.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ SIZE_LIMIT = 1 << 20
 
 
 def define(name: str, *overloads: str) -> Callable[[Function], Function]:
-    """Add a function under a name, for these overloads."""
+    """Return a decorator that adds a function under a name, for these overloads."""
 
     def add(function: Function) -> Function:
         FUNCTIONS.setdefault(name, {}).update(dict.fromkeys(overloads, function))
@@ -68,7 +70,7 @@ def define(name: str, *overloads: str) -> Callable[[Function], Function]:
 
 
 def call(name: str, arguments: list[Any], *, is_member: bool) -> Any:
-    """What a function gives for arguments; raises `NoOverloadError` when it does not take them."""
+    """Return the result of a function; raises `NoOverloadError` if it does not accept the arguments."""
     letters = "".join(LETTERS[type(a)] for a in arguments)
     overloads = FUNCTIONS[name]
     found = overloads.get(letters)
@@ -124,7 +126,7 @@ define("-", "TT")(lambda a, b: Duration(check_int(a.nanos - b.nanos)))
 
 @define("+", "ss", "bb", "ll")
 def _join(left: Any, right: Any) -> Any:
-    """Texts, bytes and lists one after the other; a set and a list with keys take each entry once."""
+    """Return the concatenation of texts, bytes or lists; sets and lists with keys keep each entry once."""
     if len(left) + len(right) > SIZE_LIMIT:
         raise CelError("operation canceled: actual cost limit exceeded")
     if not isinstance(left, Entries):
@@ -184,7 +186,7 @@ define("endsWith", "ss")(lambda a, b: a.endswith(b))
 
 @lru_cache(maxsize=512)
 def pattern_of(text: str) -> re.Pattern[str]:
-    """Return a pattern of RE2 as one of Python; raises `CelError` when it is none."""
+    """Return an RE2 pattern as a Python pattern; raises `CelError` if it is invalid."""
     try:
         return re.compile(text.replace(r"\z", r"\Z"))
     except (re.error, OverflowError, RecursionError) as error:

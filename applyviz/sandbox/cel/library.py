@@ -1,7 +1,7 @@
-"""The function libraries of Kubernetes: quantities, URLs, addresses, versions, formats; those of texts come along.
+"""The function libraries of Kubernetes: quantities, URLs, addresses, versions, formats; it also loads `texts`.
 
 Rule: https://kubernetes.io/docs/reference/using-api/cel/#cel-options-language-features-and-libraries. The letters of
-overloads beside those of `functions`: `q` quantity, `U` URL, `I` IP, `C` CIDR, `v` semver, `o` optional, `f` format.
+overloads besides those of `functions`: `q` quantity, `U` URL, `I` IP, `C` CIDR, `v` semver, `o` optional, `f` format.
 """
 
 from __future__ import annotations

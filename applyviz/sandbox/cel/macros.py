@@ -1,4 +1,4 @@
-"""The macros of CEL: `has`, and everything that gives a name to each entry of a list or a map.
+"""The macros of CEL: `has`, and the macros that bind a variable to each entry of a list or a map.
 
 Rule: https://github.com/google/cel-spec/blob/master/doc/langdef.md#macros, the comprehensions with two variables of
 cel-go's `ext`, and `optMap` and `optFlatMap`.
@@ -17,7 +17,7 @@ Compile = Callable[[Node], Step]
 
 
 def expand(node: Call, compile_node: Compile) -> Step | None:
-    """Return the program of a macro, None when the call is none."""
+    """Return the program of a macro, None if the call is not one."""
     if node.target is None:
         return _compile_has(node, compile_node)
     shape = _MACROS.get((node.function, len(node.arguments)))
@@ -54,7 +54,7 @@ def _compile_has(node: Call, compile_node: Compile) -> Step | None:
 
 
 def _entries(held: Any, count: int) -> Iterator[tuple[Any, ...]]:
-    """What the variables stand for, entry by entry: keys of a map, values of a list; with two, both."""
+    """Yield the values of the variables, entry by entry: map keys or list values; with two variables, both."""
     if isinstance(held, dict):
         yield from held.items() if count == 2 else ((key,) for key in held)
     elif isinstance(held, list):
@@ -85,7 +85,7 @@ def _make_exists(read: Step, names: list[str], bodies: list[Step]) -> Step:
 
 
 def _make_quantifier(read: Step, names: list[str], body: Step, *, deciding: bool) -> Step:
-    """Return the step of `exists` or `all`: one entry may decide it, even when others are errors."""
+    """Return the step of `exists` or `all`: one entry may decide it, even if others are errors."""
 
     def run(scope: Any, meter: Any) -> bool:
         problem: CelError | None = None
@@ -109,7 +109,7 @@ def _make_exists_one(read: Step, names: list[str], bodies: list[Step]) -> Step:
 
 
 def _make_map(read: Step, names: list[str], bodies: list[Step]) -> Step:
-    """`map(x, value)`, or `map(x, test, value)`."""
+    """Return the step of `map(x, value)` or `map(x, test, value)`."""
 
     def run(scope: Any, meter: Any) -> list[Any]:
         chosen = (s for s, _ in _scopes(read, names, scope, meter) if len(bodies) == 1 or _test(bodies[0], s, meter))
@@ -123,7 +123,7 @@ def _make_filter(read: Step, names: list[str], bodies: list[Step]) -> Step:
 
 
 def _make_transform_map(read: Step, names: list[str], bodies: list[Step]) -> Step:
-    """`transformMap(k, v, value)`, or with a test before the value."""
+    """Return the step of `transformMap(k, v, value)`, or with a test before the value."""
 
     def run(scope: Any, meter: Any) -> dict[Any, Any]:
         found = {}
@@ -136,7 +136,7 @@ def _make_transform_map(read: Step, names: list[str], bodies: list[Step]) -> Ste
 
 
 def _make_transform_entry(read: Step, names: list[str], bodies: list[Step]) -> Step:
-    """`transformMapEntry(k, v, {key: value})`: each entry gives a map of its own."""
+    """Return the step of `transformMapEntry(k, v, {key: value})`: each entry produces a map."""
 
     def run(scope: Any, meter: Any) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
@@ -172,7 +172,7 @@ def _make_optional_flat_map(read: Step, names: list[str], bodies: list[Step]) ->
 
 
 class _Shape:
-    """How many variables a macro names before what it evaluates, and what makes it."""
+    """The number of variables that a macro binds before its body, and its factory."""
 
     def __init__(self, names: int, make: Callable[[Step, list[str], list[Step]], Step]) -> None:
         self.names, self.make = names, make

@@ -1,7 +1,8 @@
-"""A tree of syntax as a program: compiled once, run with variables, at a bounded cost.
+"""Compile a syntax tree to a program: compiled once, run with variables, at a bounded cost.
 
-Rule: https://github.com/google/cel-spec/blob/master/doc/langdef.md#evaluation. `&&`, `||` and the macros over them come
-to a value when one side decides it, whatever the other side's error is. Every step costs; long texts cost more.
+Rule: https://github.com/google/cel-spec/blob/master/doc/langdef.md#evaluation. `&&`, `||` and the macros over them have
+a
+value as soon as one side decides it, even if the other side is an error. Every step costs; long texts cost more.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ CALL_LIMIT = 200_000
 
 
 class CostError(CelError):
-    """The evaluation would take too long."""
+    """The evaluation exceeds its cost limit."""
 
     def __init__(self) -> None:
         super().__init__("operation canceled: actual cost limit exceeded")
 
 
 class Meter:
-    """Counts the steps of one evaluation."""
+    """Counts the cost of one evaluation."""
 
     __slots__ = ("left",)
 
@@ -35,7 +36,7 @@ class Meter:
         self.left = limit
 
     def spend(self, cost: int = 1) -> None:
-        """Raises `CostError` when nothing is left."""
+        """Add cost; raises `CostError` when the limit is exceeded."""
         self.left -= cost
         if self.left < 0:
             raise CostError
@@ -47,7 +48,7 @@ Step = Callable[[Scope, Meter], Any]
 
 @lru_cache(maxsize=2048)
 def compile_text(text: str) -> Step:
-    """The program of an expression, to be run with its variables; raises `NotReadableError` when the text is none."""
+    """Return the program of an expression; raises `NotReadableError` if the text is not one."""
     try:
         return compile_node(parse(text))
     except RecursionError:
@@ -55,7 +56,7 @@ def compile_text(text: str) -> Step:
 
 
 def evaluate(text: str, variables: Scope, meter: Meter | None = None) -> Any:
-    """Return the value of an expression; raises `CelError` when it comes to none."""
+    """Return the value of an expression; raises `CelError` if it has none."""
     try:
         return compile_text(text)(variables, meter or Meter())
     except RecursionError:
@@ -95,7 +96,7 @@ def _compile_name(name: str) -> Step:
 
 
 class Lazy:
-    """A variable that is evaluated when it is first asked for, and keeps its value or its error."""
+    """A variable that is evaluated on first use, and keeps its value or its error."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -114,7 +115,7 @@ class Lazy:
 
 
 def _qualified(node: Node) -> str:
-    """`a.b.c` as a name, "" where it is none: `optional.none`, `cidr.x`."""
+    """Return `a.b.c` as a name, "" if it is not one: `optional.none`, `cidr.x`."""
     if isinstance(node, Name):
         return node.name
     if isinstance(node, Select) and not node.is_optional and (head := _qualified(node.operand)):
@@ -149,7 +150,7 @@ def _find_optional(held: Any, key: Any) -> Optional:
 
 
 def _find_key(held: dict[Any, Any], key: Any) -> tuple[Any] | None:
-    """Return the value of a key in a tuple; a number is any number of the same worth, and no bool."""
+    """Return the value of a key in a tuple; a number matches any equal number, but no bool."""
     if isinstance(key, (list, dict)) or key is None:
         raise NoOverloadError
     if isinstance(key, float) and key == int(key):
@@ -253,7 +254,7 @@ _EACH_WITH_EACH: Final = frozenset({"sets.contains", "sets.intersects", "sets.eq
 
 
 def _cost_of(name: str, arguments: list[Any]) -> int:
-    """What a call costs at most: every character in tens, every value in a list or a map, each with each for sets."""
+    """Return the maximum cost of a call, from the sizes of texts, lists and maps; set operations multiply sizes."""
     if name in _AT_ONCE:
         return 1
     sizes = [_size(a) for a in arguments]
@@ -272,7 +273,7 @@ def _size(value: Any) -> int:
 
 
 def _compile_logic(steps: list[Step], deciding: bool) -> Step:
-    """`||` is decided by a true side, `&&` by a false one, even where the other side is an error."""
+    """Compile `||`, which a true side decides, or `&&`, which a false side decides, even if the other is an error."""
     left, right = steps
 
     def attempt(step: Step, scope: Scope, meter: Meter) -> tuple[Any, CelError | None]:

@@ -1,4 +1,4 @@
-"""From the text of an expression to its tree.
+"""Parse the text of an expression to its tree.
 
 Rule: the grammar of https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax, with optional fields
 (`a.?b`, `a[?b]`, `[?a]`, `{?a: b}`) as cel-go reads them.
@@ -54,12 +54,12 @@ _DEPTH = 250
 
 
 class NotReadableError(CelError):
-    """The text is no expression."""
+    """The text is not an expression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value that stands in the text."""
+    """A literal value."""
 
     value: object
 
@@ -116,7 +116,7 @@ Node = Literal | Name | Select | Index | Call | ListOf | MapOf
 
 
 def names_in(node: Node) -> frozenset[str]:
-    """Return the variables that an expression may ask for; those of its macros are among them."""
+    """Return the variables that an expression may read, including those of its macros."""
     match node:
         case Name(name):
             return frozenset({name})
@@ -136,9 +136,9 @@ def names_in(node: Node) -> frozenset[str]:
 
 
 def parse(text: str) -> Node:
-    """Read an expression.
+    """Parse an expression.
 
-    - Raises `NotReadableError` when it is none.
+    - Raises `NotReadableError` if the text is not one.
     """
     return _Reader(_split(text)).read()
 
@@ -215,7 +215,7 @@ class _Reader:
         return NotReadableError(f"Syntax error: mismatched input '{self._tokens[self._at][1]}'")
 
     def _take(self, *signs: str) -> str:
-        """Return the next token when it is one of these signs, else "" and nothing is taken."""
+        """Consume and return the next token if it is one of these, else return "" and consume nothing."""
         kind, text = self._tokens[self._at]
         if kind == "sign" and text in signs:
             self._at += 1

@@ -107,7 +107,7 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
 
 @define("format", "sl")
 def _format(text: str, values: list[Any]) -> str:
-    """`"%s is %d".format([a, b])`."""
+    """Return the result of `"%s is %d".format([a, b])`."""
     left = iter(values)
     _check_size(text.count("%") * 400 + len(text))
 
@@ -142,7 +142,7 @@ def _format_one(value: Any, letter: str, precision: int) -> str:
 
 
 def show(value: Any) -> str:
-    """Return a value as `%s` shows it."""
+    """Return a value as `%s` prints it."""
     shown: Mapping[type, Callable[[Any], str]] = {
         bool: lambda v: "true" if v else "false", type(None): lambda v: "null", float: render_double,
         bytes: lambda v: v.decode(errors="replace"), Type: lambda v: v.name, Duration: render_duration,

@@ -1,7 +1,7 @@
-"""The values of CEL beside those of JSON, and what is the same for all: kinds, equality, order, texts.
+"""The values of CEL besides those of JSON, with their types, equality, order and text.
 
-An int of Python is an int of CEL, a float a double; bool, str, bytes, list, dict and None are what they seem. Numbers
-compare with one another whatever their type is (cross-type comparisons are on in Kubernetes).
+A Python int is a CEL int, a float is a double; bool, str, bytes, list, dict and None map directly. Numbers of different
+types compare with one another (Kubernetes enables cross-type comparisons).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ NANO: Final = 1_000_000_000
 
 
 class CelError(Exception):
-    """What an expression comes to when it comes to no value; the text is that of cel-go."""
+    """The error of an expression without a value; the text is that of cel-go."""
 
 
 class NoOverloadError(CelError):
-    """A function or an operator does not take these values."""
+    """A function or an operator does not accept these values."""
 
     def __init__(self, *_: object) -> None:
         super().__init__("no such overload")
@@ -41,13 +41,13 @@ class UInt(int):
 
 
 class Struct(dict[str, Any]):
-    """An object of a schema: it has the fields that are set, under their escaped names."""
+    """An object of a schema, with the fields that are set, under their escaped names."""
 
     __slots__ = ()
 
 
 class Entries(list[Any]):
-    """A list whose order does not matter when it is compared: a set, or one whose entries have keys."""
+    """A list that is compared without regard to order: a set, or one whose entries have keys."""
 
     __slots__ = ("keys",)
 
@@ -71,7 +71,7 @@ class Timestamp:
 
     @property
     def utc(self) -> datetime:
-        """The moment without what is below a microsecond."""
+        """The moment, truncated to microseconds."""
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self.nanos // 1000)
 
 
@@ -92,7 +92,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """A URL, as its parts and as it was written."""
+    """A URL: its parts and its text."""
 
     parts: SplitResult
     text: str
@@ -108,7 +108,7 @@ class Semver:
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type, as `type(x)` gives it."""
+    """A type, as `type(x)` returns it."""
 
     name: str
 
@@ -142,21 +142,21 @@ def is_number(value: object) -> bool:
 
 
 def check_int(value: int) -> int:
-    """Return an int that fits; raises `CelError` for one that overflows."""
+    """Return an int that fits; raises `CelError` on overflow."""
     if not -INT64 <= value < INT64:
         raise CelError("integer overflow")
     return value
 
 
 def check_uint(value: int) -> UInt:
-    """Return a uint that fits; raises `CelError` for one that overflows."""
+    """Return a uint that fits; raises `CelError` on overflow."""
     if not 0 <= value < 2 * INT64:
         raise CelError("unsigned integer overflow")
     return UInt(value)
 
 
 def is_equal(left: Any, right: Any) -> bool:
-    """Return whether two values are the same; values of different types are not, numbers aside."""
+    """Return whether two values are equal; values of different types are not, except numbers."""
     if is_number(left) and is_number(right):
         return bool(left == right)
     if isinstance(left, Entries) and isinstance(right, list):
@@ -171,7 +171,7 @@ def is_equal(left: Any, right: Any) -> bool:
 
 
 def compare(left: Any, right: Any) -> int:
-    """Minus one, zero or one; raises `NoOverloadError` for what has no order."""
+    """Return minus one, zero or one; raises `NoOverloadError` for values without an order."""
     is_ordered = isinstance(left, (bool, str, bytes, Duration, Timestamp)) and type(left) is type(right)
     if not is_ordered and not (is_number(left) and is_number(right)):
         raise NoOverloadError
@@ -192,7 +192,7 @@ _TIME: Final = re.compile(
 
 
 def read_duration(text: str) -> Duration | None:
-    """Return a duration as Go writes it, None when it is none."""
+    """Return a duration parsed as in Go, None if it is invalid."""
     found = _DURATION.match(text)
     if found is None:
         return None
@@ -205,7 +205,7 @@ def read_duration(text: str) -> Duration | None:
 
 
 def read_timestamp(text: str) -> Timestamp | None:
-    """Return a moment of RFC 3339, None when it is none."""
+    """Return a moment parsed from RFC 3339, None if it is invalid."""
     found = _TIME.match(text)
     if found is None:
         return None
@@ -222,14 +222,14 @@ def read_timestamp(text: str) -> Timestamp | None:
 
 
 def render_duration(value: Duration) -> str:
-    """Return a duration as `string()` gives it: seconds."""
+    """Return a duration as `string()` prints it: seconds."""
     whole, rest = divmod(abs(value.nanos), NANO)
     text = f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
     return f"{'-' if value.nanos < 0 else ''}{text}s"
 
 
 def render_timestamp(value: Timestamp) -> str:
-    """Return a moment as `string()` gives it."""
+    """Return a moment as `string()` prints it."""
     rest = value.nanos % NANO
     digits = f".{rest:09d}".rstrip("0") if rest else ""
     return value.utc.strftime("%Y-%m-%dT%H:%M:%S") + digits + "Z"

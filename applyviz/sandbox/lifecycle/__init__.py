@@ -1,1 +1,1 @@
-"""How objects end: finalizers, grace periods, garbage collection, the end of a namespace."""
+"""The end of objects: finalizers, grace periods, garbage collection, deletion of namespaces."""

@@ -1,7 +1,7 @@
-"""Finalizers, and the writes of controllers that take them away.
+"""Finalizers, and the writes of controllers that remove them.
 
-Rule: https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/: an object that is deleted stays,
-with a deletionTimestamp, until its last finalizer is gone.
+Rule: https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/: a deleted object stays, with a
+deletionTimestamp, until its last finalizer is removed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _MANAGER = "kube-controller-manager"
 
 
 def is_deleted(obj: JSONObject) -> bool:
-    """Return whether somebody has deleted the object, although it may still be held."""
+    """Return whether the object was deleted, although it may still exist."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
 def is_released(target: ResourceTarget, obj: JSONObject) -> bool:
-    """Return whether a deleted object is held by nothing any more: no finalizer, no grace period, no contents."""
+    """Return whether nothing holds a deleted object any more: no finalizer, no grace period, no contents."""
     meta = obj["metadata"]
     if not meta.get("deletionTimestamp") or meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
         return False
@@ -48,7 +48,7 @@ def update_metadata(
     *,
     subresource: str = "",
 ) -> None:
-    """Write an object as a controller does; it is removed when nothing holds it any more."""
+    """Write an object as a controller does; it is removed once nothing holds it."""
     held = cluster.store.get(key)
     target = find_target(cluster, key, held) if held is not None else None
     if held is None or target is None:
@@ -75,7 +75,7 @@ def update_metadata(
 
 
 def release(cluster: SandboxCluster, key: ObjectKey, finalizer: str) -> None:
-    """Take one finalizer of an object away."""
+    """Remove one finalizer of an object."""
 
     def change(_: ResourceTarget, obj: MutableObject) -> None:
         kept = [f for f in obj["metadata"].get("finalizers") or () if f != finalizer]

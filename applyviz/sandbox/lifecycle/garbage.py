@@ -1,8 +1,9 @@
-"""The garbage collector: what becomes of dependents when their owner is deleted, and of an owner that waits for them.
+"""The garbage collector: what happens to dependents of a deleted owner, and to an owner that waits for them.
 
 Rule: https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and `attemptToDeleteItem` in
-k8s.io/kubernetes `pkg/controller/garbagecollector`. Left out: waiting. What a real collector does within seconds is
-done before the next request, each step at a revision of its own.
+k8s.io/kubernetes
+`pkg/controller/garbagecollector`. Left out: waiting. Steps that take a real collector seconds are done before the next
+request, each step at a separate revision.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Delete = Callable[[ObjectKey, str], None]
 
 
 class _Owner(Enum):
-    """What an owner reference leads to; UNKNOWN: a kind that is not served, so nobody can tell."""
+    """The target of an owner reference; UNKNOWN: its kind is not served, so the owner cannot be checked."""
 
     SOLID = auto()
     DANGLING = auto()
@@ -39,7 +40,7 @@ class GarbageCollector:
         self._delete = delete
 
     def react(self, change: StoredChange) -> None:
-        """Do what one change calls for; what that changes is reacted to in its turn."""
+        """React to one change, and to the changes that this causes."""
         if change.after is None:
             self._release_dependents(change.before or {})
         else:
@@ -52,7 +53,7 @@ class GarbageCollector:
             self._visit(key)
 
     def _visit_owner(self, key: ObjectKey, reference: JSONObject) -> None:
-        """An owner may wait for the object that has just changed."""
+        """Visit the owners of a changed object, because they may wait for it."""
         owner = self._find_owner(key, reference)
         if owner is None:
             return
@@ -79,7 +80,7 @@ class GarbageCollector:
         release(self._cluster, key, ORPHAN)
 
     def _delete_dependents(self, key: ObjectKey, owner: JSONObject) -> None:
-        """Delete them first; those that block the deletion of the owner keep it until they are gone."""
+        """Delete the dependents first; those that block the deletion of the owner keep it until they are gone."""
         uid = str(owner["metadata"]["uid"])
         for dependent, held in list_dependents(self._cluster.store, uid):
             if not is_deleted(held):
@@ -89,7 +90,7 @@ class GarbageCollector:
             release(self._cluster, key, FOREGROUND)
 
     def _collect(self, key: ObjectKey, held: JSONObject) -> None:
-        """Delete an object that has lost its owners, or forget those that it has lost beside others."""
+        """Delete an object that has lost all owners, or remove the references to lost ones."""
         references = list_owners(held)
         found = [self._classify(key, reference) for reference in references]
         if not found or _Owner.UNKNOWN in found:
@@ -102,7 +103,7 @@ class GarbageCollector:
         dependents = list_dependents(self._cluster.store, str(held["metadata"].get("uid", "")))
         if _Owner.WAITING in found and dependents:
             if any(is_deleted(d) and FOREGROUND in (d["metadata"].get("finalizers") or ()) for _, d in dependents):
-                # A circle: nobody may wait for the other.
+                # A cycle: neither may wait for the other.
                 self._keep_owners(key, [{**r, "blockOwnerDeletion": False} for r in references])
             self._delete(key, "Foreground")
             return
@@ -122,7 +123,7 @@ class GarbageCollector:
         return _Owner.WAITING if is_waiting else _Owner.SOLID
 
     def _find_owner(self, key: ObjectKey, reference: JSONObject) -> ObjectKey | None:
-        """Where the owner of an object would be: in the namespace of the object, or in none."""
+        """Return the key of the owner: in the namespace of the object, or cluster-scoped."""
         gvk = GroupVersionKind.from_object(reference)
         target = self._cluster.registry.find_kind(gvk)
         if target is None or (target.resource.is_namespaced and not key.namespace):

@@ -1,7 +1,8 @@
-"""When the grace periods of deleted Pods end: what their kubelets would wait for.
+"""Track when the grace periods of deleted Pods end, which their kubelets would wait for.
 
-Rule: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination. No process waits: the ends are
-in the store, and the first request after one of them acts on it.
+Rule: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination. No process waits: the store
+keeps
+the end of each period, and the first request after it acts on it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ _FORM = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def shift(moment: str, seconds: int) -> str:
-    """Return a time of metadata, so many seconds later."""
+    """Return a time of metadata plus some seconds."""
     return (datetime.fromisoformat(moment) + timedelta(seconds=seconds)).astimezone(UTC).strftime(_FORM)
 
 
 def note_end(store: Store, key: ObjectKey, end: str) -> None:
-    """Remember when the grace period of an object ends; must be inside a transaction."""
+    """Record when the grace period of an object ends; must be inside a transaction."""
     kept = [e for e in _read(store) if tuple(e[1:]) != key]
     store.put_meta(_ENDS, sorted([*kept, [end, *key]]))
 
@@ -32,7 +33,7 @@ def has_ended(store: Store, now: datetime) -> bool:
 
 
 def take_ended(store: Store, now: datetime) -> list[ObjectKey]:
-    """Return the objects whose grace periods are over, which are then forgotten; must be inside a transaction."""
+    """Return and forget the objects whose grace periods are over; must be inside a transaction."""
     text, ends = now.astimezone(UTC).strftime(_FORM), _read(store)
     store.put_meta(_ENDS, [e for e in ends if e[0] > text])
     return [ObjectKey(*entry) for end, *entry in ends if end <= text]

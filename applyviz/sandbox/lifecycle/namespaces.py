@@ -1,4 +1,4 @@
-"""What the namespace controller writes into a namespace that cannot end yet.
+"""Write the status of a namespace that is still terminating, as the namespace controller does.
 
 Rule: https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and k8s.io/kubernetes
 `pkg/controller/namespace/deletion/status_condition_utils.go`.
@@ -24,7 +24,7 @@ _FINE = (
 
 
 def describe_rest(namespace: MutableObject, left: Sequence[tuple[ObjectKey, JSONObject]], now: str) -> None:
-    """Write the conditions that tell what a namespace still waits for."""
+    """Write the conditions that say what a namespace still waits for."""
     fresh = [_condition(kind, "False", reason, message, now) for kind, reason, message in _FINE]
     names = Counter(f"{key.plural}.{key.group}" for key, _ in left)
     told = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(names.items()))

@@ -1,1 +1,1 @@
-"""Go and Kubernetes as programs: struct types, JSON text, quantities, protobuf, error statuses, name formats."""
+"""The behavior of Go and Kubernetes: struct types, JSON text, quantities, protobuf, error statuses, name formats."""

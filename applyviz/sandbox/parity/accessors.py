@@ -1,7 +1,8 @@
-"""One value inside a custom resource, read as a Go program reads it: with a complaint where it is of another type.
+"""Read one value inside a custom resource as a Go program does, with its error for a value of another type.
 
 Rule: `NestedInt64` and `NestedString` of k8s.io/apimachinery `pkg/apis/meta/v1/unstructured`, which the scale
-subresource reads by. Nothing at a path is no complaint; null at its end is one.
+subresource
+uses. An absent value is no error; null at the end of the path is one.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ _GO_TYPES = {
 
 
 class AccessError(ApplyVizError):
-    """A value is of another type than the one that is read there."""
+    """A value is of another type than the expected one."""
 
 
 def read_integer(obj: JSONObject, path: Sequence[str]) -> int | None:
-    """Return the integer at a path, None where there is nothing; raises `AccessError`."""
+    """Return the integer at a path, None if absent; raises `AccessError`."""
     is_there, value = _find(obj, path)
     if is_there and (isinstance(value, bool) or not isinstance(value, int)):
         raise _refuse(path, value, "int64")
@@ -36,7 +37,7 @@ def read_integer(obj: JSONObject, path: Sequence[str]) -> int | None:
 
 
 def read_text(obj: JSONObject, path: Sequence[str]) -> str:
-    """Return the text at a path, "" where there is nothing; raises `AccessError`."""
+    """Return the text at a path, "" if absent; raises `AccessError`."""
     is_there, value = _find(obj, path)
     if is_there and not isinstance(value, str):
         raise _refuse(path, value, "string")

@@ -1,7 +1,9 @@
-"""Reading a map of plain values as a Go struct: what the server does after a strategic patch and after an apply.
+"""Convert a map of plain values to a Go struct, as the server does after a strategic patch and after an apply.
 
-Rule: `DefaultUnstructuredConverter` of k8s.io/apimachinery `pkg/runtime`. It reads what JSON decoding reads, but goes
-by the fields of the struct, stops at the first problem, has words of its own, and takes 2.0 for an integer.
+Rule: `DefaultUnstructuredConverter` of k8s.io/apimachinery `pkg/runtime`. It accepts what JSON decoding accepts, but
+visits
+the fields in the order of the struct, stops at the first error, words errors differently, and accepts 2.0 as an
+integer.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ _EXPONENT = 1e21
 
 
 def convert(obj: JSONObject, struct: GoStruct) -> Decoded:
-    """Read an object as a struct; unknown fields are told in the order of their text.
+    """Convert an object to a struct; unknown fields are reported in the order of their text.
 
-    - Raises `DecodeError` with the first problem, in the order of the struct's fields.
+    - Raises `DecodeError` with the first error, in the order of the struct's fields.
     """
     converter = _Converter()
     result = converter.struct(obj, struct, Spot())
@@ -39,7 +41,7 @@ def _go_kind(value: JSONValue) -> str:
 
 
 class _Converter(Decoder):
-    """A reading that ends at the first problem."""
+    """A conversion that stops at the first error."""
 
     def struct(self, value: JSONObject, struct: GoStruct, spot: Spot) -> MutableObject:
         ordered = {name: value[name] for name in struct.fields if name in value}
@@ -103,7 +105,7 @@ class _Converter(Decoder):
 
     @staticmethod
     def _refuse(value: JSONValue, kind: str, spot: Spot) -> NoReturn:
-        """Integers turn into text in Go, so that they are refused in other words than what never could."""
+        """Raise the error of a wrong type; Go converts integers to text, so their message differs."""
         if kind == "string" and type(value) is int:
             raise DecodeError(f"cannot convert int64 to {spot.go_type}")
         raise DecodeError(f"unrecognized type: {kind}")

@@ -1,8 +1,10 @@
-"""Reading an object of a built-in kind as the server does: JSON into a Go struct and back.
+"""Decode an object of a built-in kind as the server does: JSON into a Go struct and back.
 
-Rule: sigs.k8s.io/json and k8s.io/apimachinery `runtime/serializer/json`. Wrong types are refused with Go's
-words, unknown and repeated fields are collected for `fieldValidation`, empty values are dropped or filled as the
-struct's tags say, times and bytes are written canonically. Inputs are not changed.
+Rule: sigs.k8s.io/json and k8s.io/apimachinery `runtime/serializer/json`. Wrong types are refused with Go's messages,
+unknown
+and repeated fields are collected for `fieldValidation`, empty values are dropped or filled in by the struct's tags,
+times
+and bytes are written canonically. Inputs are not changed.
 """
 
 from __future__ import annotations
@@ -53,14 +55,14 @@ class WrongTypeError(DecodeError):
 
 @dataclass(slots=True)
 class Decoded:
-    """An object as the server holds it, and what strict validation says about its fields."""
+    """An object as the server holds it, and the messages of strict validation."""
 
     obj: MutableObject
     unknown: list[str] = field(default_factory=list)
 
 
 class Spot(NamedTuple):
-    """Where a value stands: its path with indices, and as Go's errors tell it (struct, fields, type)."""
+    """The position of a value: its path with indices, and the form in Go's errors (struct, fields, type)."""
 
     path: str = ""
     owner: str = ""
@@ -68,18 +70,18 @@ class Spot(NamedTuple):
     go_type: str = ""
 
     def item(self, number: int, inner: Code) -> Spot:
-        """Return an entry of a list."""
+        """Return the spot of a list entry."""
         return Spot(f"{self.path}[{number}]", self.owner, self.fields, item_type(self.go_type, inner))
 
     def entry(self, key: str, inner: Code, map_type: str) -> Spot:
-        """Return an entry of a map."""
+        """Return the spot of a map entry."""
         return Spot(f"{self.path}.{key}", self.owner, self.fields, item_type(map_type, inner))
 
 
 def decode(obj: JSONObject, struct: GoStruct) -> Decoded:
-    """Read an object as a struct.
+    """Decode an object as a struct.
 
-    - Raises `DecodeError` with the problem that Go's decoder reports.
+    - Raises `DecodeError` with the error that Go's decoder reports.
     """
     decoder = Decoder()
     result = decoder.struct(obj, struct, Spot())
@@ -89,19 +91,19 @@ def decode(obj: JSONObject, struct: GoStruct) -> Decoded:
 
 
 class Decoder:
-    """One reading: a wrong type is kept and the rest is read, a text of a wrong form ends it."""
+    """One decoding: a wrong type is recorded and decoding goes on; a malformed text ends it."""
 
     def __init__(self) -> None:
         self.saved: DecodeError | None = None
         self.strict: dict[tuple[str, str], None] = {}
 
     def note(self, word: str, path: str) -> None:
-        """Keep what strict validation says, once, and not endlessly."""
+        """Record a message of strict validation, once, and up to a limit."""
         if len(self.strict) < _MOST_STRICT:
             self.strict.setdefault((word, path))
 
     def list_strict(self) -> list[str]:
-        """What strict validation says, in the order of the text."""
+        """Return the messages of strict validation, in the order of the text."""
         return [f"{word} field {quote(path)}" for word, path in self.strict]
 
     def save(self, error: DecodeError) -> None:
@@ -195,7 +197,7 @@ class Decoder:
         return self.nested(value, ["[", "s"], spot) if isinstance(value, list) else None
 
     def nested(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
-        """Return a value that Go reads by itself: no strict validation inside, and its problem ends the reading."""
+        """Return a value with its own Go decoder: it is not validated strictly, and its first error ends decoding."""
         inner = Decoder()
         try:
             result = inner.value(value, code, Spot(go_type="[]string" if code == ["[", "s"] else ""))
@@ -206,7 +208,7 @@ class Decoder:
         return result
 
     def placed(self, error: WrongTypeError, spot: Spot) -> WrongTypeError:
-        """Return the problem of a value that was read by itself, told from outside."""
+        """Return the error of a separately decoded value as the outer decoder reports it."""
         if not spot.owner:
             return error
         path = f"{spot.fields}.{error.path}" if error.path else spot.fields
@@ -244,10 +246,10 @@ class Decoder:
 
     def quantity(self, value: JSONValue, spot: Spot) -> JSONValue:
         if isinstance(value, (dict, list, bool)):
-            value = "{"  # what no quantity begins with
+            value = "{"  # no quantity begins with this
         text = (value if isinstance(value, str) else number_text(value)).strip()
         self.text(read_quantity, text)
-        return text  # Go keeps it as it was written until it is stored, so that `1000m` is not owned as `1` is
+        return text  # Go keeps its spelling until it is stored, so that `1000m` is not owned as `1` is
 
     def int_or_string(self, value: JSONValue, spot: Spot) -> JSONValue:
         if isinstance(value, str) or (type(value) is int and fits_integer(value, "int32")):

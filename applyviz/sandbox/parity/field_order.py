@@ -1,7 +1,8 @@
-"""The order of fields in the JSON that a server writes: errors about patched objects quote it whole.
+"""Order fields as in the JSON that a server writes: errors about patched objects quote it whole.
 
-Rule: `encoding/json`: fields of a struct in their order, keys of a map sorted. A patch is applied to the text, so
-that what it goes into comes out sorted and what it brings as it was written.
+Rule: `encoding/json`: fields of a struct in their order, keys of a map sorted. A patch is applied to the text, so maps
+that
+it changes come out sorted, and values that it adds keep their order.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def _order(value: JSONValue, code: Code) -> JSONValue:
 
 
 def _order_owned(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields that somebody owns, in the order of their path elements."""
+    """Return fieldsV1 in the order of the path elements."""
     return {key: _order_owned(value[key]) for key in sorted(value, key=_rank_element)}
 
 
@@ -79,7 +80,7 @@ def _rank_value(value: JSONValue) -> tuple[int, Any]:
 
 
 def render_ordered(value: JSONValue) -> str:
-    """Compact JSON in the order of the value, escaped as Go does."""
+    """Return compact JSON in the order of the value, escaped as in Go."""
     if isinstance(value, str):
         return json_string(value)
     if isinstance(value, Mapping):

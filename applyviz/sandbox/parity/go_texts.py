@@ -1,4 +1,4 @@
-"""Texts that Go reads into other values: base64, times, quantities; what is wrong with them in Go's words.
+"""Parse texts that Go converts to other values (base64, times, quantities), with Go's error messages.
 
 Rule: `encoding/base64`, `time.Parse` for RFC 3339 (with microseconds for MicroTime), and `ParseQuantity` of
 k8s.io/apimachinery `pkg/api/resource`.
@@ -24,11 +24,11 @@ _EXPONENT: Final = re.compile(r"[eE][+-]?[0-9]+\Z")
 
 
 class GoTextError(Exception):
-    """The text is not of its form; the words are Go's."""
+    """The text is malformed; the message is Go's."""
 
 
 def decode_base64(text: str) -> bytes:
-    """Return the bytes of a text; line breaks do not count."""
+    """Return the bytes of a base64 text; line breaks are ignored."""
     source = text.encode("utf-8", "replace")
     fault = _find_bad_byte(source)
     if fault is not None:
@@ -43,7 +43,7 @@ def _skip_breaks(source: bytes, at: int) -> int:
 
 
 def _find_bad_byte(source: bytes) -> int | None:
-    """Where Go gives up: at the byte itself, or at the start of the last group when that is too short."""
+    """Return the offset of Go's error: the bad byte, or the start of the last group if that is too short."""
     at = count = 0
     while at < len(source):
         byte = source[at]
@@ -72,7 +72,7 @@ def _find_bad_padding(source: bytes, at: int, count: int) -> int | None:
 
 
 class _TimeReader:
-    """Goes through a time in the order of the layout."""
+    """Reads a time in the order of the layout."""
 
     def __init__(self, text: str, layout: str) -> None:
         self.text, self.rest, self.layout = text, text, layout
@@ -97,7 +97,7 @@ class _TimeReader:
         value = int(digits[0]) if digits else 0
         if digits:
             self.rest = hold[len(digits[0]) :]
-        # A range is looked at first, and a missing number counts as 0.
+        # A range is checked first, and a missing number counts as 0.
         if not low <= value <= high and (digits or word == "hour"):
             self.refuse("", "", f"{word} out of range")
         if not digits:
@@ -180,7 +180,7 @@ def parse_time(text: str, *, has_micros: bool = False) -> datetime:
 
 
 def read_quantity(text: str) -> str:
-    """The canonical form of a quantity as JSON writes it: `text` is a number or what stood between the quotes."""
+    """Return the canonical form of a quantity as JSON writes it: `text` is a number or the content of a string."""
     text = text.strip()
     canonical = canonical_quantity(text)
     if canonical is not None:

@@ -1,8 +1,9 @@
-"""The Go structs behind the built-in kinds, as far as JSON shows them.
+"""The Go structs of the built-in kinds, as far as they affect JSON.
 
-The server reads JSON into Go structs and writes structs back as JSON. What that loses or adds (empty
-values dropped, structs always there, null for empty times) is decided by field types and tags, which
-OpenAPI does not tell; `data/go_types.json.gz` does.
+The server reads JSON into Go structs and writes structs back as JSON. Field types and tags decide what that drops or
+adds
+(empty values dropped, structs always written, null for empty times). OpenAPI does not contain them;
+`data/go_types.json.gz` does.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Code: TypeAlias = Any  # a one-letter or type name text, or [mark, code, …] fo
 class GoField:
     """One field of a struct; `number` is its protobuf field, `2/1` inside an embedded message.
 
-    `go_path` is its name behind those of the embedded structs that it stands in, as Go's errors tell it.
+    `go_path` is its name with those of the embedded structs around it, as Go's errors print it.
     """
 
     name: str
@@ -62,7 +63,7 @@ _TYPE_META = {"kind": "TypeMeta", "apiVersion": "TypeMeta"}
 
 
 class GoTypes:
-    """All structs and the struct of each kind."""
+    """All structs, and the struct of each kind."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._raw: Mapping[str, Any] = document["types"]
@@ -76,7 +77,7 @@ class GoTypes:
         return self.find_struct(name) if name else None
 
     def find_struct(self, name: str) -> GoStruct | None:
-        """Return the struct of a full name; None when the code is no struct."""
+        """Return the struct of a full name; None if the code is not a struct."""
         found = self._structs.get(name)
         if found is None and name in self._raw:
             raw = self._raw[name]
@@ -86,7 +87,7 @@ class GoTypes:
         return found
 
     def get_struct(self, name: str) -> GoStruct:
-        """Like `find_struct`, for names that the table always holds."""
+        """Return the struct of a full name that the table always contains."""
         found = self.find_struct(name)
         if found is None:
             raise LookupError(name)
@@ -104,7 +105,7 @@ _SCALAR_TYPES: Mapping[str, str] = {"s": "string", "b": "bool", "f": "float64", 
 
 
 def item_type(go_type: str, inner: Code) -> str:
-    """Return the Go type of what a list or a map of this type holds; a type with a name of its own does not tell it."""
+    """Return the Go type of the entries of a list or map; a named type does not show it."""
     if go_type.startswith("[]"):
         return go_type[2:]
     if go_type.startswith("map["):
@@ -118,7 +119,7 @@ _ZEROES: Mapping[str, JSONValue] = {"s": "", "b": False, "f": 0, "Q": "0", "I": 
 
 
 def zero_of(code: Code) -> JSONValue:
-    """What Go writes for a value that nobody set."""
+    """Return what Go writes for an unset value."""
     if not isinstance(code, str):
         return None
     if code.startswith(("int", "uint")):
@@ -130,17 +131,17 @@ def zero_of(code: Code) -> JSONValue:
 
 
 def zero_struct(struct: GoStruct) -> dict[str, JSONValue]:
-    """What Go writes for an empty struct."""
+    """Return what Go writes for an empty struct."""
     return {f.name: zero_of(f.code) for f in struct.fields.values() if is_written_empty(f)}
 
 
 def is_written_empty(field: GoField) -> bool:
-    """Return whether a field is written although nobody set it."""
+    """Return whether an unset field is written."""
     if field.drops_zero:
         return False
     return not field.drops_empty or is_struct(field.code)
 
 
 def is_struct(code: Code) -> bool:
-    """Return whether the code is a struct without pointer: `omitempty` does not leave it out."""
+    """Return whether the code is a struct without a pointer, which `omitempty` does not omit."""
     return isinstance(code, str) and code not in _SCALARS and not code.startswith(("int", "uint"))

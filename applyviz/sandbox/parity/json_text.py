@@ -1,7 +1,8 @@
-"""JSON text as the server reads it: values with what only the text tells, or Go's words for what is no JSON.
+"""Parse JSON text as the server does: values with the details that only the text has, or Go's error messages.
 
-Rule: sigs.k8s.io/json, a fork of Go's encoding/json. A key that stands twice is kept with all its values
-(`Repeated`), and a number with a fraction or an exponent with its digits (`Written`), because errors quote them.
+Rule: sigs.k8s.io/json, a fork of Go's encoding/json. A repeated key keeps all its values (`Repeated`), and a number
+with a
+fraction or an exponent keeps its digits (`Written`), because errors quote them.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ _DIGITS: Final = frozenset(b"0123456789")
 
 
 class JSONTextError(Exception):
-    """The text is no JSON; the words are Go's."""
+    """The text is not JSON; the message is Go's."""
 
 
 class Repeated(dict[str, Any]):
-    """An object in which a key stands more than once: the last value counts, `pairs` has them all."""
+    """An object with a repeated key: the last value counts, `pairs` has them all."""
 
     __slots__ = ("pairs",)
 
@@ -38,7 +39,7 @@ class Repeated(dict[str, Any]):
 
 
 class Written(float):
-    """A number that is no plain integer, with its text."""
+    """A number that is not a plain integer, with its text."""
 
     __slots__ = ("text",)
     text: str
@@ -50,7 +51,7 @@ class Written(float):
 
 
 def list_pairs(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Keys and values in the order of the text, repeated ones as often as they stand there."""
+    """Yield keys and values in the order of the text, including repeated keys."""
     return iter(value.pairs) if isinstance(value, Repeated) else iter(value.items())
 
 
@@ -66,7 +67,7 @@ def _refuse_constant(text: str) -> JSONValue:
 def read_json(text: bytes) -> JSONValue:
     """Return the value of a text.
 
-    - Raises `JSONTextError`, also for what is nested too deeply.
+    - Raises `JSONTextError`, also for too deep nesting.
     """
     try:
         return json.loads(
@@ -80,9 +81,9 @@ def read_json(text: bytes) -> JSONValue:
 
 
 def simplify(value: JSONValue) -> JSONValue:
-    """Return the same value as plain JSON values, as Go holds it where it knows no types.
+    """Return the same value as plain JSON values, as untyped Go holds it.
 
-    - Integers beyond 64 bits are floats, and so is what has an exponent.
+    - Integers beyond 64 bits, and numbers with an exponent, are floats.
     """
     if isinstance(value, dict):
         return {name: simplify(item) for name, item in value.items()}
@@ -96,7 +97,7 @@ def simplify(value: JSONValue) -> JSONValue:
 
 
 def settle_numbers(value: JSONValue) -> JSONValue:
-    """Whole numbers as integers, which is what is left of 1.0 once Go has written it."""
+    """Return whole floats as integers, because Go writes 1.0 as 1."""
     if isinstance(value, dict):
         return {name: settle_numbers(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -106,13 +107,13 @@ def settle_numbers(value: JSONValue) -> JSONValue:
 
 
 def find_repeated(value: JSONValue) -> list[str]:
-    """`duplicate field "…"` for each key that stands again, where no types are known: once, and not endlessly."""
+    """Return `duplicate field "…"` for each repeated key of untyped JSON, once, and up to a limit."""
     found = dict.fromkeys(f"duplicate field {quote(path)}" for path in find_repeated_paths(value))
     return list(found)[:_MOST_REPEATED]
 
 
 def find_repeated_paths(value: JSONValue, path: str = "") -> Iterator[str]:
-    """Yield the paths of keys that stand again, in the order of the text."""
+    """Yield the paths of repeated keys, in the order of the text."""
     if isinstance(value, Mapping):
         seen = set()
         for name, item in list_pairs(value):
@@ -127,16 +128,16 @@ def find_repeated_paths(value: JSONValue, path: str = "") -> Iterator[str]:
 
 
 def number_text(value: float) -> str:
-    """Return a number as the text has it."""
+    """Return a number in its spelling."""
     return value.text if isinstance(value, Written) else json_number(value)
 
 
 class _FaultError(Exception):
-    """Where and why a text is no JSON; no byte when it ends too early."""
+    """The position and the reason of invalid JSON; no byte if the text ends too early."""
 
 
 def find_fault(text: bytes) -> str:
-    """Why a text is no JSON, in Go's words; empty text when it is."""
+    """Return why a text is not JSON, in Go's words; empty text if it is."""
     try:
         _Scanner(text).scan()
     except _FaultError as fault:
@@ -163,7 +164,7 @@ _CONTEXTS: Final = {
 
 
 class _Scanner:
-    """Goes through a text token by token; what may come next is all that it knows."""
+    """Scans a text token by token; its only state is what may come next."""
 
     def __init__(self, text: bytes) -> None:
         self.text, self.at, self.expected = text, 0, _VALUE
@@ -180,7 +181,7 @@ class _Scanner:
             self.step(self.text[self.at : self.at + 1])
 
     def fail(self, context: str) -> _FaultError:
-        """What to say of the byte here; behind the end Go looks at a space, which a text may hold."""
+        """Return the error for the byte here; at the end, Go reads a space, which a text may contain."""
         if self.at < len(self.text):
             return _FaultError(f"invalid character {_quote_byte(self.text[self.at])} {context}")
         return _FaultError(

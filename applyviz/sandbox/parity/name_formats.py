@@ -1,4 +1,4 @@
-"""The formats of names, labels and annotations, with the server's words for each violation.
+"""Check the formats of names, labels and annotations, with the server's message for each violation.
 
 Rule: k8s.io/apimachinery `pkg/util/validation` and `pkg/api/validation`.
 """
@@ -54,13 +54,13 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def subdomain_problems(text: str) -> list[str]:
-    """Why a text is no DNS-1123 subdomain."""
+    """Return why a text is not a DNS-1123 subdomain."""
     problems = ["must be no more than 253 bytes"] if len(text) > 253 else []
     return problems if _matches(_SUBDOMAIN, text) else [*problems, SUBDOMAIN_MESSAGE]
 
 
 def label_problems(text: str) -> list[str]:
-    """Why a text is no DNS-1123 label."""
+    """Return why a text is not a DNS-1123 label."""
     problems = ["must be no more than 63 bytes"] if len(text) > 63 else []
     if _matches(_LABEL, text):
         return problems
@@ -70,20 +70,20 @@ def label_problems(text: str) -> list[str]:
 
 
 def label_1035_problems(text: str) -> list[str]:
-    """Why a text is no DNS-1035 label."""
+    """Return why a text is not a DNS-1035 label."""
     problems = ["must be no more than 63 bytes"] if len(text) > 63 else []
     return problems if _matches(_LABEL_1035, text) else [*problems, LABEL_1035_MESSAGE]
 
 
 def path_segment_problems(text: str) -> list[str]:
-    """Why a text is no segment of a path (names of RBAC objects)."""
+    """Return why a text is not a path segment (names of RBAC objects)."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return [f"may not contain '{c}'" for c in ("/", "%") if c in text]
 
 
 def qualified_name_problems(text: str, word: str = "a qualified name") -> list[str]:
-    """Why a text is no qualified name (label and annotation keys)."""
+    """Return why a text is not a qualified name (label and annotation keys)."""
     prefix, slash, name = text.rpartition("/")
     problems: list[str] = []
     if slash and "/" in prefix:
@@ -103,13 +103,13 @@ def qualified_name_problems(text: str, word: str = "a qualified name") -> list[s
 
 
 def label_value_problems(text: str) -> list[str]:
-    """Why a text is no label value."""
+    """Return why a text is not a label value."""
     problems = ["must be no more than 63 bytes"] if len(text) > 63 else []
     return problems if _matches(_LABEL_VALUE, text) else [*problems, _LABEL_VALUE_MESSAGE]
 
 
 def config_key_problems(text: str) -> list[str]:
-    """Why a text is no key of a ConfigMap or Secret."""
+    """Return why a text is not a key of a ConfigMap or Secret."""
     problems = ["must be no more than 253 bytes"] if len(text) > 253 else []
     if not _matches(_CONFIG_KEY, text):
         problems.append(_CONFIG_KEY_MESSAGE)
@@ -168,18 +168,18 @@ _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerD
 
 
 def _in_go_order(owner: JSONObject) -> JSONValue:
-    """Return an owner reference as Go writes the struct."""
+    """Return an owner reference with its fields in the order of the Go struct."""
     return {name: owner[name] for name in _OWNER_FIELDS if name in owner}
 
 
 def _refuse_owners(path: str, value: JSONValue, detail: str) -> FieldError:
-    """Return the error for an owner; its value is printed in its own order, while other values are sorted."""
+    """Return the error for an owner, whose value is printed in its own order."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return FieldError(FieldErrorType.INVALID, path, f"Invalid value: {text}: {detail}")
 
 
 def deduplicate_owners(meta: MutableObject) -> tuple[str, ...]:
-    """Drop owner references that are there already; gives the warning about them."""
+    """Drop repeated owner references; return the warning about them."""
     kept: list[JSONObject] = []
     repeated: list[str] = []
     for owner in meta.get("ownerReferences") or ():
@@ -200,7 +200,7 @@ _REPEATED_OWNERS = (
 
 
 def mask_trailing_dash(prefix: str) -> str:
-    """Return a prefix of names as the rule of a name reads it: its dash at the end is followed by something."""
+    """Return a prefix of names for the rule of a name: a dash at its end is followed by more characters."""
     return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 
@@ -212,9 +212,9 @@ def validate_metadata(
     problems_of_prefix: Sequence[str] = (),
     is_custom: bool = False,
 ) -> Iterator[FieldError]:
-    """Yield the problems of an object's metadata; the name's and its prefix's were found by the rule of its kind.
+    """Yield the problems of an object's metadata; the rule of its kind checks the name and its prefix.
 
-    - `is_custom`: a finalizer without a domain is no problem of a custom resource.
+    - `is_custom`: a finalizer without a domain is valid on a custom resource.
     """
     for problem in problems_of_prefix:
         yield invalid(f"{path}.generateName", meta.get("generateName", ""), problem)
@@ -246,7 +246,7 @@ def validate_metadata(
 
 
 def validate_metadata_update(meta: JSONObject, live: JSONObject, path: str = "metadata") -> Iterator[FieldError]:
-    """What an update may not change in metadata."""
+    """Yield changes of metadata that an update may not make."""
     if live.get("deletionTimestamp"):
         added = [f for f in meta.get("finalizers") or () if f not in (live.get("finalizers") or ())]
         if added:

@@ -1,7 +1,8 @@
-"""How a server quotes a strategic patch that made no object: as Go prints the map, after merging took it apart.
+"""Print a strategic patch that did not produce an object as the server does: a Go map, changed by the merge.
 
-Rule: `mergeMap` of k8s.io/apimachinery `pkg/util/strategicpatch` works in the memory of the patch: directives that were
-followed are gone, with them lists whose order was set, and nulls of what the live object does not have.
+Rule: `mergeMap` of k8s.io/apimachinery `pkg/util/strategicpatch` works in the memory of the patch: processed directives
+are
+gone, as are lists with a set order, and nulls of fields that the live object does not have.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from applyviz.engine.schema.model import KindSchema
 
 
 def print_strategic(patch: JSONValue, live: JSONObject, kind: KindSchema) -> str:
-    """Return the patch as it is after it was merged into the live object."""
+    """Return the patch in its state after the merge into the live object."""
     if not isinstance(patch, dict):
         return print_value(patch)
     return print_value(_merged(patch, live, GoTypeShape(kind.root)))
@@ -67,7 +68,7 @@ def _entries(changes: list[JSONValue], live: list[JSONValue], shape: PatchShape,
 
 
 def _taken(value: JSONValue) -> JSONValue:
-    """What the live object did not have: without nulls, and below it without what a directive stands in."""
+    """Return a value that the live object did not have: without nulls and, below it, without parts with directives."""
     if isinstance(value, dict):
         kept = {k: v for k, v in value.items() if v is not None}
         if DIRECTIVE in kept:

@@ -1,7 +1,8 @@
-"""The body of a write: bytes with their content type, read as the server reads them, at the moment it does.
+"""The body of a write: bytes with their content type, read as the server reads them, at the same point.
 
-Rule: content negotiation and serializers of k8s.io/apiserver and k8s.io/apimachinery. Requests of this process bring
-values and no bytes; a text is made for them when an error quotes it.
+Rule: content negotiation and serializers of k8s.io/apiserver and k8s.io/apimachinery. Requests of this process have
+values
+and no bytes; a text is rendered for them when an error quotes it.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ _FIND_KIND: Final = (
 
 
 class UnreadableError(Exception):
-    """The body is no text of its content type; the words are the server's."""
+    """The body is malformed for its content type; the message is the server's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What came as the body of a request: `text` as it came, or, without one, the `value` itself."""
+    """The body of a request: `text` as received, or, without one, the `value` itself."""
 
     content_type: str = ""
     text: bytes | None = None
@@ -52,11 +53,11 @@ class Payload:
         return self.content_type.partition(";")[0].strip().lower()
 
     def quote(self) -> str:
-        """Return the body as errors quote it whole."""
+        """Return the whole body as errors quote it."""
         return self._render().decode("utf-8", "replace")
 
     def summarize(self) -> str:
-        """Return the beginning of the body, as errors show what cannot be recognised: bytes as hexadecimal digits."""
+        """Return the beginning of the body, as errors show unrecognized content: bytes as hexadecimal digits."""
         data = self._render()
         if not data:
             return "<empty>"
@@ -69,7 +70,7 @@ class Payload:
         return b"" if self.value is None else json.dumps(self.value).encode()
 
     def negotiate(self) -> str:
-        """The media type of a whole object: JSON when none is named; refuses what the server does not take (415)."""
+        """Return the media type of a whole object, JSON by default; refuse unsupported types (415)."""
         media_type = self.media_type if self.content_type else JSON
         if media_type not in _MEDIA_TYPES:
             raise unsupported_media_type(
@@ -79,7 +80,7 @@ class Payload:
         return media_type
 
     def read(self) -> JSONValue:
-        """Return the value of the body, of the media type that it came with.
+        """Return the value of the body, read by its media type.
 
         - Raises `UnreadableError`.
         """
@@ -96,7 +97,7 @@ class Payload:
         return self.read_json("couldn't get version/kind; json parse error: ")
 
     def read_json(self, prefix: str) -> JSONValue:
-        """Return the value of a body that is JSON whatever its content type says."""
+        """Return the value of a body that is JSON regardless of its content type."""
         if self.text is None:
             return self.value
         try:
@@ -105,13 +106,13 @@ class Payload:
             raise UnreadableError(f"{prefix}{error}") from None
 
     def find_repeated(self) -> list[str]:
-        """What strict reading says about keys that stand twice in YAML; the JSON reader tells its own."""
+        """Return the messages of strict reading about repeated keys in YAML; the JSON reader reports its own."""
         is_yaml = self.text is not None and self.media_type == YAML
         return find_yaml_repeats(self.text or b"") if is_yaml else []
 
 
 def sort_keys(value: JSONValue) -> JSONValue:
-    """Return the same value with the keys of its maps in order, as Go writes what it read from YAML."""
+    """Return the same value with the keys of its maps sorted, as Go writes what it read from YAML."""
     if isinstance(value, dict):
         return {name: sort_keys(value[name]) for name in sorted(value)}
     return [sort_keys(item) for item in value] if isinstance(value, list) else value
@@ -120,12 +121,12 @@ def sort_keys(value: JSONValue) -> JSONValue:
 def read_yaml(text: bytes) -> JSONValue:
     """Return the first document of a YAML text.
 
-    - Raises `UnreadableError` as `yaml: line 2: …`.
+    - Raises `UnreadableError` with a message like `yaml: line 2: …`.
     """
     try:
         return read_tree(text, "", 1, DEFAULT_LIMITS, {}).value
     except ManifestError as error:
-        # Go reads the whole text before it looks at what it means.
+        # Go parses the whole text before it interprets it.
         fault = _find_syntax_error(text)
         key = _find_bad_key(yaml.compose(text, Loader=yaml.CSafeLoader)) if _is_bad_key(fault, error) else None
         if key is not None:
@@ -138,7 +139,7 @@ def _is_bad_key(fault: ManifestError | None, error: ManifestError) -> bool:
 
 
 def _find_bad_key(node: yaml.Node | None) -> yaml.Node | None:
-    """Return the first key of a map that is itself a map or a list, in the order in which Go meets it."""
+    """Return the first key of a map that is itself a map or a list, in the order of Go."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             found = key if not isinstance(key, yaml.ScalarNode) else _find_bad_key(value)
@@ -175,9 +176,9 @@ def _find_syntax_error(text: bytes) -> ManifestError | None:
 
 def _word_yaml(error: ManifestError) -> str:
     reason = error.reason.removeprefix(_SYNTAX)
-    # What cannot be read as text at all has no place, and the first line is not named.
+    # Malformed text has no position, and the first line is not named.
     line = error.position.line if error.position.column else 0
-    # Go's library names no line for the first one, and counts from 0 where the scanner did not stop the reading.
+    # Go's library omits the number of the first line, and counts from 0 unless the scanner stopped the reading.
     if reason == error.reason:
         return reason if reason.startswith("json: ") else f"yaml: {reason}"
     counted = line if _is_of_scanner(reason) else line - 1
@@ -192,7 +193,7 @@ def _is_of_scanner(reason: str) -> bool:
 
 
 def find_yaml_repeats(text: bytes) -> list[str]:
-    """Return one text that names every key that stands twice with the line of its value, or nothing."""
+    """Return one text that names every repeated key with the line of its value, or nothing."""
     tree = read_tree(text, "", 1, DEFAULT_LIMITS, {})
     lines = [f"  line {d.second.line}: key {quote(str(d.path[-1]))} already set in map" for d in tree.duplicates]
     return [YAML_ERRORS + "\n".join(lines)] if lines else []
@@ -204,9 +205,9 @@ def _wrong_kind(value: JSONValue, place: str) -> str:
 
 
 def interpret(value: JSONValue) -> tuple[str, str]:
-    """Return the apiVersion and kind that a body names, "" for what it does not.
+    """Return the apiVersion and kind that a body names, "" for absent ones.
 
-    - Raises `UnreadableError` when they are no texts.
+    - Raises `UnreadableError` if they are not texts.
     """
     if value is None:
         return "", ""

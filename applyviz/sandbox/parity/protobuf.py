@@ -1,7 +1,7 @@
-"""Bodies in Kubernetes' protobuf, read into the JSON that they stand for; some commands of kubectl send nothing else.
+"""Convert bodies in Kubernetes' protobuf to JSON; some commands of kubectl send nothing else.
 
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding (envelope `k8s`, `Unknown`) and the
-field numbers of the Go structs. Only reading: answers are JSON, which clients take by their content type.
+field numbers of the Go structs. Only reading: answers are JSON, which clients recognize by the content type.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DEPTH = 100
 
 
 class ProtobufError(ValueError):
-    """The bytes are no object in Kubernetes' protobuf."""
+    """The bytes are not an object in Kubernetes' protobuf."""
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -40,7 +40,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Field numbers and raw values of a message."""
+    """Yield field numbers and raw values of a message."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -164,14 +164,14 @@ def _store(result: MutableObject, field: Any, value: int | bytes, depth: int) ->
 def _read_map_value(value: int | bytes, code: Code, depth: int) -> JSONValue:
     if isinstance(code, str):
         return _read_plain(value, code, depth)
-    # A list as a map's value is a message whose first field repeats.
+    # A list inside a map is a message whose first field repeats.
     return [_read_plain(v, code[1], depth) for n, v in _fields(value) if n == 1] if isinstance(value, bytes) else []
 
 
 def read_protobuf(data: bytes) -> MutableObject:
     """Return the object of a body.
 
-    - Raises `ProtobufError` when it is none, or of a kind that is not built in.
+    - Raises `ProtobufError` if the body is malformed, or not of a built-in kind.
     """
     if not data.startswith(_MAGIC):
         raise ProtobufError("the body does not begin as Kubernetes' protobuf does")

@@ -1,7 +1,8 @@
-"""Resource quantities: what they are worth, and how the server writes them back.
+"""Resource quantities: their values, and how the server writes them back.
 
-Rule: k8s.io/apimachinery `pkg/api/resource`: a quantity is kept as a number with a suffix family and
-written canonically (`1000m` becomes `1`, `1.5Gi` becomes `1536Mi`). Values finer than nano are rounded up.
+Rule: k8s.io/apimachinery `pkg/api/resource`: a quantity is kept as a number with a suffix family and written
+canonically
+(`1000m` becomes `1`, `1.5Gi` becomes `1536Mi`). Values finer than nano are rounded up.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _NANO = Decimal("1e-9")
 
 @lru_cache(maxsize=4096)
 def parse_quantity(text: str) -> tuple[Decimal, str] | None:
-    """Return the value and the suffix family ("binary", "decimal", "exponent"); None when it is no quantity."""
+    """Return the value and the suffix family ("binary", "decimal", "exponent"); None if it is not a quantity."""
     match = _SHAPE.match(text)
     if match is None:
         return None
@@ -36,7 +37,7 @@ def parse_quantity(text: str) -> tuple[Decimal, str] | None:
 
 
 def _split(value: Decimal) -> tuple[int, int]:
-    """(mantissa, exponent) without trailing zeros; the exponent is a multiple of 3, at least -9."""
+    """Return (mantissa, exponent) without trailing zeros; the exponent is a multiple of 3, at least -9."""
     if value == 0:
         return 0, 0
     mantissa, exponent = int(value.scaleb(9)), -9
@@ -47,7 +48,7 @@ def _split(value: Decimal) -> tuple[int, int]:
 
 
 def _canonical_binary(value: Decimal) -> str | None:
-    """Return the text with a binary suffix; None when the value is no whole number of at least 1024."""
+    """Return the text with a binary suffix; None if the value is not an integer of at least 1024."""
     if value != value.to_integral_value() or abs(value) < 1024:
         return None
     number, power = int(value), 0
@@ -59,7 +60,7 @@ def _canonical_binary(value: Decimal) -> str | None:
 
 @lru_cache(maxsize=4096)
 def canonical_quantity(text: str) -> str | None:
-    """Return the text as the server writes it back; None when it is no quantity."""
+    """Return the text as the server writes it back; None if it is not a quantity."""
     parsed = parse_quantity(text)
     if parsed is None:
         return None

@@ -1,7 +1,8 @@
-"""Requests and limits of a Pod: what the server derives from what was said.
+"""Derive the requests and limits of a Pod as the server does.
 
-Rule: `SetDefaults_Pod` of k8s.io/kubernetes (requests default to limits) and KEP-2837 (resources of the
-whole Pod). Only Pods themselves are filled, never templates.
+Rule: `SetDefaults_Pod` of k8s.io/kubernetes (requests default to limits) and KEP-2837 (resources of the whole Pod).
+Only
+Pods themselves are defaulted, never templates.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def _sum_requests(spec: MutableObject) -> dict[str, str]:
 
 
 def default_pod_resources(spec: MutableObject) -> None:
-    """Requests of containers default to their limits; requests of the Pod to sums, then to its limits."""
+    """Set default requests: of containers from their limits, of the Pod from the sums, then from its limits."""
     for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
         resources = container.get("resources") or {}
         if resources.get("limits"):

@@ -1,7 +1,8 @@
-"""Errors as the API server words them: `Status` objects and the field errors inside them.
+"""Errors in the words of the API server: `Status` objects and the field errors inside them.
 
-Rule: k8s.io/apimachinery `pkg/api/errors` (reasons, codes) and `pkg/util/validation/field` (wording).
-A `StatusError` travels up to the server's door, which makes an `Answer` of it.
+Rule: k8s.io/apimachinery `pkg/api/errors` (reasons, codes) and `pkg/util/validation/field` (wording). The server's
+entry
+point converts a `StatusError` to an `Answer`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class FieldErrorType(StrEnum):
 
 
 def render_value(value: JSONValue) -> str:
-    """Write a bad value as the server does: text quoted, numbers as Go prints them, structures as JSON."""
+    """Return a bad value as the server prints it: text quoted, numbers as in Go, structures as JSON."""
     if isinstance(value, float):
         return render_number(value)
     return quote(value) if isinstance(value, str) else render_json(value)
@@ -40,7 +41,7 @@ def render_value(value: JSONValue) -> str:
 class FieldError:
     """One problem of one field; `str()` is its line in the message.
 
-    - `is_warning`: it refuses nothing, because the field is as it was before.
+    - `is_warning`: it does not cause a refusal, because the field is unchanged.
     """
 
     type: FieldErrorType
@@ -53,22 +54,22 @@ class FieldError:
 
 
 def required(path: str, detail: str = "") -> FieldError:
-    """`Required value`."""
+    """Return `Required value`."""
     return FieldError(FieldErrorType.REQUIRED, path, "Required value" + (f": {detail}" if detail else ""))
 
 
 def invalid(path: str, value: JSONValue, detail: str) -> FieldError:
-    """`Invalid value: …`."""
+    """Return `Invalid value: …`."""
     return FieldError(FieldErrorType.INVALID, path, f"Invalid value: {render_value(value)}: {detail}")
 
 
 def type_invalid(path: str, value: JSONValue, detail: str) -> FieldError:
-    """`Invalid value: …` of a wrong JSON type."""
+    """Return `Invalid value: …` of a wrong JSON type."""
     return FieldError(FieldErrorType.TYPE_INVALID, path, f"Invalid value: {render_value(value)}: {detail}")
 
 
 def not_supported(path: str, value: JSONValue, supported: Iterable[str]) -> FieldError:
-    """`Unsupported value`, with what is supported."""
+    """Return `Unsupported value`, with the supported values."""
     names = ", ".join(json.dumps(s) for s in supported)
     return FieldError(
         FieldErrorType.NOT_SUPPORTED, path, f"Unsupported value: {render_value(value)}: supported values: {names}"
@@ -76,22 +77,22 @@ def not_supported(path: str, value: JSONValue, supported: Iterable[str]) -> Fiel
 
 
 def duplicate(path: str, value: JSONValue) -> FieldError:
-    """`Duplicate value`."""
+    """Return `Duplicate value`."""
     return FieldError(FieldErrorType.DUPLICATE, path, f"Duplicate value: {render_value(value)}")
 
 
 def forbidden(path: str, detail: str) -> FieldError:
-    """`Forbidden: …`."""
+    """Return `Forbidden: …`."""
     return FieldError(FieldErrorType.FORBIDDEN, path, f"Forbidden: {detail}")
 
 
 def not_found_value(path: str, value: JSONValue) -> FieldError:
-    """`Not found`."""
+    """Return `Not found`."""
     return FieldError(FieldErrorType.NOT_FOUND, path, f"Not found: {render_value(value)}")
 
 
 def too_long(path: str, limit: int) -> FieldError:
-    """`Too long`."""
+    """Return `Too long`."""
     return FieldError(FieldErrorType.TOO_LONG, path, f"Too long: may not be more than {limit} bytes")
 
 
@@ -99,7 +100,7 @@ def too_long(path: str, limit: int) -> FieldError:
 class StatusError(Exception):
     """A request that the server refuses; `causes` are (reason, message, field).
 
-    - `has_details`: details are written although there are none.
+    - `has_details`: write details even if they are empty.
     """
 
     code: int
@@ -149,28 +150,28 @@ def _qualified(name: str, group: str) -> str:
 
 
 def bad_request(message: str) -> StatusError:
-    """400."""
+    """Return a 400."""
     return StatusError(400, "BadRequest", message)
 
 
 def not_found(group: str, plural: str, name: str) -> StatusError:
-    """404 of an object."""
+    """Return the 404 of an object."""
     return StatusError(404, "NotFound", f'{_qualified(plural, group)} "{name}" not found', name, group, plural)
 
 
 def no_such_path() -> StatusError:
-    """404 of a path that the server does not serve."""
+    """Return the 404 of a path that the server does not serve."""
     return StatusError(404, "NotFound", "the server could not find the requested resource")
 
 
 def already_exists(group: str, plural: str, name: str) -> StatusError:
-    """409 of a create."""
+    """Return the 409 of a create."""
     message = f'{_qualified(plural, group)} "{name}" already exists'
     return StatusError(409, "AlreadyExists", message, name, group, plural)
 
 
 def conflict(group: str, plural: str, name: str, detail: str) -> StatusError:
-    """409 of a precondition."""
+    """Return the 409 of a precondition."""
     message = f'Operation cannot be fulfilled on {_qualified(plural, group)} "{name}": {detail}'
     return StatusError(409, "Conflict", message, name, group, plural)
 
@@ -179,7 +180,7 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 
 def invalid_object(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """422 with its causes; equal lines are named once in the message."""
+    """Return a 422 with its causes; the message contains equal lines once."""
     lines = list(dict.fromkeys(str(e) for e in errors))
     text = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
     message = f'{_qualified(kind, group)} "{name}" is invalid: {text}'
@@ -190,22 +191,22 @@ def invalid_object(group: str, kind: str, name: str, errors: Sequence[FieldError
 def forbidden_request(
     group: str, plural: str, name: str, detail: str, causes: Sequence[tuple[str, str, str]] = ()
 ) -> StatusError:
-    """403."""
+    """Return a 403."""
     message = f'{_qualified(plural, group)} "{name}" is forbidden: {detail}'
     return StatusError(403, "Forbidden", message, name, group, plural, causes)
 
 
 def method_not_allowed(group: str, plural: str) -> StatusError:
-    """405: the resource does not know the verb."""
+    """Return a 405: the resource does not support the verb."""
     message = "the server does not allow this method on the requested resource"
     return StatusError(405, "MethodNotAllowed", message, "", group, plural)
 
 
 def unsupported_media_type(detail: str) -> StatusError:
-    """415."""
+    """Return a 415."""
     return StatusError(415, "UnsupportedMediaType", detail)
 
 
 def internal_error(message: str) -> StatusError:
-    """500 with its cause, as the server wraps an error of its own."""
+    """Return a 500 with its cause, as the server wraps an internal error."""
     return StatusError(500, "InternalError", f"Internal error occurred: {message}", causes=[("", message, "")])
