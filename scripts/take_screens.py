@@ -112,7 +112,9 @@ def walk_as_author(alice: Walk) -> None:
     drop_files(alice.page, {**shop, "90-broken.yaml": BROKEN})
     alice.page.get_by_text("objects found").wait_for()
     alice.take("02-new-review", is_full=True)
-    alice.page.goto("/reviews/2/")
+    alice.page.goto("/reviews/2/plans/1/overview/")
+    alice.take("03-review-overview")
+    alice.page.goto("/reviews/2/plans/1/changes/")
     alice.page.locator("[data-way='2']").first.scroll_into_view_if_needed()
     alice.take("03-review-conflict")
     alice.open_object("deployment", "frontend")
@@ -131,7 +133,7 @@ def walk_as_author(alice: Walk) -> None:
 
 def take_over(alice: Walk) -> str:
     """Resolve the conflict: what would be sent is shown first; the address of the new plan."""
-    alice.page.goto("/reviews/2/")
+    alice.page.goto("/reviews/2/plans/1/changes/")
     alice.page.locator("[data-way='1']").first.check()
     alice.page.get_by_role("button", name="Preview request").click()
     alice.page.get_by_role("button", name=re.compile("Resolve 1 field")).click()

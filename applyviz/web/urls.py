@@ -26,6 +26,7 @@ from applyviz.web.reviews.views import (
     external_apply,
     resolutions,
     reviews,
+    tabs,
 )
 from applyviz.web.runs import views as runs
 from applyviz.web.settings.views import impersonation, people, policies, tokens, webhooks
@@ -34,12 +35,17 @@ review_urls = [  # reviews/
     path("", reviews.list_reviews, name="list-reviews"),
     path("new/", reviews.add_review, name="add-review"),
     path("new/check/", reviews.check_source, name="check-source"),
-    path("<int:number>/", reviews.show_review, name="show-review"),
+    path("<int:number>/", tabs.show_review, name="show-review"),
+    path("<int:number>/overview/", tabs.show_latest_overview, name="show-latest-overview"),
     path("<int:number>/replan/", reviews.replan, name="replan"),
     path("<int:number>/manifests/", reviews.replace_manifests, name="replace-manifests"),
     path("<int:number>/close/", reviews.close, name="close-review"),
     path("<int:number>/compare/", comparison.compare_plans, name="compare-plans"),
-    path("<int:number>/plans/<int:plan>/", reviews.show_plan, name="show-plan"),
+    path("<int:number>/plans/<int:plan>/", tabs.show_plan, name="show-plan"),
+    path("<int:number>/plans/<int:plan>/overview/", tabs.show_overview, name="show-overview"),
+    path("<int:number>/plans/<int:plan>/changes/", tabs.show_changes, name="show-changes"),
+    path("<int:number>/plans/<int:plan>/requests/", tabs.show_requests, name="show-requests"),
+    path("<int:number>/plans/<int:plan>/activity/", tabs.show_activity, name="show-activity"),
     path("<int:number>/plans/<int:plan>/watch/", external_apply.show_watch, name="show-watch"),
     path("<int:number>/plans/<int:plan>/verify/", external_apply.verify, name="verify-plan"),
     path("<int:number>/plans/<int:plan>/record/compare/", change_record.compare_file, name="compare-file"),

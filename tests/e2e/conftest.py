@@ -118,6 +118,12 @@ def sign_in(product, browser):
     assert server_errors == []
 
 
+def open_tab(page: Page, name: str) -> None:
+    """Choose a tab of the review that is open."""
+    page.locator("[data-review-tab]", has_text=name).click()
+    expect(page.locator("[data-review-tab][aria-current]")).to_contain_text(name)
+
+
 def open_dangers(page: Page) -> None:
     """Open and acknowledge whatever stands in the way of approval, one after the other, each page loaded whole."""
     approve = page.get_by_role("link", name=re.compile("Approve plan"))

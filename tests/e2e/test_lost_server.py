@@ -89,7 +89,7 @@ def test_run_page_outlives_its_server(product, browser, tmp_path):
         alice.get_by_label("Title").fill("Many settings")
         alice.get_by_label("Namespace").fill("shop")
         alice.get_by_role("button", name="Create plan").click()
-        expect(alice.locator(".sentence")).to_contain_text(f"{OBJECTS} to create")
+        expect(alice.locator("#strip .counts")).to_have_attribute("aria-label", f"{OBJECTS} to create")
         bob.goto(alice.url)
         bob.get_by_role("link", name=re.compile("Approve plan")).click()
         bob.get_by_role("button", name=re.compile("Approve and apply")).click(no_wait_after=True)

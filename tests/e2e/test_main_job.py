@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.conftest import open_tab
+
 pytestmark = pytest.mark.e2e
 
 DEPLOYMENT = """\
@@ -93,7 +95,7 @@ def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
         "app/secret.yaml": SECRET.format(version=1),
     }
     open_review(alice, "Greeter 1", first)
-    expect(alice.locator(".sentence")).to_have_text("2 to create")
+    expect(alice.locator("#strip .counts")).to_have_attribute("aria-label", "2 to create")
     expect(alice.locator("[data-review-header]")).to_contain_text("Only approvers can approve")
 
     approve_and_apply(bob, alice.url)
@@ -105,6 +107,7 @@ def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
     }
     open_review(alice, "Greeter 2", second)
     expect(alice.locator(".impact")).to_contain_text("1 image changes")
+    open_tab(alice, "Changes")
     alice.locator("[data-object] a", has_text="Deployment").click()
     expect(alice.locator("#pane")).to_contain_text("shop/greeter:1")
     row = alice.locator("[data-field-row]", has_text="image").first
@@ -134,6 +137,7 @@ def test_values_of_secrets_reach_no_page(sign_in):
         alice, "Secrets", {"a.yaml": SECRET.format(version=3), "b.yaml": DEPLOYMENT.format(replicas=2, version="2")}
     )
 
+    open_tab(alice, "Changes")
     alice.locator("[data-object] a", has_text="Secret").first.click()
     expect(alice.locator("#pane")).to_contain_text("password")
     for tab in ("Changes", "Diff", "Requests", "Field owners", "YAML"):
@@ -156,7 +160,7 @@ def test_problems_are_told_at_once_and_the_others_go_on(sign_in):
 
 def test_objects_and_tabs_are_reached_by_keyboard(sign_in):
     alice = sign_in("alice")
-    alice.goto("/reviews/2/")
+    alice.goto("/reviews/2/plans/1/changes/")
     first = alice.locator("[data-object] a[aria-current]").get_attribute("href")
 
     alice.keyboard.press("j")
@@ -174,7 +178,7 @@ def test_objects_and_tabs_are_reached_by_keyboard(sign_in):
 
 def test_pages_work_without_script(sign_in):
     alice = sign_in("alice", java_script_enabled=False)
-    alice.goto("/reviews/2/")
+    alice.goto("/reviews/2/plans/1/changes/")
 
     alice.locator("[data-object] a", has_text="wishlist").first.click()
     expect(alice.locator("#pane")).to_contain_text("wishlist")

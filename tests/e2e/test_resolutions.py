@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import open_dangers, open_page
+from tests.e2e.conftest import open_dangers, open_page, open_tab
 from tests.e2e.test_accessibility import describe
 from tests.e2e.test_main_job import drop_files
 
@@ -68,6 +68,7 @@ def apply(page: Page, address: str) -> None:
 
 def open_object(page: Page, address: str, name: str) -> None:
     page.goto(address)
+    open_tab(page, "Changes")
     page.goto(page.locator("[data-object] a", has_text=name).first.get_attribute("href") or "")
 
 
@@ -191,7 +192,7 @@ def test_deciding_needs_no_script(product, browser, sign_in):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_conflict_page_has_no_finding_and_fits(sign_in, theme):
     page = sign_in("alice", color_scheme=theme)
-    for address in ("/reviews/2/", "/clusters/demo/rules/"):
+    for address in ("/reviews/2/plans/1/changes/", "/clusters/demo/rules/"):
         page.goto(address)
         for fold in page.locator(".conflict .patch summary, .everywhere summary").all():
             fold.click()

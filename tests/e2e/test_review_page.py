@@ -8,7 +8,7 @@ import zipfile
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import PATIENCE
+from tests.e2e.conftest import PATIENCE, open_tab
 
 pytestmark = pytest.mark.e2e
 QUIET, EVERY = 300, 5
@@ -39,6 +39,7 @@ def open_review(page: Page, title: str, files: dict[str, str]) -> None:
 
 def wait_for_plan(page: Page) -> None:
     expect(page.locator("[data-stream]")).to_have_count(0)
+    open_tab(page, "Changes")
     expect(page.locator("#pane .pane-head")).to_be_visible()
 
 
@@ -102,7 +103,7 @@ def test_objects_arrive_by_server_sent_events(sign_in, public_manifests):
     assert streams
     assert set(streams) == {(200, "text/event-stream")}
     assert len(looks) <= 6 + (time.monotonic() - began) / EVERY, "it looks when it is told, and from time to time"
-    expect(page.locator(".sentence")).to_contain_text("to create")
+    expect(page.locator("#strip .counts")).to_have_attribute("aria-label", re.compile("to create"))
 
 
 def test_page_asks_from_time_to_time_where_nothing_streams(sign_in, public_manifests):
@@ -268,8 +269,9 @@ def test_address_of_a_field_holds_for_others_who_first_sign_in(boutique, sign_in
 
 
 def test_all_requests_of_a_plan_are_taken_away(boutique, tmp_path):
+    open_tab(boutique, "Requests")
     with boutique.expect_download() as saved:
-        boutique.get_by_role("link", name="requests (.zip)").click()
+        boutique.get_by_role("link", name="Download requests (.zip)").click()
     assert re.fullmatch(r"review-\d+-plan-1-requests.zip", saved.value.suggested_filename)
     with zipfile.ZipFile(saved.value.path()) as archive:
         archive.extractall(tmp_path)
@@ -306,6 +308,7 @@ def test_plan_that_is_made_again_says_that_nothing_moved(boutique):
     page.goto(address)
     wait_for_plan(page)
 
-    expect(page.locator("#brief")).to_contain_text("Identical to plan 1")
+    open_tab(page, "Overview")
+    expect(page.locator("#overview")).to_contain_text("Identical to plan 1")
     page.goto(f"{address}compare/?from=1&to=2")
     expect(page.get_by_role("heading", name="No differences")).to_be_visible()

@@ -6,7 +6,7 @@ import secrets
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import open_dangers
+from tests.e2e.conftest import open_dangers, open_tab
 from tests.e2e.test_main_job import DEPLOYMENT, SECRET, drop_files, open_review
 
 pytestmark = pytest.mark.e2e
@@ -44,7 +44,7 @@ def bring_manifests(page: Page, text: str, button: str) -> None:
     drop_files(page, {"role.yaml": text})
     expect(page.get_by_text("1 object found")).to_be_visible()
     page.get_by_role("button", name=button).click()
-    expect(page.locator(".sentence")).to_contain_text("1 to create")
+    expect(page.locator("#strip .counts")).to_have_attribute("aria-label", "1 to create")
 
 
 def bring_other_manifests(page: Page, text: str) -> None:
@@ -57,7 +57,7 @@ def open_consent(page: Page, review: str, number: int) -> None:
     """The page on which a plan is approved, with its dangers acknowledged."""
     page.goto(review)
     open_dangers(page)
-    page.get_by_role("link", name=re.compile(f"Approve plan {number}:")).click()
+    page.get_by_role("link", name=re.compile(f"Approve plan {number}…")).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Approve plan {number}")
 
 
@@ -65,7 +65,7 @@ def approve(page: Page, review: str, number: int) -> None:
     """Agree, and leave the run for later."""
     open_consent(page, review, number)
     page.get_by_role("button", name="Approve only").click()
-    expect(page.locator(".track")).to_contain_text(re.compile(r"approved\s*by bob"))
+    expect(page.locator(".track")).to_contain_text(re.compile(r"Approved\s*by bob"))
 
 
 def read_all(page: Page, addresses: list[str]) -> list[int]:
@@ -85,6 +85,7 @@ def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
 
     # The approver agrees, takes that back, and asks for changes; the author reads why.
     approve(bob, review, 1)
+    open_tab(bob, "Overview")
     bob.get_by_role("button", name="Revoke my approval").click()
     expect(bob.locator(".messages")).to_contain_text("Approval revoked.")
     open_consent(bob, review, 1)
@@ -96,16 +97,16 @@ def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
     expect(bob.get_by_role("button", name="Withdraw request for changes")).to_be_visible()
     alice.reload()
     expect(alice.locator(".track")).to_contain_text("changes requested")
-    expect(alice.locator("#brief")).to_contain_text("Let them list as well.")
+    expect(alice.locator("#overview")).to_contain_text("Let them list as well.")
 
     # An edit makes the next plan, and says what moved; another one drops the approval, and says whose.
     bring_other_manifests(alice, role.replace("[get]", "[get, list]"))
-    expect(alice.locator("#brief")).to_contain_text("Changed since plan 1")
-    expect(alice.locator("#brief")).to_contain_text("rules:")
+    expect(alice.locator("#overview")).to_contain_text("Changed since plan 1")
+    expect(alice.locator("#overview")).to_contain_text("rules:")
     approve(bob, review, 2)
     alice.reload()
     bring_other_manifests(alice, role.replace("[get]", "[get, list, watch]"))
-    expect(alice.locator("#brief")).to_contain_text("The approvals of bob do not apply to this plan.")
+    expect(alice.locator("#overview")).to_contain_text("The approvals of bob do not apply to this plan.")
     expect(alice.locator(".track")).to_contain_text("0 of 1")
     open_consent(bob, review, 3)
     bob.get_by_role("button", name=re.compile("Approve and apply")).click()

@@ -50,7 +50,7 @@ def find_path(notification_event: NotificationEvent) -> str:
     if facts.get("run"):
         return f"/runs/{facts['run']['number']}/"
     if facts.get("review"):
-        return f"/reviews/{facts['review']['number']}/"
+        return f"/reviews/{facts['review']['number']}/overview/"
     return "/history/verify/" if facts.get("head") else "/"
 
 

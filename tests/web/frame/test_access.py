@@ -22,7 +22,12 @@ pytestmark = pytest.mark.django_db
 PARTIAL = [role for role in Role if role is not Role.ADMINISTRATOR]
 LOOKED_AT = {
     "show-review",
+    "show-latest-overview",
     "show-plan",
+    "show-overview",
+    "show-changes",
+    "show-requests",
+    "show-activity",
     "list-objects",
     "show-object",
     "show-record",

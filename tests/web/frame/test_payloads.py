@@ -18,6 +18,7 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import AuditAction
+from applyviz.web.reviews.pages.tabs import ReviewTab
 from applyviz.web.reviews.pane.object_pane import Tab
 from applyviz.workflow.approvals import comments
 from applyviz.workflow.audit import trail
@@ -117,7 +118,7 @@ def read_pages(browser, author, texts):
     addresses = {
         "home": reverse("home"),
         "reviews": reverse("reviews:list-reviews"),
-        "review": reverse("reviews:show-review", args=[number]),
+        **{f"tab {tab}": reverse(f"reviews:show-{tab}", args=[number, 1]) for tab in ReviewTab},
         "tree": reverse("reviews:list-objects", args=[number, 1]) + "?layout=tree",
         **{
             f"objects {start}": reverse("reviews:list-objects", args=[number, 1]) + f"?group=attention&start={start}"

@@ -14,6 +14,7 @@ from django.utils import translation
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import ObjectChange, Review
+from applyviz.web.reviews.pages.tabs import ReviewTab
 from applyviz.web.reviews.pane.object_pane import Tab
 from applyviz.workflow.audit import trail
 from tests.builders import grant_role, make_policy
@@ -92,7 +93,8 @@ def list_words(*texts):
 
 def list_addresses(number, run):
     yield from (reverse(name) for name in ("home", "reviews:list-reviews", "clusters:list-clusters"))
-    yield reverse("reviews:show-review", args=[number])
+    for tab in ReviewTab:
+        yield reverse(f"reviews:show-{tab}", args=[number, 1])
     yield from (reverse("reviews:show-object", args=[number, 1, 0, tab.value]) for tab in Tab)
     yield reverse("reviews:confirm-plan", args=[number, 1])
     yield reverse("reviews:show-record", args=[number, 1])

@@ -68,7 +68,7 @@ def test_opening_marks_as_read_and_leads_there(as_bob, as_alice, bob):
     one = tell(bob)
 
     assert as_alice.post(f"/notifications/{one.pk}/").status_code == 404
-    assert as_bob.post(f"/notifications/{one.pk}/")["Location"] == "/reviews/7/"
+    assert as_bob.post(f"/notifications/{one.pk}/")["Location"] == "/reviews/7/overview/"
     assert Notification.objects.get().read_at is not None
 
 

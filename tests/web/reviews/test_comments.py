@@ -14,10 +14,10 @@ def say(browser, plan, text: str, **about):
 
 def test_comment_on_the_review_is_shown(as_viewer, plan):
     answer = say(as_viewer, plan, "Is **Friday** fine?")
-    page = as_viewer.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+    page = as_viewer.get(reverse("reviews:show-activity", args=[plan.review.number, 1])).content.decode()
 
     made = Comment.objects.get()
-    assert answer.headers["Location"].endswith(f"/plans/1/#comment-{made.pk}")
+    assert answer.headers["Location"].endswith(f"/plans/1/activity/#comment-{made.pk}")
     assert "<p>Is <strong>Friday</strong> fine?</p>" in page
 
 
@@ -26,8 +26,9 @@ def test_comment_on_a_field_links_to_it_and_is_named_in_the_review(as_viewer, pl
 
     address = reverse("reviews:show-object", args=[plan.review.number, 1, 0, "changes"])
     page = as_viewer.get(address).content.decode()
+    activity = as_viewer.get(reverse("reviews:show-activity", args=[plan.review.number, 1])).content.decode()
     assert f'href="{address}?field=1#field-1"' in page
-    assert f'href="{address}#comment-{Comment.objects.get().pk}"' in page
+    assert f'href="{address}#comment-{Comment.objects.get().pk}"' in activity
 
 
 @pytest.mark.parametrize("data", [{"text": ""}, {"text": "x" * 10_001}, {"text": "x", "position": 0, "field": 99}])
@@ -82,7 +83,7 @@ def test_remark_is_resolved_and_opened_again(as_viewer, as_alice, as_charlie, pl
     address = reverse("reviews:resolve-comment", args=[plan.review.number, made.pk])
 
     as_alice.post(address)
-    page = as_viewer.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+    page = as_viewer.get(reverse("reviews:show-activity", args=[plan.review.number, 1])).content.decode()
     assert "resolved by alice" in page
     assert as_viewer.post(address).status_code == 409
     as_viewer.post(address, {"reopen": "1"})
@@ -96,7 +97,7 @@ def test_auditor_reads_and_is_offered_no_form(plan, client):
     auditor = _person("otto", "auditor")
     client.force_login(auditor)
 
-    page = client.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+    page = client.get(reverse("reviews:show-activity", args=[plan.review.number, 1])).content.decode()
 
     assert reverse("reviews:add-comment", args=[plan.review.number, 1]) not in page
     assert "You can read but not comment" in page

@@ -39,7 +39,7 @@ def test_decision_that_names_no_conflict_is_refused(as_alice, refused_plan, form
 
 
 def test_ways_are_offered_to_those_who_may_decide(as_alice, as_viewer, refused_plan):
-    address = reverse("reviews:show-review", args=[refused_plan.review.number])
+    address = reverse("reviews:show-changes", args=[refused_plan.review.number, 1])
 
     for_alice, for_viewer = (browser.get(address).content.decode() for browser in (as_alice, as_viewer))
 
@@ -149,7 +149,7 @@ def test_patch_is_taken_away_as_a_file(as_viewer, refused_plan, of, place, way, 
 def test_plan_without_ways_asks_to_plan_again(as_alice, alice):
     plan = rows.make_plan(alice, [replace(builders.build_change(), ways=())])
 
-    page = as_alice.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+    page = as_alice.get(reverse("reviews:show-changes", args=[plan.review.number, 1])).content.decode()
 
     assert "has no preview of the resolutions" in page
     assert 'name="way-0"' not in page
@@ -160,7 +160,7 @@ def test_removal_that_will_not_happen_offers_its_way_out(as_viewer, alice):
     release = Release(builders.REPLICAS, (holder,), "kubectl patch deployments.apps frontend", True, True)
     plan = rows.make_plan(alice, [replace(builders.build_change(), releases=(release,))])
 
-    page = as_viewer.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+    page = as_viewer.get(reverse("reviews:show-changes", args=[plan.review.number, 1])).content.decode()
 
     assert "kubectl patch deployments.apps frontend" in page
     assert "is a controller and will write it again" in page

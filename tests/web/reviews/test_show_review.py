@@ -1,4 +1,4 @@
-"""The review page: deck, brief, list, and its states."""
+"""The review: its frame, its tabs, and their states."""
 
 from dataclasses import replace
 
@@ -8,27 +8,34 @@ from django.urls import reverse
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.workflow.approvals import acknowledgements
 from tests.web import builders, reading, rows
 
 HTMX = {"HX-Request": "true"}
+
+
+def tab(plan, name: str) -> str:
+    return reverse(f"reviews:show-{name}", args=[plan.review.number, plan.number])
 
 
 def url(plan) -> str:
     return reverse("reviews:show-review", args=[plan.review.number])
 
 
-def test_review_shows_deck_brief_and_first_object(as_alice, refused_plan):
-    answer = as_alice.get(url(refused_plan))
+def test_changes_show_header_strip_and_first_object(as_alice, refused_plan):
+    answer = as_alice.get(tab(refused_plan, "changes"))
 
     page = answer.content.decode()
     assert answer.status_code == 200
     assert [
-        text for text in ("Upgrade the shop", "1 blocked by conflicts", "unresolved", "hotfix-3") if text not in page
+        text
+        for text in ("Upgrade the shop", "1 blocked by conflicts", "Resolve 1 conflict", "unresolved", "hotfix-3")
+        if text not in page
     ] == []
 
 
 def test_review_names_both_values_owners_and_reason(as_alice, plan):
-    page = as_alice.get(url(plan)).content.decode()
+    page = as_alice.get(tab(plan, "changes")).content.decode()
 
     wanted = ("v0.8.0", "v0.10.1", "kube-controller-manager", "Update · scale", "Removal blocked", "RollingUpdate")
     assert [text for text in wanted if text not in page] == []
@@ -71,7 +78,7 @@ def test_approver_gets_a_link_to_confirm(as_bob, plan):
 
 def test_plan_that_is_being_made_polls_and_its_fragment_ends_with_it(as_alice, alice):
     plan = rows.make_plan(alice, [builders.build_change()], state="planning")
-    address = reverse("reviews:show-plan", args=[plan.review.number, 1])
+    address = tab(plan, "changes")
 
     page = as_alice.get(address).content.decode()
     fragment = as_alice.get(address, headers=HTMX).content.decode()
@@ -109,7 +116,7 @@ def test_identical_changes_are_read_once(as_alice, alice):
     many = [replace(one, ref=one.ref._replace(name=f"service-{n}")) for n in range(4)]
     plan = rows.make_plan(alice, many)
 
-    page = as_alice.get(url(plan)).content.decode()
+    page = as_alice.get(tab(plan, "changes")).content.decode()
 
     assert "Identical changes" in page
     assert "3 more" in page
@@ -132,13 +139,16 @@ def test_review_refuses_other_methods(as_alice, plan):
 
 
 @pytest.mark.parametrize("objects", [3, 300])
-def test_review_asks_the_database_a_fixed_number_of_times(as_alice, alice, objects, django_assert_num_queries):
+@pytest.mark.parametrize(("name", "count"), [("overview", 40), ("changes", 39), ("requests", 33), ("activity", 36)])
+def test_tab_asks_the_database_a_fixed_number_of_times(
+    as_alice, alice, objects, name, count, django_assert_num_queries
+):
     change = builders.build_change()
     plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=f"o{n}")) for n in range(objects)])
-    as_alice.get(url(plan))
+    as_alice.get(tab(plan, name))
 
-    with django_assert_num_queries(39):
-        as_alice.get(url(plan))
+    with django_assert_num_queries(count):
+        as_alice.get(tab(plan, name))
 
 
 @pytest.mark.parametrize(("waits", "told"), [(False, "rollouts not watched"), (True, "rollouts watched")])
@@ -156,3 +166,107 @@ def test_picture_says_what_its_underline_means(as_viewer, alice, plan):
     pages = [as_viewer.get(url(one)).content.decode() for one in (plan, risky)]
 
     assert ["Red bar: high risk" in page for page in pages] == [False, True]
+
+
+def shown_tab(browser, address: str) -> str:
+    """The tab that an address opens."""
+    page = reading.read(browser, address)
+    (nav,) = (e for e in reading.find_all(page, "nav") if reading.attribute(e, "aria-label") == "Review")
+    (current,) = reading.find_all(nav, "a", has="aria-current")
+    return reading.text_of(current).split()[0]
+
+
+def test_review_opens_the_overview_first_and_then_the_tab_that_was_used_last(as_alice, plan):
+    first = shown_tab(as_alice, url(plan))
+    opened = [shown_tab(as_alice, tab(plan, name)) for name in ("overview", "requests", "activity", "changes")]
+
+    assert first == "Overview"
+    assert opened == ["Overview", "Requests", "Activity", "Changes"]
+    assert shown_tab(as_alice, url(plan)) == "Changes"
+    assert shown_tab(as_alice, reverse("reviews:show-latest-overview", args=[plan.review.number])) == "Overview"
+
+
+def test_unknown_tab_in_the_cookie_opens_the_overview(as_alice, plan):
+    as_alice.cookies["review_tab"] = "nonsense"
+
+    assert shown_tab(as_alice, url(plan)) == "Overview"
+
+
+def test_count_of_the_strip_leads_to_those_objects(as_alice, refused_plan):
+    page = reading.read(as_alice, tab(refused_plan, "overview"))
+    (strip,) = (e for e in reading.find_all(page, "section") if reading.attribute(e, "id") == "strip")
+
+    (link,) = (a for a in reading.find_all(strip, "a") if "blocked" in reading.text_of(a))
+
+    assert reading.text_of(link) == "! 1 blocked"
+    assert reading.attribute(link, "href") == f"{tab(refused_plan, 'changes')}?op={Operation.BLOCKED.value}"
+
+
+def next_act(browser, plan) -> str:
+    """The text of the one next act."""
+    page = reading.read(browser, tab(plan, "overview"))
+    (found,) = (e for e, _above in reading.walk(page) if reading.attribute(e, "data-next-act") is not None)
+    return reading.text_of(found)
+
+
+def test_next_act_is_what_this_person_can_do(as_alice, as_bob, as_viewer, refused_plan, alice):
+    risks = (Risk(RiskKind.CRD_CHANGED, RiskLevel.HIGH),)
+    risky = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=risks)
+    risky_plan = rows.make_plan(alice, [risky])
+
+    acts = [next_act(browser, one) for one in (refused_plan, risky_plan) for browser in (as_alice, as_bob, as_viewer)]
+
+    assert acts == [
+        "Resolve 1 conflict",
+        "Approve plan 1",
+        "Approve plan 1",
+        "Acknowledge 1 risk",
+        "Acknowledge 1 risk",
+        "Approve plan 1",
+    ]
+
+
+def test_approver_is_told_which_objects_to_view_and_then_approves(as_bob, bob, alice):
+    risks = (Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"}),)
+    risky = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=risks)
+    plan = rows.make_plan(alice, [risky])
+    acknowledgements.acknowledge_risks(plan, RiskKind.REMOVAL_WILL_NOT_HAPPEN, by=alice)
+
+    before = next_act(as_bob, plan)
+    as_bob.get(reverse("reviews:show-object", args=[plan.review.number, 1, 0, "changes"]))
+
+    assert (before, next_act(as_bob, plan)) == ("View 1 high-risk object", "Approve plan 1…")
+
+
+def test_requests_are_listed_with_method_and_parameters(as_viewer, plan):
+    page = as_viewer.get(tab(plan, "requests")).content.decode()
+
+    assert "PATCH" in page
+    assert reverse("reviews:keep-requests", args=[plan.review.number, 1]) in page
+    assert reverse("reviews:show-object", args=[plan.review.number, 1, 0, "requests"]) in page
+
+
+def test_requests_come_in_pages(as_viewer, alice):
+    change = builders.build_change()
+    one = replace(change, operation=Operation.UPDATE, conflicts=(), risks=())
+    plan = rows.make_plan(alice, [replace(one, ref=one.ref._replace(name=f"o{n}")) for n in range(60)])
+
+    pages = [as_viewer.get(tab(plan, "requests"), {"page": n}).content.decode() for n in (1, 2, 9)]
+
+    assert ["1 to 50 of 60 objects" in pages[0], "51 to 60 of 60" in pages[1], "51 to 60 of 60" in pages[2]] == [
+        True
+    ] * 3
+
+
+def test_every_tab_tells_how_far_planning_is(as_alice, alice):
+    plan = rows.make_plan(alice, [builders.build_change()], state="planning")
+
+    for name in ("overview", "changes", "requests", "activity"):
+        page = as_alice.get(tab(plan, name)).content.decode()
+        moved = as_alice.get(tab(plan, name), headers=HTMX).content.decode()
+        assert "<span data-progress-done>1</span> of 9 objects planned" in page
+        assert ("<html" in moved, f'hx-get="{tab(plan, name)}"' in moved, 'hx-target="#strip"' in moved) == (
+            False,
+            True,
+            True,
+        )

@@ -26,7 +26,7 @@ from applyviz.workflow.policies.windows import find_opening
 
 def _risk_url(plan: Plan, risk: acknowledgements.OpenRisk) -> str:
     if risk.position == acknowledgements.PLAN_ITSELF:
-        address = reverse("reviews:show-plan", args=[plan.review.number, plan.number])
+        address = reverse("reviews:show-overview", args=[plan.review.number, plan.number])
         return f"{address}#risk-{risk.kind.value}"
     return f"{link_change(plan, risk.position)}#risk-{risk.kind.value}"
 
@@ -58,6 +58,13 @@ def link_conflict(plan: Plan, position: int) -> str:
     return address if index is None else f"{address}?field={index}#conflict-{index}"
 
 
+def _name_candidates(plan: Plan, found: Quorum) -> tuple[str, ...]:
+    """Return the names of people who can still approve, while an approval is missing."""
+    if not found.missing or plan.state != PlanState.COMPLETE or plan.review.state != ReviewState.OPEN:
+        return ()
+    return tuple(person.get_username() for person in quorum.list_candidates(plan))
+
+
 def _link_objects(plan: Plan, rows: Sequence[ObjectChange]) -> tuple[dict[str, str], str]:
     """Return where each blocker that objects cause is resolved, and the first object that needs attention."""
     refused = [row.position for row in rows if row.operation == Operation.BLOCKED]
@@ -85,7 +92,10 @@ def find_approval_state(
     unopened = tuple(row for row in unread if row.position not in hidden)
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
     blocker_urls, attention_url = _link_objects(plan, rows)
-    emergency = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
+    blocked = [row for row in rows if row.operation == Operation.BLOCKED]
+    places = access.places_of(plan.review)
+    emergency = access.can(person, Action.BREAK_GLASS, places)
+    is_latest = plan.review.state == ReviewState.OPEN and (latest is None or latest.pk == plan.pk)
     return ApprovalState(
         emergency_url=reverse("reviews:emergency-apply", args=[plan.review.number, plan.number]) if emergency else "",
         approved_by=tuple(name_approver(a) for a in (*found.standing, *spent)),
@@ -94,9 +104,15 @@ def find_approval_state(
         plan_blockers=approving.find_plan_blockers(plan, policy=found.policy, risks=risks, hidden=hidden),
         risk_blockers=acknowledgements.name_open(risks),
         risk_url=_risk_url(plan, risks[0]) if risks else "",
+        open_risks=risks,
+        conflicts=sum(row.conflicts for row in blocked) or len(blocked),
+        conflict_url=blocker_urls.get(approving.name_conflicting(len(blocked)), ""),
+        can_acknowledge=access.can(person, Action.ACKNOWLEDGE, places) and is_latest,
+        unopened=len(unopened),
+        candidates=_name_candidates(plan, found),
         person_blockers=role_blockers or _name_not_counting(found, person) or approving.name_unopened(unopened),
         can_write=access.can(person, Action.WRITE),
-        can_apply=access.can(person, Action.APPLY, access.places_of(plan.review)),
+        can_apply=access.can(person, Action.APPLY, places),
         closed=closed,
         opens_at=find_opening(found.policy.windows, found.policy.freezes, clock.now()) if closed else None,
         objectors=tuple(change_request.by.get_username() for change_request in change_requests),

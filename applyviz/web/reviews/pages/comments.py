@@ -111,7 +111,7 @@ def render_markdown(text: str) -> SafeString:
 def find_place(comment: Comment, plan: Plan, position: int | None) -> str:
     """Where a comment stands: with its object, or with the review."""
     if position is None:
-        return f"{reverse('reviews:show-plan', args=[plan.review.number, plan.number])}#comment-{comment.pk}"
+        return f"{reverse('reviews:show-activity', args=[plan.review.number, plan.number])}#comment-{comment.pk}"
     address = reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
     return f"{address}#comment-{comment.pk}"
 

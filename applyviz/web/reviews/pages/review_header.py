@@ -23,6 +23,7 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import ClusterKind, Outcome, PlanState, RunState, VerificationResult, VerificationState
 from applyviz.records.models import ApplyRun, Plan, Verification
 from applyviz.web.reviews.pages.review_parts import Blocker, Button, HeaderStep, ReviewHeader, StepState
+from applyviz.workflow.approvals.acknowledgements import OpenRisk
 from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.plans.live_values import hidden_positions
 from applyviz.workflow.runs.rules import RunRules
@@ -31,6 +32,9 @@ MODE_WORDS: dict[ApplyMode, str | Promise] = {
     ApplyMode.CLIENT: gettext_lazy("client-side"),
     ApplyMode.SERVER: gettext_lazy("server-side"),
 }
+
+
+NAMED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,12 @@ class ApprovalState:
     opens_at: datetime | None = None
     can_replan: bool = False
     manifests_url: str = ""
+    open_risks: tuple[OpenRisk, ...] = ()
+    conflicts: int = 0
+    conflict_url: str = ""
+    can_acknowledge: bool = False
+    unopened: int = 0
+    candidates: tuple[str, ...] = ()
 
     @property
     def has_only_risks(self) -> bool:
@@ -136,6 +146,8 @@ def _step_approve(plan: Plan, standing: ApprovalState, run: ApplyRun | None, *, 
     if run is not None:
         return HeaderStep(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(standing.approved_by)})
     note = _("%(given)d of %(needed)d") % {"given": needed - standing.missing, "needed": needed}
+    asked = _name_candidates(standing)
+    note = f"{note} · {asked}" if asked else note
     if not is_ready:
         return HeaderStep(_("approve"), StepState.NEXT, note)
     if standing.missing:
@@ -205,16 +217,40 @@ def present_track(plan: Plan, standing: ApprovalState, run: ApplyRun | None) -> 
     )
 
 
-def _describe(plan: Plan) -> dict[str, object]:
-    return {"number": plan.number, "count": count_effects(plan), "target": plan.target.cluster.name}
+def _describe(plan: Plan) -> str:
+    text = ngettext(
+        "plan %(number)d: %(count)d change to %(target)s",
+        "plan %(number)d: %(count)d changes to %(target)s",
+        count_effects(plan),
+    )
+    return text % {"number": plan.number, "count": count_effects(plan), "target": plan.target.cluster.name}
+
+
+def _name_candidates(standing: ApprovalState) -> str:
+    """Whom to ask, where that is a person or two."""
+    if not standing.missing or not 0 < len(standing.candidates) <= NAMED:
+        return ""
+    return _(" or ").join(standing.candidates)
+
+
+def _present_preparation(standing: ApprovalState) -> tuple[str, str]:
+    """Return text and address of what this person can do before the plan can be approved; "" for nothing."""
+    if standing.conflicts:
+        if not standing.can_replan:
+            return "", ""
+        text = ngettext("Resolve %(n)d conflict", "Resolve %(n)d conflicts", standing.conflicts)
+        return text % {"n": standing.conflicts}, standing.conflict_url
+    if standing.has_only_risks and standing.can_acknowledge:
+        count = len({risk.kind for risk in standing.open_risks})
+        return ngettext("Acknowledge %(n)d risk", "Acknowledge %(n)d risks", count) % {"n": count}, standing.risk_url
+    if standing.unopened_url and not standing.plan_blockers:
+        text = ngettext("View %(n)d high-risk object", "View %(n)d high-risk objects", standing.unopened)
+        return text % {"n": standing.unopened}, standing.unopened_url
+    return "", ""
 
 
 def _present_approve(plan: Plan, standing: ApprovalState) -> Button:
-    text = ngettext(
-        "Approve plan %(number)d: %(count)d change to %(target)s",
-        "Approve plan %(number)d: %(count)d changes to %(target)s",
-        count_effects(plan),
-    ) % _describe(plan)
+    text = _("Approve plan %(number)d") % {"number": plan.number}
     blockers = tuple(Blocker(b, standing.link(b)) for b in standing.plan_blockers)
     if standing.has_approved and not standing.plan_blockers:
         return Button(note=_("You approved this plan; %(lacking)s.") % {"lacking": "; ".join(standing.lacking)})
@@ -222,18 +258,21 @@ def _present_approve(plan: Plan, standing: ApprovalState) -> Button:
     if standing.unopened_url:
         opening = tuple(Blocker(b, standing.unopened_url) for b in standing.person_blockers)
         blockers, person = (*blockers, *opening), ""
+    asked = _name_candidates(standing)
+    if person and asked:
+        person = f"{person} {_('Ask %(names)s.') % {'names': asked}}"
+    act, url = _present_preparation(standing)
+    if act:
+        return Button(act, url=url, blockers=blockers)
     if blockers or person:
         return Button(text, blockers=blockers, note=person)
     url = reverse("reviews:confirm-plan", args=[plan.review.number, plan.number])
-    return Button(text, url=url, note=_("You'll confirm on the next page."))
+    return Button(_("Approve plan %(number)d…") % {"number": plan.number}, url=url, about=_describe(plan))
 
 
 def _present_apply(plan: Plan, standing: ApprovalState) -> Button:
-    text = ngettext(
-        "Apply plan %(number)d: %(count)d change to %(target)s",
-        "Apply plan %(number)d: %(count)d changes to %(target)s",
-        count_effects(plan),
-    ) % _describe(plan)
+    text = ngettext("Apply %(count)d change", "Apply %(count)d changes", count_effects(plan))
+    text %= {"count": count_effects(plan)}
     if not standing.can_apply:
         return Button(text, note=_("An approver or operator can apply it."))
     if standing.closed:
@@ -242,7 +281,8 @@ def _present_apply(plan: Plan, standing: ApprovalState) -> Button:
         return Button(text, blockers=tuple(Blocker(text) for text in standing.closed), note=note)
     note = _("The policy requires the run to wait until workloads are ready.") if standing.waits_for_rollout else ""
     url = reverse("reviews:apply-plan", args=[plan.review.number, plan.number])
-    return Button(text, form_url=url, note=note, can_wait=can_wait(plan) and not standing.waits_for_rollout)
+    may_wait = can_wait(plan) and not standing.waits_for_rollout
+    return Button(text, form_url=url, note=note, can_wait=may_wait, about=_describe(plan))
 
 
 def _present_after_run(plan: Plan, standing: ApprovalState, run: ApplyRun) -> Button:
@@ -303,4 +343,7 @@ def present_header(plan: Plan, options: ApplyOptions, standing: ApprovalState, r
         action=present_button(plan, standing, run),
         digest=plan.digest,
         emergency_url=standing.emergency_url if has_emergency else "",
+        planned_at=plan.completed_at or plan.created_at,
+        newer=_("Superseded by plan %(number)d") % {"number": standing.replaced_by} if standing.replaced_by else "",
+        newer_url=standing.latest_url if standing.replaced_by else "",
     )

@@ -1,16 +1,15 @@
-"""The shapes of the review page above the objects: header, track, the button, the brief.
+"""The shapes of the review page above the objects: header, track, the button.
 
-Frozen values only; `review_header` and `review_page` fill them.
+Frozen values only; `review_header` fills them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
-from applyviz.web.components.notices import Notice, PlanFact, Text
-from applyviz.web.reviews.pages.object_groups import KindRow
-from applyviz.web.reviews.pages.risks import HighRisk
+from applyviz.web.components.notices import Text
 
 
 class StepState(StrEnum):
@@ -52,6 +51,7 @@ class Button:
     """The button: a link (`url`), a form (`form_url`), or blocked when it has neither.
 
     - `can_wait`: the form offers to wait until workloads are ready.
+    - `about`: everything that the short text leaves out.
     """
 
     text: Text = ""
@@ -60,6 +60,7 @@ class Button:
     blockers: tuple[Blocker, ...] = ()
     note: Text = ""
     can_wait: bool = False
+    about: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +78,6 @@ class ReviewHeader:
     digest: str = ""
     emergency_url: str = ""
     identity: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Brief:
-    """What the plan does, at one glance."""
-
-    sentence: Text = ""
-    impact: tuple[Text, ...] = ()
-    high_risks: tuple[HighRisk, ...] = ()
-    notices: tuple[Notice, ...] = ()
-    why: str = ""
-    facts: tuple[PlanFact, ...] = ()
-    picture: tuple[KindRow, ...] = ()
-
-    @property
-    def has_high_risk(self) -> bool:
-        """Whether an object in the picture is marked."""
-        return any(cell.has_risk for row in self.picture for cell in row.cells)
+    planned_at: datetime | None = None
+    newer: str = ""
+    newer_url: str = ""

@@ -27,7 +27,7 @@ def _read(request: PageRequest) -> RiskForm:
 
 def _go_back(number: int, plan: int, position: int, kind: RiskKind) -> HttpResponse:
     if position == acknowledgements.PLAN_ITSELF:
-        address = reverse("reviews:show-plan", args=[number, plan])
+        address = reverse("reviews:show-overview", args=[number, plan])
     else:
         address = reverse("reviews:show-object", args=[number, plan, position, "changes"])
     return redirect(f"{address}#risk-{kind.value}")

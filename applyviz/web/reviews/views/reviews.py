@@ -1,4 +1,4 @@
-"""Reviews: the list, opening one, and the page where a plan is read, object by object, field by field."""
+"""Reviews: the list, creating and closing one, and the objects of a plan, one by one and field by field."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from django.utils.translation import gettext as _
 from applyviz.web.frame import streams
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.web.reviews.forms import manifests
-from applyviz.web.reviews.forms.reviews import ListForm, NewReviewForm, ObjectListForm, PaneForm, PollForm, ReplanForm
+from applyviz.web.reviews.forms.reviews import ListForm, NewReviewForm, ObjectListForm, PaneForm, ReplanForm
 from applyviz.web.reviews.pages import review_page
 from applyviz.web.reviews.pages.object_list import ListChoice
+from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pages.plan_events import find_arrivals
 from applyviz.web.reviews.pages.review_list import present_reviews
+from applyviz.web.reviews.pages.tabs import ReviewTab
 from applyviz.web.reviews.pane.object_pane import Tab
+from applyviz.web.reviews.views.tabs import open_tab, render_tab
 from applyviz.workflow.approvals import viewed_objects
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
@@ -73,33 +76,6 @@ def check_source(request: PageRequest) -> HttpResponse:
 
 
 @requires(Action.VIEW)
-def show_review(request: PageRequest, number: int) -> HttpResponse:
-    """The latest plan of a review."""
-    review = use_cases.get_review(number, for_user=request.user)
-    latest = review.latest_plan
-    if latest is None:
-        raise NotVisibleError(f"review {number} has no plan")
-    return _show(request, number, latest.number)
-
-
-@requires(Action.VIEW)
-def show_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """One plan of a review; a fragment asks for what moved while it is calculated."""
-    return _show(request, number, plan)
-
-
-def _show(request: PageRequest, number: int, plan_number: int) -> HttpResponse:
-    plan = planner.get_plan(plan_number, review_number=number, for_user=request.user)
-    listed = ObjectListForm.read_choice(request.GET)
-    is_open = is_fragment(request) and not PollForm.is_waiting(request.GET)
-    page = review_page.present_page(plan, for_user=request.user, listed=listed, is_open=is_open)
-    if page.chosen is not None:
-        viewed_objects.record_viewed(page.chosen, plan, by=request.user)
-    name = "reviews/_progress.html" if is_fragment(request) else "reviews/review.html"
-    return render(request, name, page.context())
-
-
-@requires(Action.VIEW)
 def stream_arrivals(request: PageRequest, number: int, plan: int) -> HttpResponseBase:
     """Each object as it is planned, as server-sent events."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
@@ -110,7 +86,7 @@ def stream_arrivals(request: PageRequest, number: int, plan: int) -> HttpRespons
 def list_objects(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """The objects of a plan that a reader asks for; without script, the page with them."""
     if not is_fragment(request):
-        return _show(request, number, plan)
+        return open_tab(request, number, plan, ReviewTab.CHANGES)
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     choice = ObjectListForm.read_choice(request.GET)
     listing = review_page.present_listing(found, choice, for_user=request.user)
@@ -142,10 +118,11 @@ def show_object(request: PageRequest, number: int, plan: int, position: int, tab
     row = review_page.get_row(found, position)
     is_first = viewed_objects.record_viewed(row, found, by=request.user)
     if is_fragment(request):
-        context = review_page.present_switch(found, row, choice, for_user=request.user, is_first=is_first)
-        return render(request, "reviews/_switch.html", context)
-    page = review_page.present_page(found, for_user=request.user, position=position, choice=choice, listed=listed)
-    return render(request, "reviews/review.html", page.context())
+        switch = review_page.present_switch(found, row, choice, for_user=request.user, is_first=is_first)
+        return render(request, "reviews/_switch.html", switch)
+    context = read_context(found, for_user=request.user)
+    page = review_page.present_changes(context, position=position, choice=choice, listed=listed)
+    return render_tab(request, context, ReviewTab.CHANGES, **page.parts())
 
 
 @requires(Action.VIEW)

@@ -1,0 +1,68 @@
+"""The Activity tab: what people and workers did in a review, newest first, and what was said about it.
+
+Writes to single objects are left out: the page of the run lists them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import AuditEntry
+from applyviz.web.history.pages.entries import EntryRow, find_starters, present_entry
+from applyviz.web.reviews.pages.comments import CommentThread, present_review_talk
+from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
+from applyviz.workflow.approvals import comments as use_cases
+from applyviz.workflow.foundation import access
+from applyviz.workflow.plans.live_history import show_entries
+
+SHOWN = 100
+_OF_OBJECTS = (AuditAction.OBJECT_INTENT, AuditAction.OBJECT_RESULT)
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityTab:
+    """The newest entries, how many there are, and the comments."""
+
+    entries: tuple[EntryRow, ...]
+    total: int
+    history_url: str
+    thread: CommentThread
+
+
+def _select_entries(context: PlanContext) -> QuerySet[AuditEntry]:
+    entries = AuditEntry.objects.filter(review=context.plan.review.number).exclude(action__in=_OF_OBJECTS)
+    return access.visible_entries(entries, context.person)
+
+
+def count_entries(context: PlanContext) -> int:
+    """How many entries the tab has."""
+    return _select_entries(context).count()
+
+
+def list_latest(context: PlanContext, count: int) -> tuple[EntryRow, ...]:
+    """The newest entries."""
+    found = list(_select_entries(context).defer("words").order_by("-id")[:count])
+    shown = show_entries(found, context.person)
+    starters = find_starters(shown)
+    return tuple(present_entry(entry, starters) for entry in shown)
+
+
+def present_activity(context: PlanContext) -> ActivityTab:
+    """The whole tab."""
+    plan = context.plan
+    return ActivityTab(
+        entries=list_latest(context, SHOWN),
+        total=count_entries(context),
+        history_url=f"{reverse('history:list-entries')}?review={plan.review.number}",
+        thread=present_review_talk(
+            plan,
+            list(use_cases.list_comments(plan)),
+            context.changes,
+            url_of=link_objects(plan),
+            for_user=context.person,
+        ),
+    )

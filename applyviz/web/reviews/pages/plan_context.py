@@ -1,0 +1,87 @@
+"""The data of one plan that all tabs share, for one person: rows, approvals, run, risks and acts, each read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import PlanState
+from applyviz.records.models import ApplyRun, ObjectChange, Plan
+from applyviz.web.components.object_links import link_change
+from applyviz.web.reviews.pages.approval_state import find_approval_state
+from applyviz.web.reviews.pages.available_actions import NextActs, present_next_acts
+from applyviz.web.reviews.pages.plan_overview import list_rows
+from applyviz.web.reviews.pages.review_header import ApprovalState
+from applyviz.workflow.approvals import quorum, viewed_objects
+from applyviz.workflow.approvals.quorum import Quorum
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.policies.risks import PlanRisk, gather_risks
+
+_ANY = 4_711_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """One plan as one person sees it.
+
+    - `changes`: the rows without their documents, as this person may see them.
+    - `risks`: the one list of risks; empty until the plan is complete.
+    - `viewed`: the objects that this person viewed, as `viewed_objects.name_object` names them.
+    """
+
+    plan: Plan
+    person: Person
+    options: ApplyOptions
+    changes: Sequence[ObjectChange]
+    found: Quorum
+    run: ApplyRun | None
+    acts: NextActs
+    state: ApprovalState
+    risks: tuple[PlanRisk, ...]
+    viewed: frozenset[str]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the plan is finished and can be read as a whole."""
+        return self.plan.state == PlanState.COMPLETE
+
+    @property
+    def address(self) -> tuple[int, int]:
+        """The arguments of every address of the plan."""
+        return self.plan.review.number, self.plan.number
+
+
+def link_objects(plan: Plan) -> Callable[[int], str]:
+    """Where each object of a plan is shown; asks for the shape of the address once, because plans are long."""
+    before, _any, after = link_change(plan, _ANY).partition(str(_ANY))
+    return lambda position: f"{before}{position}{after}"
+
+
+def list_changes(plan: Plan) -> Sequence[ObjectChange]:
+    """The rows of a plan without their documents; those of a complete one are kept."""
+    if plan.state == PlanState.COMPLETE and plan.digest:
+        return view_of(plan).show(list_rows(plan.pk, plan.digest))
+    return view_of(plan).show(plan.changes.defer("document", "sealed").order_by("position"))
+
+
+def read_context(plan: Plan, *, for_user: Person) -> PlanContext:
+    """Read everything that the frame and the tabs share."""
+    changes = list_changes(plan)
+    run, found = ApplyRun.objects.filter(plan=plan).first(), quorum.count_quorum(plan)
+    acts = present_next_acts(plan, found, run, for_user=for_user)
+    is_complete = plan.state == PlanState.COMPLETE
+    return PlanContext(
+        plan=plan,
+        person=for_user,
+        options=options_from_json(plan.options),
+        changes=changes,
+        found=found,
+        run=run,
+        acts=acts,
+        state=find_approval_state(plan, for_user, changes, found, acts),
+        risks=gather_risks(changes, many=found.policy.many_objects) if is_complete else (),
+        viewed=viewed_objects.list_viewed(plan, by=for_user),
+    )

@@ -1,0 +1,65 @@
+"""The pods that a plan restarts, workload by workload, from the figures that the plan stores.
+
+A workload that a conflict blocks restarts once the conflict is resolved; one that stops first is down meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+SHOWN = 9
+DRAWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class RestartRow:
+    """One workload, or the rest of them as one row.
+
+    - `pods` is 0 when the number is unknown; at most `DRAWN` are drawn.
+    """
+
+    name: str
+    kind: str
+    pods: int
+    note: str = ""
+    is_pending: bool = False
+    is_stopped: bool = False
+
+    @property
+    def drawn(self) -> range:
+        """One mark per pod."""
+        return range(min(self.pods, DRAWN))
+
+
+def _row(one: Mapping[str, Any], stopped: frozenset[tuple[str, str]], *, is_pending: bool) -> RestartRow:
+    name, kind = str(one["ref"][2]), str(one["ref"][0][2])
+    is_stopped = (kind, name) in stopped
+    note = _("stops before it starts again") if is_stopped else _("once resolved") if is_pending else ""
+    return RestartRow(name, kind, int(one.get("pods") or 0), note, is_pending, is_stopped)
+
+
+def list_restarts(summary: Mapping[str, Any]) -> tuple[RestartRow, ...]:
+    """The workloads with most pods first; those beyond the first ones are one row."""
+    stopped = frozenset((str(ref[0][2]), str(ref[2])) for ref in summary.get("stopped", []))
+    rows = [_row(one, stopped, is_pending=False) for one in summary.get("restarts", [])]
+    rows += [_row(one, stopped, is_pending=True) for one in summary.get("pending", [])]
+    rows.sort(key=lambda row: (not row.is_stopped, -row.pods, row.is_pending))
+    if len(rows) <= SHOWN + 1:
+        return tuple(rows)
+    rest = rows[SHOWN:]
+    names = ", ".join(row.name for row in rest[:4]) + (" …" if len(rest) > 4 else "")
+    text = ngettext("%(n)d more", "%(n)d more", len(rest)) % {"n": len(rest)}
+    return (*rows[:SHOWN], RestartRow(text, "", sum(row.pods for row in rest), names))
+
+
+def count_pods(rows: Iterable[RestartRow]) -> str:
+    """How many pods restart, and how many once conflicts are resolved."""
+    rows = list(rows)
+    now = sum(row.pods for row in rows if not row.is_pending)
+    later = now + sum(row.pods for row in rows if row.is_pending)
+    return _("%(now)d, then %(later)d") % {"now": now, "later": later} if later > now else str(now)

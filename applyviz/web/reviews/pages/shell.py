@@ -1,0 +1,58 @@
+"""The frame of a review: header, strip, tabs, and what a page watches while its plan is calculated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import PlanState
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.web.components.notices import Progress
+from applyviz.web.reviews.pages.plan_context import PlanContext
+from applyviz.web.reviews.pages.review_header import present_header
+from applyviz.web.reviews.pages.review_parts import ReviewHeader
+from applyviz.web.reviews.pages.strip import Strip, present_strip
+from applyviz.web.reviews.pages.tabs import ReviewTab, TabLink, link_tab, present_tabs
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Everything that surrounds the content of a tab; `poll_url` is empty once the plan is there."""
+
+    header_line: ReviewHeader
+    strip: Strip
+    tabs: tuple[TabLink, ...]
+    progress: Progress | None
+    poll_url: str
+    events_url: str
+
+    def parts(self) -> dict[str, object]:
+        """The parts by their names."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def _present_progress(plan: Plan, changes: Sequence[ObjectChange]) -> Progress | None:
+    if plan.state != PlanState.PLANNING:
+        return None
+    done, expected = len(changes), plan.expected
+    if not expected:
+        return Progress(_("Reading manifests and cluster…"), 0, 0)
+    text = _("%(done)d of %(expected)d objects planned") % {"done": done, "expected": expected}
+    return Progress(text, done, expected)
+
+
+def present_shell(context: PlanContext, tab: ReviewTab) -> Shell:
+    """The frame around one tab."""
+    plan = context.plan
+    events_url = reverse("reviews:plan-events", args=context.address)
+    return Shell(
+        header_line=present_header(plan, context.options, context.state, context.run),
+        strip=present_strip(context),
+        tabs=present_tabs(context, tab),
+        progress=_present_progress(plan, context.changes),
+        poll_url=link_tab(plan, tab) if plan.state == PlanState.PLANNING else "",
+        events_url=f"{events_url}?after={len(context.changes)}",
+    )

@@ -1,0 +1,148 @@
+"""The strip under the header: how many objects change and how, what restarts, and how many risks there are.
+
+The numbers are those of the plan and of its one list of risks, so that no other part of the page counts otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from applyviz.engine.planning.model.plan import Certainty, Operation
+from applyviz.engine.risks.model import RiskLevel
+from applyviz.records.enums import PlanState
+from applyviz.records.models import ObjectChange
+from applyviz.web.components.badges import CERTAINTY_STYLES, OBJECT_STYLES, Appearance
+from applyviz.web.reviews.pages.plan_context import PlanContext
+from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
+
+_WORDS: dict[Operation, str | Promise] = {
+    Operation.CREATE: gettext_lazy("create"),
+    Operation.UPDATE: gettext_lazy("update"),
+    Operation.REPLACE: gettext_lazy("replace"),
+    Operation.PRUNE: gettext_lazy("delete"),
+    Operation.BLOCKED: gettext_lazy("blocked"),
+    Operation.ERROR: gettext_lazy("error"),
+    Operation.WITHHELD: gettext_lazy("hidden"),
+    Operation.UNCHANGED: gettext_lazy("unchanged"),
+}
+_FIRST_LINE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CountLink:
+    """How many objects of one operation; leads to them."""
+
+    look: Appearance
+    number: int
+    word: str | Promise
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class RiskCounts:
+    """The risks of a plan by level, each kind once; `acknowledged` of the high ones, which all need it."""
+
+    high: int = 0
+    medium: int = 0
+    info: int = 0
+    acknowledged: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.high + self.medium + self.info
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a high risk is still to be acknowledged."""
+        return self.acknowledged < self.high
+
+    @property
+    def text(self) -> str:
+        """The high and medium ones in words."""
+        parts = []
+        if self.high:
+            parts.append(ngettext("%(n)d high", "%(n)d high", self.high) % {"n": self.high})
+        if self.medium:
+            parts.append(ngettext("%(n)d medium", "%(n)d medium", self.medium) % {"n": self.medium})
+        if self.info:
+            parts.append(_("%(n)d info") % {"n": self.info})
+        return " · ".join(parts) or _("none")
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Everything that the strip prints."""
+
+    counts: tuple[CountLink, ...]
+    sentence: str
+    impact: tuple[str, ...]
+    detail: str
+    risks: RiskCounts
+    risks_url: str
+    error: str = ""
+    is_complete: bool = True
+
+
+def describe_certainty(changes: Iterable[ObjectChange]) -> str:
+    """How many results the API server confirmed and how many are estimated."""
+    counts: dict[str, int] = {}
+    for change in changes:
+        word = str(CERTAINTY_STYLES[Certainty(change.certainty)].word)
+        counts[word] = counts.get(word, 0) + 1
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{number} {word}" for word, number in sorted(counts.items(), key=lambda pair: -pair[1]))
+
+
+def count_risks(context: PlanContext) -> RiskCounts:
+    """The one count of risks; what a conflict blocks is one medium risk, because it is resolved."""
+    levels = [risk.level for risk in context.risks]
+    needed = {risk.kind for risk in context.risks if risk.needs_acknowledgement}
+    is_blocked = context.is_complete and bool(context.plan.counts.get(Operation.BLOCKED))
+    return RiskCounts(
+        high=levels.count(RiskLevel.HIGH),
+        medium=levels.count(RiskLevel.MEDIUM) + is_blocked,
+        info=levels.count(RiskLevel.INFO),
+        acknowledged=len(needed - {risk.kind for risk in context.state.open_risks}),
+    )
+
+
+def _count_operations(context: PlanContext) -> tuple[CountLink, ...]:
+    counts = context.plan.counts
+    base = reverse("reviews:show-changes", args=context.address)
+    return tuple(
+        CountLink(OBJECT_STYLES[operation], counts[operation], word, f"{base}?op={operation.value.replace(' ', '+')}")
+        for operation, word in _WORDS.items()
+        if counts.get(operation)
+    )
+
+
+def _describe_impact(context: PlanContext) -> tuple[str, ...]:
+    lines: Sequence[str] = present_impact(context.plan)
+    if lines:
+        return tuple(islice(lines, _FIRST_LINE))
+    return (_("No pods restart"),) if context.is_complete and context.plan.counts else ()
+
+
+def present_strip(context: PlanContext) -> Strip:
+    """The whole strip."""
+    plan = context.plan
+    certainty = describe_certainty(context.changes) if context.changes else ""
+    return Strip(
+        counts=_count_operations(context),
+        sentence=present_sentence(plan),
+        impact=_describe_impact(context),
+        detail=" · ".join(filter(None, (plan.review.reason, certainty))),
+        risks=count_risks(context),
+        risks_url=f"{reverse('reviews:show-overview', args=context.address)}#risks",
+        error=plan.error if plan.state == PlanState.FAILED else "",
+        is_complete=context.is_complete,
+    )

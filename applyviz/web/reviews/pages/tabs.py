@@ -1,0 +1,83 @@
+"""The tabs of a review, in their order. Each tab is a page and has an address.
+
+A tab is there when its page exists: add a member to `ReviewTab`, an entry to `TABS`, an address named
+`show-<tab>` that takes review and plan, and a renderer to `RENDERERS` in `reviews.views.tabs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.records.models import Plan
+from applyviz.web.reviews.pages.activity_tab import count_entries
+from applyviz.web.reviews.pages.plan_context import PlanContext
+from applyviz.web.reviews.pages.review_header import count_effects
+
+
+class ReviewTab(StrEnum):
+    """The tabs by the names that their addresses and the cookie use."""
+
+    OVERVIEW = "overview"
+    CHANGES = "changes"
+    REQUESTS = "requests"
+    ACTIVITY = "activity"
+
+
+@dataclass(frozen=True, slots=True)
+class TabEntry:
+    """One tab: its word, and what it counts; None for a tab without a number."""
+
+    tab: ReviewTab
+    word: Promise
+    count: Callable[[PlanContext], int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TabLink:
+    """One tab as the page prints it."""
+
+    word: Promise
+    url: str
+    count: int | None
+    is_current: bool
+
+
+def _count_changes(context: PlanContext) -> int:
+    counts: dict[str, int] = context.plan.counts
+    return sum(counts.values()) - counts.get("unchanged", 0)
+
+
+def _count_requests(context: PlanContext) -> int:
+    return count_effects(context.plan)
+
+
+TABS = (
+    TabEntry(ReviewTab.OVERVIEW, _("Overview")),
+    TabEntry(ReviewTab.CHANGES, _("Changes"), _count_changes),
+    TabEntry(ReviewTab.REQUESTS, _("Requests"), _count_requests),
+    TabEntry(ReviewTab.ACTIVITY, _("Activity"), count_entries),
+)
+
+
+def link_tab(plan: Plan, tab: ReviewTab) -> str:
+    """Where a tab of a plan is."""
+    return reverse(f"reviews:show-{tab.value}", args=[plan.review.number, plan.number])
+
+
+def present_tabs(context: PlanContext, current: ReviewTab | None) -> tuple[TabLink, ...]:
+    """All tabs of a plan; `current` is None on a page of the review that is no tab."""
+    return tuple(
+        TabLink(
+            entry.word,
+            link_tab(context.plan, entry.tab),
+            entry.count(context) if entry.count else None,
+            entry.tab is current,
+        )
+        for entry in TABS
+    )

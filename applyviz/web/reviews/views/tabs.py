@@ -1,0 +1,139 @@
+"""The tabs of a review: a page each; the address of the review itself opens the one that was used last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from applyviz.records.models import Plan
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
+from applyviz.web.reviews.forms.reviews import ListForm, ObjectListForm, PollForm
+from applyviz.web.reviews.pages import review_page
+from applyviz.web.reviews.pages.activity_tab import present_activity
+from applyviz.web.reviews.pages.overview_tab import present_overview
+from applyviz.web.reviews.pages.plan_context import PlanContext, read_context
+from applyviz.web.reviews.pages.requests_tab import present_requests
+from applyviz.web.reviews.pages.shell import present_shell
+from applyviz.web.reviews.pages.tabs import ReviewTab
+from applyviz.workflow.approvals import viewed_objects
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.plans import planner
+from applyviz.workflow.plans import reviews as use_cases
+
+COOKIE = "review_tab"
+_YEAR = 365 * 24 * 3600
+
+
+def render_tab(request: PageRequest, context: PlanContext, tab: ReviewTab, **parts: object) -> HttpResponse:
+    """Render one tab inside the frame, or what moved of it for a page that watches its plan.
+
+    - This browser opens its next review in the same tab.
+    - The page is `reviews/tabs/<tab>.html`, the moved parts are `reviews/tabs/_<tab>_moved.html`.
+    """
+    name = f"reviews/tabs/_{tab.value}_moved.html" if is_fragment(request) else f"reviews/tabs/{tab.value}.html"
+    response = render(request, name, {**present_shell(context, tab).parts(), **parts})
+    response.set_cookie(
+        COOKIE, tab.value, max_age=_YEAR, path="/reviews/", secure=request.is_secure(), httponly=True, samesite="Lax"
+    )
+    return response
+
+
+def _render_overview(request: PageRequest, plan: Plan) -> HttpResponse:
+    context = read_context(plan, for_user=request.user)
+    return render_tab(request, context, ReviewTab.OVERVIEW, overview=present_overview(context))
+
+
+def _render_changes(request: PageRequest, plan: Plan) -> HttpResponse:
+    context = read_context(plan, for_user=request.user)
+    listed = ObjectListForm.read_choice(request.GET)
+    is_open = is_fragment(request) and not PollForm.is_waiting(request.GET)
+    page = review_page.present_changes(context, listed=listed, is_open=is_open)
+    if page.chosen is not None:
+        viewed_objects.record_viewed(page.chosen, plan, by=request.user)
+    return render_tab(request, context, ReviewTab.CHANGES, **page.parts())
+
+
+def _render_requests(request: PageRequest, plan: Plan) -> HttpResponse:
+    context = read_context(plan, for_user=request.user)
+    page = present_requests(context, page=ListForm.read_page(request.GET))
+    return render_tab(request, context, ReviewTab.REQUESTS, page=page)
+
+
+def _render_activity(request: PageRequest, plan: Plan) -> HttpResponse:
+    context = read_context(plan, for_user=request.user)
+    return render_tab(request, context, ReviewTab.ACTIVITY, activity=present_activity(context))
+
+
+RENDERERS: dict[ReviewTab, Callable[[PageRequest, Plan], HttpResponse]] = {
+    ReviewTab.OVERVIEW: _render_overview,
+    ReviewTab.CHANGES: _render_changes,
+    ReviewTab.REQUESTS: _render_requests,
+    ReviewTab.ACTIVITY: _render_activity,
+}
+
+
+def open_tab(request: PageRequest, number: int, plan: int, tab: ReviewTab) -> HttpResponse:
+    """Show a tab of a plan."""
+    return RENDERERS[tab](request, planner.get_plan(plan, review_number=number, for_user=request.user))
+
+
+def _find_latest(request: PageRequest, number: int) -> int:
+    latest = use_cases.get_review(number, for_user=request.user).latest_plan
+    if latest is None:
+        raise NotVisibleError(f"review {number} has no plan")
+    return latest.number
+
+
+def _open_last(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    return open_tab(request, number, plan, _find_last_tab(request))
+
+
+def _find_last_tab(request: PageRequest) -> ReviewTab:
+    """The tab that this browser used last; the Overview on the first visit."""
+    kept = request.COOKIES.get(COOKIE, "")
+    return ReviewTab(kept) if kept in set(ReviewTab) else ReviewTab.OVERVIEW
+
+
+@requires(Action.VIEW)
+def show_review(request: PageRequest, number: int) -> HttpResponse:
+    """The latest plan of a review, in the tab that was used last."""
+    return _open_last(request, number, _find_latest(request, number))
+
+
+@requires(Action.VIEW)
+def show_latest_overview(request: PageRequest, number: int) -> HttpResponse:
+    """The Overview of the latest plan, where messages lead."""
+    return open_tab(request, number, _find_latest(request, number), ReviewTab.OVERVIEW)
+
+
+@requires(Action.VIEW)
+def show_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """One plan of a review, in the tab that was used last."""
+    return _open_last(request, number, plan)
+
+
+@requires(Action.VIEW)
+def show_overview(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Show the Overview of a plan."""
+    return open_tab(request, number, plan, ReviewTab.OVERVIEW)
+
+
+@requires(Action.VIEW)
+def show_changes(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Show the objects of a plan, and the fields of one of them."""
+    return open_tab(request, number, plan, ReviewTab.CHANGES)
+
+
+@requires(Action.VIEW)
+def show_requests(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Show the requests of a plan."""
+    return open_tab(request, number, plan, ReviewTab.REQUESTS)
+
+
+@requires(Action.VIEW)
+def show_activity(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Show the events and comments of the review."""
+    return open_tab(request, number, plan, ReviewTab.ACTIVITY)
