@@ -12,6 +12,7 @@ from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.references.resolving import Knowledge
 from applyviz.engine.risks.containers import Container, list_containers
 from applyviz.engine.schema.model import KindSchema
 
@@ -66,6 +67,13 @@ class RiskKind(StrEnum):
     WEBHOOK_WITHOUT_DRY_RUN = "webhook-without-dry-run"
     PODS_RESTART = "pods-restart"
     CONVERSION_NOT_ASKED = "conversion-not-asked"
+    DANGLING_REFERENCE = "dangling-reference"
+    MISSING_KEY = "missing-key"
+    MISSING_PORT = "missing-port"
+    MATCHES_NOTHING = "matches-nothing"
+    STALE_PODS = "stale-pods"
+    NO_EVICTION = "no-eviction"
+    UNREAD_KEY = "unread-key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +93,14 @@ class RelatedObjects:
 
     - `manifests`: every object of the set, including the subject itself (HPA, PDB, Namespace, CRD …).
     - `live`: live objects that the planner has read, mostly autoscalers.
+    - `neighbors`: live objects that references lead to or come from, without the values of ConfigMaps and Secrets;
+      `knowledge` says which other objects do not exist.
     """
 
     manifests: tuple[JSONObject, ...] = ()
     live: tuple[JSONObject, ...] = ()
+    neighbors: tuple[JSONObject, ...] = ()
+    knowledge: Knowledge = field(default_factory=Knowledge)
 
     @cached_property
     def _by_kind(self) -> Mapping[str, tuple[JSONObject, ...]]:

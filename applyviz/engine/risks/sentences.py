@@ -54,6 +54,13 @@ _TITLES: dict[RiskKind, str] = {
     RiskKind.WEBHOOK_WITHOUT_DRY_RUN: "Webhook does not support dry run",
     RiskKind.PODS_RESTART: "Pods restart",
     RiskKind.CONVERSION_NOT_ASKED: "Conversion not verified",
+    RiskKind.DANGLING_REFERENCE: "Referenced object is missing",
+    RiskKind.MISSING_KEY: "Referenced key is missing",
+    RiskKind.MISSING_PORT: "Referenced port is missing",
+    RiskKind.MATCHES_NOTHING: "Selector matches no pod",
+    RiskKind.STALE_PODS: "Running pods keep old values",
+    RiskKind.NO_EVICTION: "No eviction allowed",
+    RiskKind.UNREAD_KEY: "Changed key is not read",
 }
 # A workload that is not updated pod by pod stops first.
 _LOUD_TITLES = {RiskKind.PODS_RESTART: "Downtime"}
@@ -142,6 +149,26 @@ def _conversion(f: Facts) -> Templates:
     return (head + ": the estimate assumes that all versions have the same fields.",)
 
 
+_EFFECTS = {
+    "start": ": its pods cannot start.",
+    "create": ": its pods cannot be created.",
+    "pending": ": its pods stay pending.",
+    "pull": ": images that need it cannot be pulled.",
+    "requests": ": requests to it fail.",
+    "call": ": the API server cannot call it.",
+    "rights": ": the binding gives it no permissions.",
+    "scale": ": nothing is scaled.",
+    "budget": ": it protects no pod.",
+    "policy": ": it applies to no pod.",
+}
+
+
+def _dangling(f: Facts) -> Templates:
+    if f.get("maker"):
+        return ("{source} refers to {target}, which does not exist yet; {maker} may create it.",)
+    return ("{source} refers to {target}, which does not exist" + _EFFECTS[f["effect"]],)
+
+
 _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.NO_LAST_APPLIED: (
         "The live object has no last-applied annotation, so fields that the manifest no longer sets are kept."
@@ -200,6 +227,27 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.WEBHOOK_WITHOUT_DRY_RUN: ("Webhook {name} does not support dry run, so its changes are unknown."),
     RiskKind.PODS_RESTART: _restart,
     RiskKind.CONVERSION_NOT_ASKED: _conversion,
+    RiskKind.DANGLING_REFERENCE: _dangling,
+    RiskKind.MISSING_KEY: "{source} reads key {key} of {target}, which has no such key: its pods cannot start.",
+    RiskKind.MISSING_PORT: lambda f: (
+        "{source} leads to port {key} of {target}, which has no such port" + _EFFECTS[f["effect"]],
+    ),
+    RiskKind.MATCHES_NOTHING: lambda f: (
+        "{source} selects {selector}, and no pod of this set or of the cluster matches" + _EFFECTS[f["effect"]],
+    ),
+    RiskKind.STALE_PODS: lambda f: (
+        "{workloads} reads {keys} only when its pods start, and no restart is planned: they keep the old values."
+        if f["count"] == "1"
+        else "{workloads} read {keys} only when their pods start, and no restart is planned: they keep the old values.",
+    ),
+    RiskKind.NO_EVICTION: (
+        "{budget} then allows no eviction of the {pods} pods of {workloads}, so draining their nodes waits."
+    ),
+    RiskKind.UNREAD_KEY: lambda f: (
+        "{keys} changes, but no workload reads this key."
+        if f["count"] == "1"
+        else "{keys} change, but no workload reads these keys.",
+    ),
 }
 
 

@@ -26,6 +26,7 @@ from applyviz.engine.planning.sets import planner as sets
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import Prune
 from applyviz.engine.risks.model import RelatedObjects
+from applyviz.engine.risks.reference_reads import list_reference_reads, read_references
 from applyviz.engine.risks.related_objects import find_related_requests, read_related
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
@@ -142,9 +143,12 @@ def _now() -> str:
 def _look_around(
     documents: tuple[ManifestDocument, ...], catalog: Catalog, namespace: str, reader: ClusterReader
 ) -> RelatedObjects:
-    """The live autoscalers, disruption budgets and the like that risks look at; what may not be read is left out."""
+    """The live objects that risks and the graph look at; what may not be read is left out, or known to be unread."""
     asked = find_related_requests([document.ref for document in documents], catalog, namespace=namespace)
-    return read_related(reader.try_send_all(asked))
+    reads = list_reference_reads([document.obj for document in documents], catalog, namespace=namespace)
+    answers = reader.try_send_all([*asked, *(read.request for read in reads)])
+    neighbors, knowledge = read_references(reads, answers[len(asked) :])
+    return replace(read_related(answers[: len(asked)]), neighbors=neighbors, knowledge=knowledge)
 
 
 def _list_places(

@@ -69,6 +69,13 @@ def make_row(change: engine.PlannedObject, masked: engine.PlannedObject, *, plan
     return ObjectChange(plan=plan, position=position, sealed=sealed, **derive_columns(change, masked))
 
 
+def refresh_row(row: ObjectChange, change: engine.PlannedObject, masked: engine.PlannedObject) -> None:
+    """Set everything of a row that follows from its change; nothing is saved."""
+    row.sealed = Sealed.of_json(change_to_json(change))
+    for name, value in derive_columns(change, masked).items():
+        setattr(row, name, value)
+
+
 def mask_object(obj: JSONObject, ref: ObjectRef, *, tag_key: bytes, policy: MaskPolicy) -> JSONObject:
     """An object as it may be shown beside the masked change of the same object: equal values, equal tags."""
     return masking.mask(obj, gvk=ref.gvk, tag_key=tag_key, scope="/".join(ref.key), policy=policy)

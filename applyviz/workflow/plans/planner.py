@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
@@ -42,6 +42,7 @@ from applyviz.workflow.plans import (
     changes,
     conflict_rules,
     forecasts,
+    graphs,
     guess_limit,
     live_values,
     plan_mac,
@@ -50,6 +51,7 @@ from applyviz.workflow.plans import (
 
 logger = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 3
+_OF_RISKS = ["document", "sealed", "risks", "highest_risk", "high_risks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,23 @@ def _summarize(finished: engine.PlannedSet, overview: Overview) -> dict[str, Any
     return {**asdict(summarize(finished.changes)), "overview": to_json(overview)}
 
 
+def _add_risks(
+    plan: Plan, rows: list[ObjectChange], planned: Sequence[engine.PlannedObject], overviewer: Overviewer
+) -> list[ObjectChange]:
+    """Give rows the risks that only the whole set shows; return the rows that have more than before."""
+    tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
+    found = []
+    for number, row in enumerate(rows):
+        change = planned[row.position]
+        if row.risks == len(change.risks):
+            continue
+        masked = mask_change(change, tag_key=tag_key, policy=policy)
+        changes.refresh_row(row, change, masked)
+        overviewer.replace_risks(number, masked)
+        found.append(row)
+    return found
+
+
 def _seal(plan: Plan, rows: list[ObjectChange], bound: dict[str, str]) -> dict[str, str]:
     """Seal a plan as it will be stored; what it is bound to is set on it first."""
     for name, value in bound.items():
@@ -192,6 +211,8 @@ def _complete(
     claim: _Claim, prepared: calculation.Calculation, rows: list[ObjectChange], overviewer: Overviewer
 ) -> None:
     plan, finished = claim.plan, prepared.planner.plan()
+    placed = changes.place_rows(rows, finished.changes)
+    with_risks = _add_risks(plan, rows, finished.changes, overviewer)
     policy_version = policies.find_policy(plan).version
     digest = fingerprint.digest_plan(
         finished,
@@ -208,8 +229,8 @@ def _complete(
         "cluster_uid": plan.target.cluster.uid,
     }
     with transaction.atomic():
-        moved = changes.place_rows(rows, finished.changes)
-        ObjectChange.objects.bulk_update(moved, ["step", "position"], batch_size=200)
+        ObjectChange.objects.bulk_update(placed, ["step", "position"], batch_size=200)
+        ObjectChange.objects.bulk_update(with_risks, _OF_RISKS, batch_size=200)
         is_mine = claim.renew(
             state=PlanState.COMPLETE,
             **bound,
@@ -217,6 +238,7 @@ def _complete(
             summary=_summarize(finished, overviewer.find([row.position for row in rows]))
             | forecasts.make_forecast(plan, finished.changes)
             | live_values.keep_compared(rows)
+            | graphs.keep_graph(finished.graph)
             | _seal(plan, rows, bound),
             problems=[_problem(problem) for problem in finished.problems],
             denied=plan.denied,

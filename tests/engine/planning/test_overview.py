@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
@@ -122,3 +124,14 @@ def test_places_of_the_finished_plan_take_the_place_of_the_order_of_reading():
 
     assert [a.members for a in found.alike] == [(2, 4, 7)]
     assert from_json(type(found), to_json(found)) == found
+
+
+def test_risks_that_are_found_later_take_the_place_of_those_read_first():
+    change = update("a")
+    read = Overviewer()
+    read.add(replace(change, risks=(Risk(RiskKind.PODS_RESTART, RiskLevel.MEDIUM),)))
+    read.add(change)
+
+    read.replace_risks(0, replace(change, risks=(Risk(RiskKind.UNREAD_KEY, RiskLevel.INFO),)))
+
+    assert read.find().risks == (OverviewRow(RiskKind.UNREAD_KEY, RiskLevel.INFO, (0,)),)

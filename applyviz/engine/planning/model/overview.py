@@ -137,6 +137,14 @@ class Overviewer:
             first = find_value(versions.live, path), find_value(versions.after, path)
             self._updates.append(_Update(number, first, moves))
 
+    def replace_risks(self, number: int, change: PlannedObject) -> None:
+        """Take the risks of a change that was read as this number for those that it has now."""
+        for members in self._risks.values():
+            if number in members:
+                members.remove(number)
+        for named in dict.fromkeys((h.kind, h.level) for h in change.risks):
+            self._risks.setdefault(named, []).append(number)
+
     def find(self, places: Sequence[int] | None = None) -> Overview:
         """Return the overview; `places` are the final indices of the changes, in the order of reading."""
         moved = places if places is not None else range(self._count)
@@ -144,7 +152,7 @@ class Overviewer:
         def place(numbers: Iterable[int]) -> tuple[int, ...]:
             return tuple(sorted(moved[n] for n in numbers))
 
-        risks = [OverviewRow(kind, level, place(found)) for (kind, level), found in self._risks.items()]
+        risks = [OverviewRow(kind, level, place(found)) for (kind, level), found in self._risks.items() if found]
         return Overview(
             alike=tuple(
                 replace(a, members=place(a.members), exceptions=place(a.exceptions)) for a in _find_alike(self._updates)

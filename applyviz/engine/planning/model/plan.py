@@ -20,6 +20,7 @@ from applyviz.engine.planning.conflicts.blocked_removals import Release
 from applyviz.engine.planning.conflicts.file_edits import FilePatch
 from applyviz.engine.planning.conflicts.resolutions import FieldResolutions, ResolvedField
 from applyviz.engine.planning.conflicts.server_errors import ServerError
+from applyviz.engine.planning.model.graph import PlanGraph
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import Risk
 from applyviz.engine.schema.model import SchemaOrigin
@@ -139,6 +140,7 @@ class PlannedSet:
     options: ApplyOptions
     changes: tuple[PlannedObject, ...]
     problems: tuple[PlanProblem, ...] = ()
+    graph: PlanGraph = field(default_factory=PlanGraph)
 
     @property
     def steps(self) -> tuple[tuple[PlannedObject, ...], ...]:

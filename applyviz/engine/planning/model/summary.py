@@ -83,7 +83,7 @@ def _read_restart(change: PlannedObject) -> Restart | None:
     return None
 
 
-def _read_images(obj: JSONObject | None) -> dict[str, str]:
+def read_images(obj: JSONObject | None) -> dict[str, str]:
     """Return images by container name, including init containers."""
     images: dict[str, str] = {}
     for path in _TEMPLATES:
@@ -96,10 +96,11 @@ def _read_images(obj: JSONObject | None) -> dict[str, str]:
     return images
 
 
-def _list_images(change: PlannedObject) -> Iterator[ImageChange]:
+def list_image_changes(change: PlannedObject) -> Iterator[ImageChange]:
+    """Yield the containers that get another image, by name."""
     if change.operation not in (Operation.UPDATE, Operation.REPLACE):
         return
-    before, after = _read_images(change.versions.live), _read_images(change.versions.after)
+    before, after = read_images(change.versions.live), read_images(change.versions.after)
     for container in sorted(before.keys() & after.keys()):
         if before[container] != after[container]:
             yield ImageChange(change.ref, container, before[container], after[container])
@@ -178,7 +179,7 @@ def summarize(changes: Iterable[PlannedObject]) -> PlanSummary:
     found = [(c, None if c.operation is Operation.BLOCKED else restart) for c, restart in read]
     restarts = tuple(r for _, r in found if r is not None)
     pending = tuple(r for c, r in read if r is not None and c.operation is Operation.BLOCKED)
-    images = tuple(image for c in changes for image in _list_images(c))
+    images = tuple(image for c in changes for image in list_image_changes(c))
     counts = Counter(c.operation.value for c in changes)
     moves = list(_list_moves(changes))
     summary = PlanSummary(

@@ -15,6 +15,7 @@ from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.planning.graph.graph import relate
 from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet, PlanProblem
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.sets.order import order_steps
@@ -92,6 +93,7 @@ class SetPlanner:
         selector = parse_selector(options.selector)
         chosen = [d for d in documents if selector.matches(read_labels(d.obj))]
         around = SetContext(options, _extend_context(context, chosen), self.problems)
+        self._related = around.context.related if context.has_notes else None
         self._parent = self._find_parent(around)
         has_parent = self._parent is not None or options.prune.mode is not PruneMode.APPLYSET
         self._stages = plan_stages(self._deduplicate(chosen) if has_parent else (), around, self._parent)
@@ -171,7 +173,7 @@ class SetPlanner:
         return ready
 
     def plan(self) -> PlannedSet:
-        """Return the whole plan, in steps.
+        """Return the whole plan, in steps, with what its objects say of each other where notes are wanted.
 
         - Raises `PlanError` while a request is unanswered.
         """
@@ -179,7 +181,10 @@ class SetPlanner:
             raise PlanError(f"{len(self._asks)} objects are not planned yet")
         changes = [r for r in self._list_results() if isinstance(r, PlannedObject)]
         ordered = order_steps(changes, self.options.order, parent=self._parent.ref if self._parent else None)
-        return PlannedSet(self.options, ordered, tuple(self.problems))
+        if self._related is None:
+            return PlannedSet(self.options, ordered, tuple(self.problems))
+        related, graph = relate(ordered, self._related)
+        return PlannedSet(self.options, related, tuple(self.problems), graph)
 
 
 def drive(

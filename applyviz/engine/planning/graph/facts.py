@@ -1,0 +1,77 @@
+"""What a node says of its change in a few words: counts, versions and names, no other values.
+
+Left out on purpose: words, which the page has.
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.objects.paths import element_value
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.planning.graph.pod_risks import list_changed_keys
+from applyviz.engine.planning.model.overview import list_moves
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.summary import list_image_changes, read_images
+from applyviz.engine.risks.model import RiskKind
+
+_LIMITS = {
+    "HorizontalPodAutoscaler": ("minReplicas", "maxReplicas"),
+    "PodDisruptionBudget": ("minAvailable", "maxUnavailable"),
+}
+_LONGEST = 40
+
+
+def _shorten(image: str) -> str:
+    """Return the tag of an image, or the end of its name."""
+    return image.rpartition("/")[2].partition(":")[2].partition("@")[0] or image.rpartition("/")[2]
+
+
+def _list_limits(kind: str, before: JSONObject | None, after: JSONObject | None) -> dict[str, str]:
+    """Return the first limit that moves, else the first that is set."""
+    found: dict[str, str] = {}
+    for name in _LIMITS.get(kind, ()):
+        old, new = get_at(before, ("spec", name)), get_at(after, ("spec", name))
+        if new is not None and (not found or old != new):
+            found = {"limit": name, "limit_after": str(new)}
+            if old is not None and old != new:
+                found["limit_before"] = str(old)
+                break
+    return found
+
+
+def _list_images(change: PlannedObject) -> dict[str, str]:
+    moved = next(list_image_changes(change), None)
+    if moved is not None:
+        return {"image_before": _shorten(moved.before), "image_after": _shorten(moved.after)}
+    images = read_images(change.versions.after) if change.operation is Operation.CREATE else {}
+    return {"image_after": _shorten(next(iter(images.values())))} if images else {}
+
+
+def _list_restart(change: PlannedObject) -> dict[str, str]:
+    for risk in change.risks:
+        if risk.kind is RiskKind.PODS_RESTART:
+            is_down = risk.facts.get("strategy") == "Recreate"
+            return {"restarts": risk.facts.get("pods", ""), **({"downtime": "yes"} if is_down else {})}
+    return {}
+
+
+def list_facts(change: PlannedObject) -> dict[str, str]:
+    """Return the facts of a change, each of them text.
+
+    - Of a Secret: how many entries change; whoever may not read it must not be told.
+    """
+    kind, versions = change.ref.gvk.kind, change.versions
+    facts = {**_list_images(change), **_list_restart(change), **_list_limits(kind, versions.live, versions.after)}
+    if change.conflicts:
+        facts["conflicts"] = str(len(change.conflicts))
+    if change.ref.key[:2] in (("", "ConfigMap"), ("", "Secret")):
+        facts["keys"] = str(len(list_changed_keys(change)))
+    pods = get_at(versions.after, ("spec", "replicas"))
+    if isinstance(pods, int):
+        facts["pods"] = str(pods)
+    moves = [move for _, move in list_moves(change)] if change.operation is Operation.UPDATE else []
+    if moves:
+        facts["fields"] = str(len(moves))
+        named = [e for e in moves[0].path if e[0] == "f"]
+        leaf = str(element_value(named[-1])) if named else ""
+        facts["field"] = leaf[:_LONGEST] + (" label" if "f:labels" in moves[0].path else "")
+    return {name: text[:_LONGEST] for name, text in facts.items() if text}

@@ -1,0 +1,153 @@
+"""References that lead nowhere after a plan, as risks of the object that is to blame.
+
+Rule: the object that names something has the risk when it is written; else the written object that took the thing away,
+and only when it was there before. What the cluster makes for itself (classes, roles, volumes, certificates) is often
+there before or after the set, so it is drawn and is no risk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.objects.paths import FieldPath, field, index
+from applyviz.engine.objects.paths import key as entry
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.planning.graph.surroundings import Surroundings
+from applyviz.engine.references.model import Key, Place, ReferenceKind
+from applyviz.engine.references.resolving import Edge, EdgeState
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+
+# What does not work without the target, and how loud that is.
+_EFFECTS: dict[ReferenceKind, tuple[str, RiskLevel]] = {
+    ReferenceKind.CONFIGURATION: ("start", RiskLevel.HIGH),
+    ReferenceKind.ACCOUNT: ("create", RiskLevel.HIGH),
+    ReferenceKind.CLAIM: ("pending", RiskLevel.HIGH),
+    ReferenceKind.PULL_SECRET: ("pull", RiskLevel.MEDIUM),
+    ReferenceKind.BACKEND: ("requests", RiskLevel.MEDIUM),
+    ReferenceKind.WEBHOOK: ("call", RiskLevel.MEDIUM),
+    ReferenceKind.API_SERVICE: ("call", RiskLevel.MEDIUM),
+    ReferenceKind.SUBJECT: ("rights", RiskLevel.INFO),
+    ReferenceKind.SCALE_TARGET: ("scale", RiskLevel.MEDIUM),
+    ReferenceKind.SERVICE_SELECTOR: ("requests", RiskLevel.MEDIUM),
+    ReferenceKind.DISRUPTION_BUDGET: ("budget", RiskLevel.MEDIUM),
+    ReferenceKind.NETWORK_POLICY: ("policy", RiskLevel.INFO),
+}
+_KINDS = {
+    EdgeState.MISSING: RiskKind.DANGLING_REFERENCE,
+    EdgeState.KEY_MISSING: RiskKind.MISSING_KEY,
+    EdgeState.PORT_MISSING: RiskKind.MISSING_PORT,
+    EdgeState.NO_MATCH: RiskKind.MATCHES_NOTHING,
+}
+# Lists of pods whose entries are told apart by their name.
+_NAMED = frozenset(
+    ("containers", "initContainers", "ephemeralContainers", "env", "volumes", "imagePullSecrets", "webhooks")
+)
+_MAKERS = ("Job", "CronJob")
+
+
+def locate(obj: JSONObject | None, place: Place) -> FieldPath:
+    """A place of an object as the path of its field; entries of lists that have a name are found by it."""
+    value: JSONValue = obj
+    path: list[str] = []
+    above = ""
+    for step in place:
+        if isinstance(step, str):
+            path.append(field(step))
+            value, above = (value.get(step) if isinstance(value, Mapping) else None), step
+            continue
+        value = value[step] if isinstance(value, list) and step < len(value) else None
+        name = value.get("name") if isinstance(value, Mapping) and above in _NAMED else None
+        path.append(index(step) if name is None else entry({"name": name}))
+    return tuple(path)
+
+
+def show(key: Key) -> str:
+    """An object as text: kind and name."""
+    return f"{key[1]}/{key[3]}"
+
+
+def _hold_text(value: JSONValue, text: str) -> bool:
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, str):
+            if text in found:
+                return True
+        elif isinstance(found, Mapping):
+            waiting.extend(found.values())
+        elif isinstance(found, list):
+            waiting.extend(found)
+    return False
+
+
+class Makers:
+    """Objects of the set that may make what is missing: jobs and custom resources that speak of its name."""
+
+    def __init__(self, around: Surroundings) -> None:
+        objects = around.after.objects
+        self._objects = {
+            key: objects[key]
+            for key in around.changes
+            if key in objects and (key[1] in _MAKERS or ("." in key[0] and not key[0].endswith(".k8s.io")))
+        }
+        self._found: dict[tuple[Key, Key], str] = {}
+
+    def find(self, target: Key, source: Key) -> str:
+        """Who may make an object that a source misses, "" when nobody speaks of it."""
+        if target[0] or target[1] not in ("ConfigMap", "Secret"):
+            return ""
+        asked = (target, source)
+        if asked not in self._found:
+            named = (
+                show(key)
+                for key, obj in self._objects.items()
+                if key != source and _hold_text(obj.get("spec"), target[3])
+            )
+            self._found[asked] = next(named, "")
+        return self._found[asked]
+
+
+def _find_blamed(edge: Edge, around: Surroundings) -> Iterator[Key]:
+    """Yield the written objects that have the risk of an edge that leads nowhere."""
+    if around.is_written(edge.source):
+        yield edge.source
+        return
+    before = [e for e in around.before.edges.get(edge.source, ()) if (e.kind, e.path) == (edge.kind, edge.path)]
+    if any(e.state.is_dangling or e.state is EdgeState.UNKNOWN for e in before):
+        return
+    # What was reached before and is written now took the target, the key, the port or the label away.
+    yield from dict.fromkeys(e.target for e in before if around.is_written(e.target))
+
+
+def _describe(edge: Edge, makers: Makers) -> Risk:
+    effect, level = _EFFECTS[edge.kind]
+    facts = {"source": show(edge.source), "target": show(edge.target), "effect": effect}
+    kind = _KINDS[edge.state]
+    if kind is RiskKind.MATCHES_NOTHING:
+        facts = {"source": show(edge.source), "selector": edge.detail, "effect": effect}
+    if edge.state is not EdgeState.MISSING and edge.key:
+        facts["key"] = edge.key
+    maker = makers.find(edge.target, edge.source) if kind is RiskKind.DANGLING_REFERENCE else ""
+    if maker:
+        facts["maker"] = maker
+        level = RiskLevel.INFO
+    return Risk(kind, level, facts=facts)
+
+
+def find_dangling(around: Surroundings) -> Iterator[tuple[Key, Risk]]:
+    """Yield the risks of references that lead nowhere, each with the object that has it."""
+    makers = Makers(around)
+    told: set[tuple[Key, Key, Key, RiskKind, str]] = set()
+    for edges in around.after.edges.values():
+        for edge in edges:
+            if not edge.state.is_dangling or edge.kind not in _EFFECTS:
+                continue
+            for key in _find_blamed(edge, around):
+                risk = _describe(edge, makers)
+                named = "" if edge.state is EdgeState.MISSING else edge.key + edge.detail
+                once = (key, edge.source, edge.target, risk.kind, named)
+                if once in told:
+                    continue
+                told.add(once)
+                path = locate(around.after.objects.get(key), edge.path) if key == edge.source else ()
+                yield key, Risk(risk.kind, risk.level, path, risk.facts)

@@ -1,0 +1,89 @@
+"""The objects that there are before a plan and after it: those of the plan and their live neighbors.
+
+Rule: what is pruned is not there afterwards; of an object that cannot be planned the live one stays, and where there
+is none its manifest counts, because the plan does not run with an error in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.references.model import Key
+from applyviz.engine.references.resolving import Edge, Knowledge, ObjectIndex, Resolver
+from applyviz.engine.risks.model import RelatedObjects
+
+_NOT_WRITTEN = (Operation.UNCHANGED, Operation.ERROR, Operation.WITHHELD)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """All known objects at one moment, and the edges between them by their source."""
+
+    objects: dict[Key, JSONObject]
+    edges: dict[Key, tuple[Edge, ...]]
+
+    def list_incoming(self) -> dict[Key, list[Edge]]:
+        """Return the edges by their target."""
+        found: dict[Key, list[Edge]] = {}
+        for edges in self.edges.values():
+            for edge in edges:
+                found.setdefault(edge.target, []).append(edge)
+        return found
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """A plan before and after it; `changes` are the positions of its objects by key."""
+
+    planned: Sequence[PlannedObject]
+    changes: dict[Key, int]
+    before: Moment
+    after: Moment
+    knowledge: Knowledge
+
+    def find_change(self, key: Key) -> PlannedObject | None:
+        """Return the change of an object; None of an object that is not in the plan."""
+        position = self.changes.get(key)
+        return None if position is None else self.planned[position]
+
+    def is_written(self, key: Key) -> bool:
+        """Return whether the plan writes an object, now or once its conflicts are resolved."""
+        change = self.find_change(key)
+        return change is not None and change.operation not in _NOT_WRITTEN
+
+
+def find_result(change: PlannedObject) -> JSONObject | None:
+    """What there will be of an object; None when it is pruned."""
+    versions = change.versions
+    if change.operation is Operation.PRUNE:
+        return None
+    return next((obj for obj in (versions.after, versions.merged, versions.live, versions.manifest) if obj), None)
+
+
+def _look(objects: dict[Key, JSONObject], refs: dict[Key, ObjectRef], knowledge: Knowledge) -> Moment:
+    resolver = Resolver(ObjectIndex(objects), knowledge)
+    return Moment(objects, {key: tuple(resolver.resolve(refs[key], obj)) for key, obj in objects.items()})
+
+
+def look_around(planned: Sequence[PlannedObject], related: RelatedObjects) -> Surroundings:
+    """Yield everything that refers to each other around a plan; the last change of an object counts."""
+    refs = {ref.key: ref for ref in map(ObjectRef.from_object, related.neighbors)}
+    neighbors = {ObjectRef.from_object(obj).key: obj for obj in related.neighbors}
+    changes = {change.ref.key: position for position, change in enumerate(planned)}
+    refs |= {change.ref.key: change.ref for change in planned}
+    live = {c.ref.key: c.versions.live for c in planned if c.versions.live is not None}
+    kept = {key: obj for key, obj in neighbors.items() if key not in changes}
+    result = {c.ref.key: obj for c in planned if (obj := find_result(c)) is not None}
+    pruned = frozenset(key for key in changes if key not in result)
+    created = frozenset(
+        c.ref.name for c in planned if c.ref.key[:2] == ("", "Namespace") and c.operation is Operation.CREATE
+    )
+    known = related.knowledge
+    after = replace(known, absent=known.absent | pruned, namespaces_created=created)
+    return Surroundings(
+        planned, changes, _look({**kept, **live}, refs, known), _look({**kept, **result}, refs, after), after
+    )

@@ -1,0 +1,96 @@
+"""References as data: from a place of one object to another object, to one of its keys, or to pods by their labels.
+
+Rule: a reference that is optional is satisfied by nothing; how a ConfigMap or Secret is read decides whether running
+pods see a change (https://kubernetes.io/docs/concepts/configuration/configmap/#mounted-configmaps-are-updated-automatically).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from applyviz.engine.references.selectors import LabelSelector
+
+Key: TypeAlias = tuple[str, str, str, str]
+"""Group, kind, namespace and name, as `ObjectRef.key`."""
+Place: TypeAlias = tuple[str | int, ...]
+
+
+class ReferenceKind(StrEnum):
+    """What one object has to do with the other one."""
+
+    BACKEND = "backend"
+    PARENT = "parent"
+    CLASS = "class"
+    CERTIFICATE = "certificate"
+    CONFIGURATION = "configuration"
+    PULL_SECRET = "pull secret"
+    ACCOUNT = "account"
+    CLAIM = "claim"
+    CLAIM_TEMPLATE = "claim template"
+    STORAGE = "storage"
+    ROLE = "role"
+    SUBJECT = "subject"
+    POLICY = "policy"
+    SCALE_TARGET = "scale target"
+    OWNER = "owner"
+    WEBHOOK = "webhook"
+    API_SERVICE = "API service"
+    GOVERNING_SERVICE = "governing service"
+    INSTANCE = "instance"
+    SERVICE_SELECTOR = "service selector"
+    DISRUPTION_BUDGET = "disruption budget"
+    NETWORK_POLICY = "network policy"
+
+
+class ReadMode(StrEnum):
+    """How pods read a ConfigMap or a Secret; all but `MOUNTED` is read once, when a container starts."""
+
+    NONE = ""
+    ENV = "env"
+    ENV_FROM = "envFrom"
+    MOUNTED = "mounted"
+    SUB_PATH = "subPath"
+
+    @property
+    def is_read_once(self) -> bool:
+        """Return whether running containers keep what they read."""
+        return self in (ReadMode.ENV, ReadMode.ENV_FROM, ReadMode.SUB_PATH)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One object names another one.
+
+    - `key`: the entry of a ConfigMap or Secret, or the port of a Service (name or number); "": all, or none in
+      particular. `is_key_optional`: the target may lack it.
+    - `is_optional`: the object is complete without the target.
+    """
+
+    kind: ReferenceKind
+    path: Place
+    target: Key
+    key: str = ""
+    mode: ReadMode = ReadMode.NONE
+    is_optional: bool = False
+    is_key_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPort:
+    """A port of a Service that leads to a port of its pods by name."""
+
+    path: Place
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """One object selects pods of a namespace by their labels; `ports` are those it expects of them."""
+
+    kind: ReferenceKind
+    path: Place
+    namespace: str
+    selector: LabelSelector
+    ports: tuple[NamedPort, ...] = ()

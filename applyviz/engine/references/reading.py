@@ -1,0 +1,26 @@
+"""Reading objects that anybody may have written: what has another shape than expected is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+
+
+def map_at(value: JSONValue, *path: str) -> JSONObject:
+    """Return the map at a path, {} when there is none."""
+    found = get_at(value, path)
+    return found if isinstance(found, Mapping) else {}
+
+
+def text_at(value: JSONValue, *path: str) -> str:
+    """Return the text at a path, "" when there is none."""
+    found = get_at(value, path)
+    return found if isinstance(found, str) else ""
+
+
+def list_entries(value: JSONValue) -> Iterator[tuple[int, JSONObject]]:
+    """Yield the maps of a list with their positions."""
+    for position, entry in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(entry, Mapping):
+            yield position, entry

@@ -1,0 +1,82 @@
+"""Label selectors of objects, and whether labels match them.
+
+Rule: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements:
+all requirements must hold, `NotIn` and `DoesNotExist` hold where the label is absent, and a selector without a
+requirement matches everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from applyviz.engine.objects.values import JSONValue
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One entry of `matchExpressions`."""
+
+    label: str
+    operator: str
+    values: frozenset[str] = frozenset()
+
+    def holds(self, labels: Mapping[str, JSONValue]) -> bool:
+        """Return whether labels fulfill the requirement; no label fulfills an operator that nobody knows."""
+        is_there = self.label in labels
+        is_listed = is_there and labels[self.label] in self.values
+        return {
+            "In": is_listed,
+            "NotIn": not is_listed,
+            "Exists": is_there,
+            "DoesNotExist": not is_there,
+        }.get(self.operator, False)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """A selector: labels that must have a value, and requirements."""
+
+    equals: tuple[tuple[str, str], ...] = ()
+    requirements: tuple[Requirement, ...] = ()
+
+    @property
+    def selects_all(self) -> bool:
+        """Return whether it matches every object."""
+        return not self.equals and not self.requirements
+
+    def matches(self, labels: Mapping[str, JSONValue]) -> bool:
+        """Return whether an object with these labels is selected."""
+        if any(labels.get(label) != value for label, value in self.equals):
+            return False
+        return all(requirement.holds(labels) for requirement in self.requirements)
+
+    def __str__(self) -> str:
+        parts = [f"{label}={value}" for label, value in self.equals]
+        for requirement in self.requirements:
+            values = f" ({', '.join(sorted(requirement.values))})" if requirement.values else ""
+            parts.append(f"{requirement.label} {requirement.operator}{values}")
+        return ", ".join(parts)
+
+
+def _list_requirements(value: JSONValue) -> Iterator[Requirement]:
+    for entry in value if isinstance(value, list) else ():
+        if isinstance(entry, Mapping):
+            values = entry.get("values")
+            named = frozenset(map(str, values)) if isinstance(values, list) else frozenset()
+            yield Requirement(str(entry.get("key")), str(entry.get("operator")), named)
+
+
+def read_labels(value: JSONValue) -> LabelSelector | None:
+    """Read a selector that is a plain map of labels, as Services have; None when it selects nothing."""
+    if not isinstance(value, Mapping) or not value:
+        return None
+    return LabelSelector(tuple(sorted((str(label), str(wanted)) for label, wanted in value.items())))
+
+
+def read_selector(value: JSONValue) -> LabelSelector | None:
+    """Read a `LabelSelector`; None when there is none, which selects nothing."""
+    if not isinstance(value, Mapping):
+        return None
+    equals = read_labels(value.get("matchLabels"))
+    return LabelSelector(equals.equals if equals else (), tuple(_list_requirements(value.get("matchExpressions"))))
