@@ -11,10 +11,14 @@ def main() -> None:
     """Run one command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
     try:
+        from django.core.exceptions import ImproperlyConfigured
         from django.core.management import execute_from_command_line
     except ImportError as error:
         raise SystemExit(f"Django is not installed here ({error}); run scripts/run, which makes .venv first") from error
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        raise SystemExit(f"applyviz is not configured: {error}") from None
 
 
 if __name__ == "__main__":

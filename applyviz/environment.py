@@ -113,7 +113,17 @@ def kept_secret(path: Path, made: str | None = None) -> str:
     """Return the secret kept in a private file of this installation; made on first use.
 
     - Two processes that start at once agree: the file is linked into place, which only one can do.
+    - Raises `ImproperlyConfigured` when the file can be neither read nor made.
     """
+    try:
+        return _read_or_make(path, made)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"APPLYVIZ_HOME: no key can be kept in {path.parent} ({error.strerror}); choose another folder"
+        ) from error
+
+
+def _read_or_make(path: Path, made: str | None) -> str:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")

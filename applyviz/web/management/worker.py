@@ -21,7 +21,7 @@ _PRUNE_SECONDS = 3600.0
 class EmbeddedWorker:
     """The worker and the clock that asks for the sweep."""
 
-    def __init__(self, *, concurrency: int = 4) -> None:
+    def __init__(self, *, concurrency: int = 10) -> None:
         self._stopping = threading.Event()
         self._worker: Any = app.WorkController(
             pool="threads",

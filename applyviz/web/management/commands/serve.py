@@ -18,6 +18,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
 from applyviz.demo import load_shop
+from applyviz.web.management import data_folder
 from applyviz.web.management.worker import EmbeddedWorker
 from applyviz.workflow import runs
 from applyviz.workflow.ops import demo
@@ -72,13 +73,14 @@ class Command(BaseCommand):
         listening = _bind(options["host"], options["port"])
         if options["host"] not in settings.ALLOWED_HOSTS and options["host"] not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
             settings.ALLOWED_HOSTS.append(options["host"])
-        with listening:
+        with listening, data_folder.lock(Path(settings.APPLYVIZ_HOME)):
             self._prepare(is_reset=options["reset"], has_demo=not options["no_demo"])
             self._serve(listening, options["host"], listening.getsockname()[1])
 
     def _prepare(self, *, is_reset: bool, has_demo: bool) -> None:
         if is_reset:
             self._forget()
+        data_folder.require_usable_database()
         call_command("migrate", verbosity=0, interactive=False)
         if has_demo and not demo.is_told():
             self.stdout.write("Preparing the demo ...")

@@ -1,0 +1,65 @@
+"""The data folder of a personal installation: one process uses it, and its database must be one that we can use."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.core.management.base import CommandError
+from django.db import DatabaseError, connection, transaction
+from django.db.migrations.exceptions import InconsistentMigrationHistory
+from django.db.migrations.loader import MigrationLoader
+
+
+@contextmanager
+def lock(folder: Path) -> Iterator[None]:
+    """Hold the folder for this process, before anything in it is read or deleted.
+
+    - Raises `CommandError` when another process holds it. The system gives the lock back however the process ends.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise CommandError(
+            f"cannot write to the data folder {folder} ({error.strerror}); choose another one: APPLYVIZ_HOME=FOLDER"
+        ) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        raise CommandError(
+            f"another applyviz uses the data folder {folder}; stop it first, or choose another one: "
+            "APPLYVIZ_HOME=FOLDER"
+        ) from error
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def require_usable_database() -> None:
+    """Raise `CommandError` with one sentence when the database is damaged, read-only or of a newer version."""
+    path = connection.settings_dict["NAME"]
+    advice = f"restore {path} from a backup, or start over with --reset"
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:  # takes the write lock
+            cursor.execute("SELECT count(*) FROM sqlite_master")
+        loader = MigrationLoader(connection)
+        loader.check_consistent_history(connection)
+    except InconsistentMigrationHistory as error:
+        raise CommandError(f"the history of migrations of the database is inconsistent; {advice}") from error
+    except DatabaseError as error:
+        raise CommandError(f"the database cannot be used ({error}); {advice}") from error
+    ours = {app for app, _ in loader.disk_migrations}
+    newer = sorted(
+        f"{app}.{name}" for app, name in set(loader.applied_migrations) - set(loader.disk_migrations) if app in ours
+    )
+    if newer:
+        raise CommandError(
+            f"the database was written by a newer version of applyviz ({newer[0]} is unknown); install that version, "
+            "or start over with --reset"
+        )
