@@ -6,9 +6,11 @@ Truth is in the database: a message that comes twice or never changes nothing bu
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
 from celery import Celery
-from celery.signals import celeryd_init, task_postrun, task_prerun, worker_shutting_down
+from celery.signals import celeryd_init, task_postrun, task_prerun, worker_ready, worker_shutting_down
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
@@ -16,6 +18,7 @@ from applyviz import audit_origin, request_ids, stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
 
+PULSE_SECONDS = 5.0
 app = Celery("applyviz")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.update(
@@ -62,6 +65,13 @@ def _hold_origin(task_id: str = "", **_: object) -> None:
 @task_postrun.connect
 def _let_go(**_: object) -> None:
     request_ids.current.set("-")
+
+
+@worker_ready.connect
+def _begin_pulse(sender: Any = None, **_: object) -> None:
+    """Touch a file from the loop that takes tasks, so that a health check costs nothing and cannot be wrong."""
+    if settings.APPLYVIZ_PULSE_FILE:
+        sender.timer.call_repeatedly(PULSE_SECONDS, Path(settings.APPLYVIZ_PULSE_FILE).touch)
 
 
 @worker_shutting_down.connect

@@ -179,8 +179,21 @@ CELERY_BROKER_URL = env.text("CELERY_BROKER_URL") or env.text("REDIS_URL") or "m
 if CELERY_BROKER_URL.startswith("memory:"):
     # The broker within the process is polled: once a second by default, which a click would wait for.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}
+# Runs, plans and short work have queues of their own, so that none of them waits for another kind.
+CELERY_TASK_DEFAULT_QUEUE = "short"
+CELERY_TASK_ROUTES = {
+    "applyviz.execute_run": {"queue": "runs"},
+    "applyviz.make_plan": {"queue": "plans"},
+    "applyviz.scan_cluster": {"queue": "plans"},
+    "applyviz.verify_plan": {"queue": "plans"},
+}
+CELERY_TASK_QUEUES = {name: {"exchange": name, "routing_key": name} for name in ("runs", "plans", "short")}
+# The file that a worker touches while it can take tasks, for health checks.
+APPLYVIZ_PULSE_FILE = env.text("APPLYVIZ_PULSE_FILE")
 APPLYVIZ_RECOVERY_SECONDS = env.number("APPLYVIZ_RECOVERY_SECONDS", 5)
 APPLYVIZ_LEASE_SECONDS = env.number("APPLYVIZ_LEASE_SECONDS", 60)
+# How many plans, and how many runs, of one cluster workers carry out at once: a slow cluster leaves workers to others.
+APPLYVIZ_CLUSTER_CONCURRENCY = max(1, env.number("APPLYVIZ_CLUSTER_CONCURRENCY", 3))
 # How many objects of one step a run has on their way at once, where no policy says otherwise.
 APPLYVIZ_RUN_PARALLEL = env.number("APPLYVIZ_RUN_PARALLEL", 16)
 

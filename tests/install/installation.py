@@ -28,6 +28,7 @@ STOP_SECONDS = 90
 NOWHERE = "127.0.0.1:1"
 # What somebody would say in their shell before `docker compose up`.
 CHOSEN = {"ALLOWED_HOSTS": "127.0.0.1", "APPLYVIZ_HTTPS": "off", "LOG_LEVEL": "INFO"}
+WORKERS = ("worker-plans", "worker-runs", "worker-short")
 _VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
 
 
@@ -51,8 +52,9 @@ class Installation:
             self.run("migrate")
             for number, port in enumerate(self.ports, 1):
                 self.start("web", number, port)
-            for number in range(1, self.services["worker"]["deploy"]["replicas"] + 1):
-                self.start("worker", number)
+            for service in WORKERS:
+                for number in range(1, self.services[service]["deploy"]["replicas"] + 1):
+                    self.start(service, number)
             self.start("beat", 1)
             for number, port in enumerate(self.ports, 1):
                 wait_for_port(port, self._processes[f"web-{number}"], "web")
@@ -96,7 +98,7 @@ class Installation:
         """A text of the file with this machine's folders and addresses."""
         text = _VARIABLE.sub(lambda found: CHOSEN.get(found[1], found[2]), str(text))
         places = {"/run/secrets": str(self._secrets_of(service)), "/tmp/": f"{self.folder}/{service}-"}
-        return re.sub("/run/secrets|/tmp/", lambda found: places[found[0]], text)
+        return re.sub("/run/secrets|/tmp/", lambda found: places[found[0]], text).replace("$$", "$")
 
     def _secrets_of(self, service: str) -> Path:
         """A folder with the secrets that are named for a service, with the addresses that it can reach."""

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from tests.install.image import build_image
-from tests.install.installation import Installation
+from tests.install.installation import WORKERS, Installation
 from tests.services.browsing import Browser
 
 pytestmark = pytest.mark.install
@@ -50,7 +50,7 @@ JOIN records_review r ON r.id = p.review_id WHERE r.number = %s ORDER BY a.id DE
 def installation(tmp_path_factory) -> Iterator[Installation]:
     image = build_image(tmp_path_factory.mktemp("image"))
     with Installation(tmp_path_factory.mktemp("installation"), image, webs=2) as started:
-        started.run("worker", "python", "manage.py", "shell", "--command", PEOPLE)
+        started.run("worker-short", "python", "manage.py", "shell", "--command", PEOPLE)
         yield started
 
 
@@ -60,7 +60,7 @@ def wait_for(installation: Installation, sql: str, number: str, expected: str, s
     url = (installation.folder / "secrets-of-web" / "database_url").read_text().strip()
     with psycopg.connect(url, autocommit=True) as connection:
         while (seen := connection.execute(sql, [number]).fetchone()) != (expected,):
-            logs = "\n".join(installation.log(f"worker-{n}")[-2000:] for n in (1, 2))
+            logs = "\n".join(installation.log(f"{name}-{n}")[-2000:] for name in WORKERS for n in (1, 2))
             assert time.monotonic() < deadline, f"expected {expected!r}, saw {seen!r}: {logs}"
             time.sleep(0.2)
 
@@ -87,8 +87,10 @@ def test_nothing_but_the_requirements_is_installed(installation):
 
 
 def test_every_process_runs_and_is_healthy(installation):
-    assert installation.list_running() == ["beat-1", "redis-1", "web-1", "web-2", "worker-1", "worker-2"]
-    checks = [("web", port) for port in installation.ports] + [("worker", 0), ("beat", 0), ("redis", 0)]
+    workers = [f"{name}-{n}" for name in WORKERS for n in (1, 2)]
+    assert installation.list_running() == ["beat-1", "redis-1", "web-1", "web-2", *workers]
+    checks = [("web", port) for port in installation.ports]
+    checks += [(service, 0) for service in (*WORKERS, "beat", "redis")]
     deadline = time.monotonic() + 60
     while sick := [check for check in checks if not installation.is_healthy(*check)]:
         assert time.monotonic() < deadline, sick
@@ -118,7 +120,7 @@ def test_a_whole_review_from_sign_in_to_history(installation):
 
 
 def test_processes_cannot_change_what_the_database_holds_of_itself(installation):
-    url = (installation.folder / "secrets-of-worker" / "database_url").read_text().strip()
+    url = (installation.folder / "secrets-of-worker-runs" / "database_url").read_text().strip()
     with psycopg.connect(url, autocommit=True) as connection:
         assert connection.execute("SELECT current_user").fetchone() == ("applyviz_app",)
         for sql in (
@@ -144,7 +146,7 @@ def test_secrets_go_to_the_services_that_need_them(installation):
     held = {service: set(row.get("secrets", ())) for service, row in installation.services.items()}
     holders = {secret: {s for s, names in held.items() if secret in names} for secret in set().union(*held.values())}
 
-    assert holders["opening_keys"] == {"worker"}
+    assert holders["opening_keys"] == set(WORKERS)
     assert holders["owner_database_url"] == {"migrate"}
     assert holders["postgres_password"] == {"postgres"}
     assert holders["redis_conf"] == {"redis"}

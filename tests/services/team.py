@@ -23,8 +23,13 @@ ROOT = Path(__file__).parents[2]
 STOP_SECONDS = 90
 
 
+def _named(service: str) -> str:
+    """The service of the file: the one worker here is that of the runs, with the other queues besides."""
+    return "worker-runs" if service == "worker" else service
+
+
 class Team:
-    """web, worker and beat of one team installation; use it as a context manager."""
+    """web, beat and one worker for all queues of a team installation; use it as a context manager."""
 
     def __init__(self, folder: Path, *, database: str, broker: str, has_web: bool = True) -> None:
         self.folder, self.port, self._database = folder, free_port(), database
@@ -71,13 +76,15 @@ class Team:
     def command(self, service: str) -> list[str]:
         """The command of a service, with this machine's paths and port in place of the container's."""
         programs = Path(sys.executable).parent
-        first, *rest = self._services[service]["command"]
+        first, *rest = self._services[_named(service)]["command"]
         swapped = {"0.0.0.0": "127.0.0.1", "8000": str(self.port), "/tmp/beat-schedule": str(self.folder / "beat")}
+        if service == "worker":
+            swapped["runs"] = "runs,plans,short"
         return [str(programs / first), *(swapped.get(word, word) for word in rest)]
 
     def environment_of(self, service: str) -> dict[str, str]:
         """What `docker-compose.yml` gives a service: its own values, and of the secrets those that it names."""
-        named = self._services[service].get("environment", {})
+        named = self._services[_named(service)].get("environment", {})
         own = {name: value for name, value in named.items() if not name.endswith("_FILE") and "$" not in value}
         kept = {name: value for name, value in self.environment.items() if not name.endswith("_FILE") or name in named}
         return {**own, **kept}

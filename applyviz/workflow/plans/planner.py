@@ -47,6 +47,7 @@ from applyviz.workflow.plans import (
     live_values,
     plan_mac,
     revert,
+    turns,
 )
 
 logger = logging.getLogger(__name__)
@@ -75,12 +76,15 @@ def _lease_end() -> Any:
 
 
 def _claim(plan_id: int) -> _Claim | None:
-    waiting = Plan.objects.filter(pk=plan_id, state=PlanState.PLANNING).first()
+    waiting = Plan.objects.select_related("target").filter(pk=plan_id, state=PlanState.PLANNING).first()
     newer = "" if waiting is None else compatibility.find_newer_plan(waiting)
     if newer:
         logger.warning("%s: it is left to a worker of that version", newer)
         return None
     now = clock.now()
+    if waiting is not None and turns.must_wait(waiting, now=now):
+        logger.info("Plan %s waits: workers calculate other plans of its cluster", plan_id)
+        return None
     free = Q(lease_until=None) | Q(lease_until__lt=now)
     with transaction.atomic():
         claimed = Plan.objects.filter(free, pk=plan_id, state=PlanState.PLANNING).update(
@@ -289,7 +293,13 @@ def make_plan(plan_id: int) -> None:
     failpoints.reach("plan.claimed")
     if claim.epoch > _MAX_ATTEMPTS:
         _fail(claim, "planning was interrupted several times; look at the log of the worker")
-        return
+    else:
+        _calculate_claimed(claim)
+    turns.wake_next(claim.plan)
+
+
+def _calculate_claimed(claim: _Claim) -> None:
+    plan_id = claim.plan.pk
     try:
         with LeaseRenewer(claim.renew) as renewer:
             states.require_open(claim.plan.target.cluster)

@@ -7,7 +7,7 @@ down before it is sent.
 from applyviz.workflow.runs.execute import execute_run
 from applyviz.workflow.runs.lookup import find_unfinished, get_run, list_runs
 from applyviz.workflow.runs.resume import release_leases, resume_unfinished_runs
-from applyviz.workflow.runs.run_order import find_run_before
+from applyviz.workflow.runs.run_order import find_run_before, has_turn
 from applyviz.workflow.runs.start import approve_and_run, cancel_run, find_run_blockers, start_run
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "find_run_blockers",
     "find_unfinished",
     "get_run",
+    "has_turn",
     "list_runs",
     "release_leases",
     "resume_unfinished_runs",

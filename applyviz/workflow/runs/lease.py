@@ -161,7 +161,11 @@ def _must_wait(run_id: int) -> bool:
     before = run_order.find_run_before(run)
     if before is not None:
         logger.info("Run %s waits for run %s, which changes the same objects", run.number, before.number)
-    return before is not None
+        return True
+    if not run_order.has_turn(run, now=clock.now()):
+        logger.info("Run %s waits: workers carry out other runs of its cluster", run.number)
+        return True
+    return False
 
 
 def claim_run(run_id: int) -> Claim | None:

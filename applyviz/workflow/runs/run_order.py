@@ -6,6 +6,9 @@ another run changed meanwhile makes a run stale, as it does when somebody else c
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
 
 from applyviz.queue import TaskName
@@ -36,8 +39,21 @@ def find_run_before(run: ApplyRun) -> ApplyRun | None:
     return _select_overlapping(run).filter(number__lt=run.number).order_by("number").first()
 
 
+def has_turn(run: ApplyRun, *, now: datetime) -> bool:
+    """Return whether workers carry out fewer runs of this cluster than they may at once.
+
+    A cluster that answers slowly leaves workers to the others. Two workers that ask at the same time may both go on:
+    the limit is about fairness, and no safety rests on it. A run that already began never waits for its turn.
+    """
+    same = ApplyRun.objects.filter(state=RunState.RUNNING, lease_until__gt=now, plan__cluster_uid=run.plan.cluster_uid)
+    return run.state != RunState.QUEUED or same.count() < settings.APPLYVIZ_CLUSTER_CONCURRENCY
+
+
 def wake_next(run: ApplyRun) -> None:
-    """Ask for workers for those that wait for a run which ends in the surrounding transaction."""
+    """Ask for workers for the runs that wait for one which ends in the surrounding transaction."""
     waiting = _select_overlapping(run).filter(number__gt=run.number, state=RunState.QUEUED).order_by("number")
-    for following in waiting[:_MOST_WOKEN]:
-        outbox.post(TaskName.EXECUTE_RUN, run_id=following.pk)
+    woken = list(waiting.values_list("pk", flat=True)[:_MOST_WOKEN])
+    same_cluster = ApplyRun.objects.filter(state=RunState.QUEUED, plan__cluster_uid=run.plan.cluster_uid)
+    woken += same_cluster.exclude(pk__in=woken).order_by("number").values_list("pk", flat=True)[:1]
+    for following in woken:
+        outbox.post(TaskName.EXECUTE_RUN, run_id=following)

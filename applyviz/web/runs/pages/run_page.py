@@ -25,7 +25,7 @@ from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import revert
 from applyviz.workflow.plans.live_values import WITHHELD, show_result, view_of
-from applyviz.workflow.runs import find_run_before
+from applyviz.workflow.runs import find_run_before, has_turn
 from applyviz.workflow.runs.rules import RunRules
 
 STATE_STYLES: dict[RunState, Appearance] = {
@@ -244,6 +244,8 @@ def _say_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise
     if before is not None:
         said = _("Waiting for run %(number)d, which was started earlier and changes the same objects.")
         return said % {"number": before.number}
+    if run.state == RunState.QUEUED and not has_turn(run, now=clock.now()):
+        return _("Waiting: workers carry out other runs of this cluster.")
     if run.state == RunState.FAILED and not any(r.outcome in BAD for r in results):
         if any(r.rollout in NOT_READY for r in results):
             return _("All objects are written, but not all workloads became ready.")
