@@ -14,6 +14,8 @@ _NOISE = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
 )
 _ALLOTTED = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort", "volumeName"})
+# Others write into these at any time: their entries count one by one, also where all of them come or go.
+_SHARED = ("annotations", "labels")
 _ABSENT = "\0absent"
 
 
@@ -22,7 +24,8 @@ def quiet(obj: JSON) -> JSON:
     if not isinstance(obj, Mapping):
         return obj
     metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in _NOISE}
-    return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": metadata}
+    shared = {name: metadata.get(name) or {} for name in _SHARED}
+    return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": {**metadata, **shared}}
 
 
 def differences(before: JSON, after: JSON, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], tuple[Any, Any]]:

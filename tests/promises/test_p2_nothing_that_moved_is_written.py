@@ -5,6 +5,7 @@ Threats B3 (a mutation in each gap between two calls), B4 (deleted and made anew
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, MERGE_PATCH, Answer, Request
+from applyviz.engine.requests.options import ApplyMode
 from tests.model.world import MAPS
 from tests.stories import config_map
 
@@ -47,69 +49,146 @@ def _post(world: Any, name: str, data: dict[str, str]) -> None:
     world.act(Request("POST", MAPS, {"fieldManager": "kubectl"}, JSON, {"metadata": {"name": name}, "data": data}))
 
 
-def _change(scene, *texts: str, is_client: bool) -> Any:
-    """Plan one object; a client-side plan leaves the ownership of the object as it is, so a run is one write."""
-    return scene.change(*texts, is_client=is_client, takes_client_side=not is_client)
+# How an object was made, how it is applied, and the writes of a run: one moves values, others only owners.
+MODES = {
+    "server-side": (False, {}, ("values",)),
+    "client-side": (True, {"takes_client_side": False}, ("values",)),
+    "taken over": (False, {}, ("owners", "values")),
+    "way back": (True, {}, ("values", "owners")),
+}
+EACH_MODE = pytest.mark.parametrize("mode", MODES)
 
 
-def _count_gaps(scene, *, is_client: bool) -> int:
+def _change(scene, *texts: str, mode: str) -> Any:
+    is_client, options, _ = MODES[mode]
+    if mode != "taken over":
+        return scene.change(*texts, is_client=is_client, **options)
+    _apply_client_side(scene.world)
+    plan = scene.plan(*texts, **options)
+    scene.world.exchanges.clear()
+    return plan
+
+
+def _apply_client_side(world: Any) -> None:
+    """Somebody made the object with kubectl, client-side."""
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "there"}, "data": {"x": "1", "w": "1"}}
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(made)}
+    body = {**made, "metadata": {"name": "there", "annotations": annotations}}
+    world.act(Request("POST", MAPS, {"fieldManager": "kubectl-client-side-apply"}, JSON, body))
+
+
+def _count_gaps(scene, *, mode: str) -> int:
     """How many requests a run of one object sends: before each of them somebody may act."""
-    scene.work(scene.start(_change(scene, config_map("there", x="2", w="1"), is_client=is_client)))
+    scene.work(scene.start(_change(scene, config_map("there", x="2", w="1"), mode=mode)))
     count = len(scene.world.exchanges)
     scene.world.begin_anew()
     return count
 
 
-def _interfere(scene, monkeypatch, number: int, act: Callable[[Any], Any]) -> None:
-    send = scene.world.send
+def _list_effective(scene) -> tuple[str, ...]:
+    """What each effective write of a run was: of values, or of owners alone."""
+    return tuple(
+        "owners" if isinstance(seen.body, list) else "values" for seen in scene.world.exchanges if seen.is_effective
+    )
+
+
+def _interfere(scene, monkeypatch, number: int, act: Callable[[Any], Any]) -> list[tuple[str, ...]]:
+    """Somebody acts before the request of this number; gives what was written until then, once they have."""
+    send, before = scene.world.send, []
 
     def interfered(request: Request) -> Answer:
         if len(scene.world.exchanges) == number:
+            before.append(_list_effective(scene))
             act(scene.world)
         return send(request)
 
     monkeypatch.setattr(scene.world, "send", interfered)
+    return before
 
 
-@pytest.mark.parametrize("is_client", [False, True], ids=["server-side", "client-side"])
+@EACH_MODE
 @pytest.mark.parametrize("mutation", MOVING)
-def test_moved_field_in_any_gap_means_that_nothing_is_written(scene, monkeypatch, mutation, is_client):
-    gaps = _count_gaps(scene, is_client=is_client)
+def test_moved_field_in_any_gap_means_that_nothing_is_written(scene, monkeypatch, mutation, mode):
+    """Nothing more, that is: between two writes of one object, the first is done."""
+    gaps = _count_gaps(scene, mode=mode)
     assert gaps >= 7
     for gap in range(gaps):
-        run = scene.start(_change(scene, config_map("there", x="2", w="1"), is_client=is_client))
+        run = scene.start(_change(scene, config_map("there", x="2", w="1"), mode=mode))
         with monkeypatch.context() as patched:
-            _interfere(scene, patched, gap, MOVING[mutation])
+            before = _interfere(scene, patched, gap, MOVING[mutation])
             scene.work(run)
 
         (told,) = scene.judge(run)
-        assert (scene.effective, told.items[0].outcome in ("stale", "refused")) == (0, True), (gap, told.items[0])
+        if before == [("values",)] and mutation == "to the very value that was planned":  # nothing moved
+            assert (told.state, _list_effective(scene)) == ("succeeded", MODES[mode][2]), (gap, told.items[0])
+        else:
+            assert told.items[0].outcome in ("stale", "refused"), (gap, told.items[0])
+            assert [_list_effective(scene)] == before, gap
         scene.world.begin_anew()
 
 
-# Client-side apply makes the annotations of an object that has none: the reviewed difference is the whole map.
-STAYS = [
-    (name, is_client) for name in STAYING for is_client in (False, True) if (name, is_client) != ("annotation", True)
-]
+@pytest.mark.parametrize("mutation", ["removed field is back", "made anew as it was applied"])
+def test_edit_after_the_values_were_applied_is_judged_before_the_ownership_moves(scene, monkeypatch, mutation):
+    """What would be planned then is nothing: only what was approved tells that somebody undid it."""
+    scene.give("there", x="1", w="1", v="1")
+    plan = scene.plan(config_map("there", x="2", v="1"), mode=ApplyMode.CLIENT)
+    scene.world.exchanges.clear()
+
+    def act(world: Any) -> None:
+        if mutation == "removed field is back":
+            world.edit("there", {"data": {"w": "1"}})
+            return
+        live = world.find(f"{MAPS}/there")
+        world.delete("there")
+        metadata = {name: live["metadata"][name] for name in ("name", "annotations")}
+        world.act(Request("POST", MAPS, {"fieldManager": "applyviz"}, JSON, {**live, "metadata": metadata}))
+
+    run = scene.start(plan)
+    scene.world.fault = lambda request, number: (act(scene.world) or "") if number == 2 else ""
+    scene.work(run)
+
+    (told,) = scene.judge(run)
+    assert (told.state, told.items[0].outcome, _list_effective(scene)) == ("stale", "stale", ("values",))
 
 
-@pytest.mark.parametrize(("mutation", "is_client"), STAYS)
-def test_what_the_plan_does_not_touch_may_move_in_any_gap(scene, monkeypatch, mutation, is_client):
-    for gap in range(_count_gaps(scene, is_client=is_client)):
-        run = scene.start(_change(scene, config_map("there", x="2", w="1"), is_client=is_client))
+@pytest.mark.parametrize("mode", ["taken over", "way back"])
+def test_object_that_is_set_back_between_two_writes_is_left_alone(scene, mode):
+    """A server restored from a backup: the effect is the approved one again, and half of it would follow."""
+    stored: list[dict[Any, Any]] = []
+
+    def restore(request: Request, number: int) -> str:
+        if number == 1:
+            stored.append(dict(scene.world.store._objects))
+        else:
+            scene.world.store._objects = dict(stored[0])
+        return ""
+
+    run = scene.start(_change(scene, config_map("there", x="2", w="1"), mode=mode))
+    scene.world.fault = restore
+    scene.work(run)
+
+    (told,) = scene.judge(run)
+    assert (told.state, _list_effective(scene)) == ("stale", MODES[mode][2][:1])
+
+
+@EACH_MODE
+@pytest.mark.parametrize("mutation", STAYING)
+def test_what_the_plan_does_not_touch_may_move_in_any_gap(scene, monkeypatch, mutation, mode):
+    for gap in range(_count_gaps(scene, mode=mode)):
+        run = scene.start(_change(scene, config_map("there", x="2", w="1"), mode=mode))
         with monkeypatch.context() as patched:
             _interfere(scene, patched, gap, STAYING[mutation])
             scene.work(run)
 
         (told,) = scene.judge(run)
-        assert (told.state, scene.effective) == ("succeeded", 1), (gap, told.items[0])
+        assert (told.state, _list_effective(scene)) == ("succeeded", MODES[mode][2]), (gap, told.items[0])
         scene.world.begin_anew()
 
 
-@pytest.mark.parametrize("is_client", [False, True], ids=["server-side", "client-side"])
-def test_object_that_appears_in_any_gap_is_not_overwritten(scene, monkeypatch, is_client):
-    for gap in range(_count_gaps(scene, is_client=is_client)):
-        run = scene.start(_change(scene, config_map("fresh", a="1"), is_client=is_client))
+@pytest.mark.parametrize("mode", ["server-side", "client-side"])
+def test_object_that_appears_in_any_gap_is_not_overwritten(scene, monkeypatch, mode):
+    for gap in range(_count_gaps(scene, mode=mode)):
+        run = scene.start(_change(scene, config_map("fresh", a="1"), mode=mode))
         with monkeypatch.context() as patched:
             _interfere(scene, patched, gap, lambda world: _post(world, "fresh", {"a": "by hand"}))
             scene.work(run)

@@ -219,10 +219,26 @@ class ObjectRun:
         - `part`: the request that is to be sent next; those before it were carried out.
         """
         now = self._access.recompute(self._result)
-        done = any(number < part for number, _ in self._writes)
-        if not (done and is_rest(changes.open_sealed(self._row), part, now)):
+        done = [request for number, request in self._writes if number < part]
+        is_left = bool(done) and is_rest(changes.open_sealed(self._row), part, now)
+        if not is_left:
             raise_if_stale(self._result, now, tag_key=self._access.tag_key, kind=self._kind)
-        return self._expect(now)
+        if done and not is_left:
+            raise StopError(Outcome.STALE, "another client undid the earlier request of this run")
+        return self._expect(now) if all(map(moves_ownership, done)) else self._keep_promise(now)
+
+    def _keep_promise(self, now: PlannedObject) -> JSONObject | None:
+        """Check after the values were applied that the approved values are still there; additions of others are fine.
+
+        - A new plan would miss an edit that restores a removed field, so the approved plan is compared.
+        - Raises `StopError` when an approved value changed.
+        """
+        self._has_moved = True
+        broken = self._broken(now.versions.live or {})
+        if broken:
+            paths = ", ".join(str(one["path"]) for one in broken[:5])
+            raise StopError(Outcome.STALE, f"it changed after the values were applied: {paths}", list(broken))
+        return now.versions.live
 
     def _expect(self, now: PlannedObject) -> JSONObject | None:
         """What the plan does not touch may have moved: the effect is the same, and its result has that too."""

@@ -9,6 +9,7 @@ import pytest
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.planning.digest.effects import effect, find_difference, list_differences
 from applyviz.engine.planning.digest.fingerprint import digest_effect, digest_plan
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from tests.engine.planning.cluster import Box
 
@@ -47,6 +48,51 @@ def test_write_elsewhere_in_the_object_does_not_count(options):
     touch(box, {"metadata": {"labels": {"by": "others"}}})
 
     assert digest(box.plan(AFTER, options)) == before
+
+
+@pytest.mark.parametrize("field", ["annotations", "labels"])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_first_entry_of_a_map_that_others_share_does_not_count(options, field):
+    """Whoever writes it makes the map, and the server marks the map as theirs: no entry of the plan is touched."""
+    after = AFTER.replace("{name: a}", "{name: a, labels: {app: a}, annotations: {app: a}}")
+    box = Box()
+    box.apply(BEFORE, ApplyOptions())
+    before = digest(box.plan(after, options))
+
+    touch(box, {"metadata": {field: {"by": "others"}}})
+
+    assert digest(box.plan(after, options)) == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        ({"f:metadata": {"f:labels": {".": {}, "f:a": {}}}}, {"f:metadata": {"f:labels": {"f:a": {}}}}),
+        ({"f:data": {".": {}, "f:x": {}}}, {"f:data": {".": {}, "f:x": {}}}),
+        ({"f:metadata": {"f:name": None}}, {"f:metadata": {"f:name": None}}),
+        ({"f:metadata": None}, {"f:metadata": None}),
+        (None, None),
+    ],
+)
+def test_who_made_a_map_counts_where_nobody_else_writes(fields, shown):
+    change = Box().plan_one(BEFORE)
+    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsV1": fields}
+    live = {"metadata": {"name": "a", "managedFields": [entry]}}
+    versions = replace(change.versions, live=live, merged=None, after={"metadata": {"name": "a"}})
+    found = find_difference(replace(change, operation=Operation.UPDATE, versions=versions))
+
+    ((path, before, _),) = found
+    assert (path, list(before.values())) == (("metadata", "managedFields"), [shown])
+
+
+def test_entries_of_one_name_count_as_they_are():
+    change = Box().plan_one(BEFORE)
+    entries = [{"manager": "m", "fieldsV1": {"f:metadata": {"f:labels": {".": {}}}}}] * 2
+    live = {"metadata": {"name": "a", "managedFields": entries}}
+    versions = replace(change.versions, live=live, merged=None, after={"metadata": {"name": "a"}})
+    found = find_difference(replace(change, operation=Operation.UPDATE, versions=versions))
+
+    assert [before for _, before, _ in found] == [entries]
 
 
 @pytest.mark.parametrize("options", OPTIONS)

@@ -146,6 +146,17 @@ def test_patch_that_the_server_ignores_is_no_news_after_the_first_write():
     assert not is_rest(change, 1, replace(now, operation=Operation.ERROR))
 
 
+def test_object_that_was_made_anew_in_between_is_another_one():
+    box = made_server_side()
+    change = box.plan_one(AFTER, client())
+    box.handle(placeholders.fill(change.requests[0], box.get(PATH)))
+    now = box.plan_one(AFTER, client())
+    live = {**now.versions.live, "metadata": {**now.versions.live["metadata"], "uid": "another"}}
+
+    assert is_rest(change, 1, now)
+    assert not is_rest(change, 1, replace(now, versions=replace(now.versions, live=live)))
+
+
 def test_values_that_others_change_in_between_are_not_what_was_approved():
     box = made_server_side()
     change = box.plan_one(AFTER, client())

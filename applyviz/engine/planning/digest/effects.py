@@ -1,10 +1,9 @@
 """Compute the effect of a change: what it does to the live object, without values that vary on their own.
 
 Rule: `docs/architecture.md`, invariant 1. Included: operation, existence and uid, request templates, the difference
-live →
-after by path, conflicts, conflict rules that were applied. Excluded: resourceVersion, times, status, values that a
-server
-allocates to a new object (addresses, names of tokens), and ignored fields that the manifest does not set.
+live → after by path, conflicts, conflict rules that were applied. Excluded: resourceVersion, times, status, values that
+a server allocates to a new object (addresses, names of tokens), ignored fields that the manifest does not set, and who
+created a map in metadata that several managers share.
 """
 
 from __future__ import annotations
@@ -92,6 +91,31 @@ def is_ignored(path: PlainPath, ignore: Iterable[PlainPath], manifest: JSONObjec
     return any(_matches(path, pattern) for pattern in ignore) and not _names(manifest, path)
 
 
+def _quiet(obj: JSONObject) -> JSONObject:
+    """Return an object without values that every write changes, and without the creator of a shared map.
+
+    - `.` in an entry marks who created a map such as `annotations`. If another manager adds the first annotation, later
+      managers get no mark. The owners of single annotations are compared.
+    """
+    quiet = drop_server_managed(obj)
+    managers = get_at(quiet, ("metadata", "managedFields"))
+    if not isinstance(managers, Mapping):
+        return quiet
+    kept = {name: _without_markers(fields) for name, fields in managers.items()}
+    return {**quiet, "metadata": {**quiet["metadata"], "managedFields": kept}}
+
+
+def _without_markers(fields: JSONValue) -> JSONValue:
+    owned = get_at(fields, ("f:metadata",))
+    if not isinstance(owned, Mapping):
+        return fields
+    kept = {
+        name: {key: value for key, value in below.items() if key != "."} if isinstance(below, Mapping) else below
+        for name, below in owned.items()
+    }
+    return {**fields, "f:metadata": kept}
+
+
 def find_difference(
     change: PlannedObject, ignore: Iterable[PlainPath] = ()
 ) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
@@ -109,8 +133,8 @@ def find_difference(
         return
     if change.operation is Operation.PRUNE:
         result = None
-    before = drop_server_managed(live) if versions.live is not None else _ABSENT
-    after = drop_server_managed(without_allocated(result, manifest, live)) if result is not None else _ABSENT
+    before = _quiet(live) if versions.live is not None else _ABSENT
+    after = _quiet(without_allocated(result, manifest, live)) if result is not None else _ABSENT
     ignore = (*ignore, *change.ignored)
     for path, left, right in list_differences(before, after):
         if not is_ignored(path, ignore, manifest):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import takewhile
 
-from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
 from applyviz.engine.ownership.client_side import find_applied
 from applyviz.engine.ownership.managed_fields import find_entries, with_entries
 from applyviz.engine.planning.digest.effects import effect
@@ -56,7 +56,10 @@ def is_rest(change: PlannedObject, done: int, now: PlannedObject) -> bool:
     """Return whether a fresh plan is exactly the rest of a change of which `done` requests are complete.
 
     - Estimated ownership is ignored: the server's form of it may differ, and it determines no value.
+    - An object that was deleted and recreated is another object, even with the same content.
     """
+    if _find_uid(now) != _find_uid(change):
+        return False
     is_applied = not all(map(moves_ownership, change.requests[:done]))
     if is_applied and all(map(moves_ownership, change.requests[done:])):
         return _only_moves_ownership(now)
@@ -65,6 +68,10 @@ def is_rest(change: PlannedObject, done: int, now: PlannedObject) -> bool:
     if now.operation is Operation.UNCHANGED:
         return not _values(rest)["difference"]
     return canonical_json(_values(rest)) == canonical_json(_values(now))
+
+
+def _find_uid(change: PlannedObject) -> JSONValue:
+    return get_at(change.versions.live, ("metadata", "uid"))
 
 
 def _only_moves_ownership(now: PlannedObject) -> bool:
