@@ -125,7 +125,7 @@ def read_heads(lines: Iterable[str], key: bytes) -> dict[int, Head]:
             head, signature = parse_head(told["head"]), bytes.fromhex(told["signature"])
             message = f"applyviz head of the history\n{head}\n{told['at']}\n".encode()
         except (KeyError, TypeError, ValueError, argparse.ArgumentTypeError) as error:
-            raise ValueError(f"line {number} is no published head: {error}") from None
+            raise ValueError(f"line {number} is no published checkpoint: {error}") from None
         if not is_signed(key, message, signature):
             raise ValueError(f"line {number} is not signed with the key: head {head}")
         if found.setdefault(head.sequence, head) != head:
@@ -225,12 +225,12 @@ class Walk:
         return find_content_fault(entry).format(here) or self.find_promise_fault(entry)
 
     def find_promise_fault(self, entry: dict[str, Any]) -> str:
-        """Whether the published head and the named heads of runs hold."""
+        """Whether the published checkpoint and the named heads of runs hold."""
         found = Head(entry["sequence"], entry["hash"])
         if entry["chain"] != GLOBAL:
             return ""
         if self.heads.get(found.sequence, found) != found:
-            return f"entry {found.sequence} is not the published head"
+            return f"entry {found.sequence} is not the published checkpoint"
         if entry["action"] == "approvals.checked":
             return self.find_verdict_fault(entry)
         if self.is_selection or entry["action"] not in ("history.anchored", "run.finished"):
@@ -269,11 +269,11 @@ class Walk:
             self.told[entry["sequence"]] = entry["detail"]
 
     def find_end_fault(self) -> str:
-        """Return whether the export is complete up to the published head, and every removal is recorded."""
+        """Return whether the export is complete up to the published checkpoint, and every removal is recorded."""
         last = self.stands.get(GLOBAL, Head())
         head = max(self.heads, default=0)
         if not self.is_selection and last.sequence < head:
-            return f"entries {last.sequence + 1} to {head}, the published head, are missing"
+            return f"entries {last.sequence + 1} to {head}, the published checkpoint, are missing"
         if self.is_selection or not self.is_whole:
             return ""
         for sequence, count in sorted(self.removed.items()):
@@ -329,11 +329,13 @@ class Report:
     published: int
 
     def tell_verdict(self) -> str:
-        """What the installation said of its approvals, and whether a published head vouches for that."""
+        """What the installation said of its approvals, and whether a published checkpoint vouches for that."""
         if self.verdict is None:
-            return "approvals were not checked: a verdict comes with every published head"
+            return "approvals were not checked: a verdict comes with every published checkpoint"
         sequence, count = self.verdict
-        covered = "a published head covers it" if sequence <= self.published else "no published head covers it"
+        covered = (
+            "a published checkpoint covers it" if sequence <= self.published else "no published checkpoint covers it"
+        )
         return f"{count} approvals were found genuine at entry {sequence}; {covered}"
 
 
@@ -341,7 +343,7 @@ def main() -> int:
     """Check one export and say what was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("export", help="a file of JSON Lines, - for standard input")
-    parser.add_argument("--head", type=parse_head, metavar="N:HASH", help="a published head")
+    parser.add_argument("--head", type=parse_head, metavar="N:HASH", help="a published checkpoint")
     parser.add_argument("--heads", metavar="FILE", help="a file of signed heads, one a line")
     parser.add_argument("--key", type=bytes.fromhex, help="the public key of the installation, hexadecimal")
     parser.add_argument("--after", type=parse_head, metavar="N:HASH", help="the entry before the first line")
@@ -374,7 +376,7 @@ def main() -> int:
     if given.selection:
         print("a selection: missing entries in between cannot be detected")
     elif not heads:
-        print("no published head given: missing entries at the end cannot be detected")
+        print("no published checkpoint given: missing entries at the end cannot be detected")
     return 0
 
 

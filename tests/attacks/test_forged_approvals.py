@@ -159,7 +159,11 @@ def test_true_approvals_are_vouched_for_offline(wired: Team, tmp_path: Path) -> 
 
     status, said = verify_offline(tmp_path)
 
-    assert (status, "1 approvals were found genuine" in said, "a published head covers it" in said) == (0, True, True)
+    assert (status, "1 approvals were found genuine" in said, "a published checkpoint covers it" in said) == (
+        0,
+        True,
+        True,
+    )
 
 
 def test_approval_that_was_taken_out_is_missed_offline(wired: Team, tmp_path: Path) -> None:

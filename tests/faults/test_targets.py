@@ -109,5 +109,5 @@ def test_run_over_which_every_worker_is_lost_ends_and_says_so(stage):
     stage.forge.wait(stage.forge.fork("work", run_id=run, failpoint="run.prepared"))
 
     told = _judge(stage, run).runs[0]
-    assert (told.state, told.error) == ("failed", "one worker after the other was lost over it; look at their logs")
+    assert (told.state, told.error) == ("failed", "several workers were lost during this run; check their logs")
     assert [e for e in stage.api.exchanges if e.is_write] == []

@@ -141,7 +141,7 @@ def touch_all(seed: str, rounds: int) -> Iterator[str]:
 
 
 def _try_with_heads(hand: Hand) -> str:
-    """The end cut off, and the rows of the heads made to fit: only a published head tells."""
+    """The end cut off, and the rows of the heads made to fit: only a published checkpoint tells."""
     published = chain.find_checkpoint()
     cut = hand.pick(chain=0, action="run.started").pk
     with transaction.atomic():

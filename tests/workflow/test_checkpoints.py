@@ -154,13 +154,13 @@ def test_history_written_anew_contradicts_the_file(head_file, django_capture_on_
     write()
     publish(django_capture_on_commit_callbacks)
     call_command("audit", "verify", "--heads", str(head_file))
-    assert "1 published heads are in it" in capsys.readouterr().out
+    assert "1 published checkpoints are in it" in capsys.readouterr().out
     tamper("DELETE FROM records_auditentry")
     tamper(f"UPDATE records_chainend SET sequence = 0, hash = '{'0' * 64}'")
     write(5)
 
     assert chain.verify_chain().is_intact
-    with pytest.raises(CommandError, match="entry 4 is bad: it is not the published head"):
+    with pytest.raises(CommandError, match="entry 4 is bad: it is not the published checkpoint"):
         call_command("audit", "verify", "--heads", str(head_file))
 
 
@@ -188,10 +188,10 @@ def test_offline_verifier_finds_a_history_written_anew(head_file, tmp_path, djan
     write(2)
     assert check_offline(tmp_path, *given) == (
         1,
-        "line 3 is bad: entries 3 to 4, the published head, are missing",
+        "line 3 is bad: entries 3 to 4, the published checkpoint, are missing",
     )
     write(2)
-    assert check_offline(tmp_path, *given) == (1, "line 4 is bad: entry 4 is not the published head")
+    assert check_offline(tmp_path, *given) == (1, "line 4 is bad: entry 4 is not the published checkpoint")
 
 
 def test_commands_print_the_line_and_the_key(capsys):

@@ -138,7 +138,7 @@ def test_plans_and_approvals_survive_a_new_credential_of_the_same_account(team, 
     assert (run.state, run.error) == ("succeeded", "")
     assert (cluster.server, cluster.credential.open_json()["number"]) == ("https://api2.example:6443", 2)
     told = AuditEntry.objects.get(action=AuditAction.CLUSTER_CHANGED)
-    assert (told.actor_name, told.detail["account"], told.detail["plans"]) == ("boss", ["deployer"] * 2, "stay good")
+    assert (told.actor_name, told.detail["account"], told.detail["plans"]) == ("boss", ["deployer"] * 2, "remain valid")
 
 
 def test_credential_of_another_account_makes_plans_stale(team, api):

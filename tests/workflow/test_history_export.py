@@ -83,9 +83,9 @@ def test_untouched_export_is_intact(written, check):
         (lambda x: [x[0], x[2], x[1], *x[3:]], 2, "entry 2 is missing"),
         (lambda x: [*x, x[5]], 7, "entry 6 stands behind number 6"),
         (lambda x: [*x[:5], x[5][:-9]], 6, "cannot be read"),
-        (lambda x: x[:4], 5, "entries 5 to 6, the published head, are missing"),
-        (lambda x: [], 1, "entries 1 to 6, the published head, are missing"),
-        (lambda x: [*x[:5], forge(x[5], actor_name="mallory")], 6, "not the published head"),
+        (lambda x: x[:4], 5, "entries 5 to 6, the published checkpoint, are missing"),
+        (lambda x: [], 1, "entries 1 to 6, the published checkpoint, are missing"),
+        (lambda x: [*x[:5], forge(x[5], actor_name="mallory")], 6, "not the published checkpoint"),
         (lambda x: [*x[:1], x[1][:-1] + ',"actor_name":"mallory"}', *x[2:]], 2, "duplicate key"),
         (lambda x: [*x[:1], x[1][:-1] + ',"note":"x"}', *x[2:]], 2, "too many: note"),
         (lambda x: [*x[:1], '{"detail":NaN}', *x[2:]], 2, "NaN"),
@@ -157,7 +157,7 @@ def test_published_head_finds_a_history_that_was_written_anew(written):
         trail.record(AuditAction.SIGNED_IN, by=None, about=trail.AuditSubject())
 
     assert chain.verify_chain().is_intact
-    with pytest.raises(CommandError, match="entry 6 is bad: it is not the published head"):
+    with pytest.raises(CommandError, match="entry 6 is bad: it is not the published checkpoint"):
         call_command("audit", "verify", "--head", published)
 
 

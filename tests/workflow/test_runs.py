@@ -272,7 +272,7 @@ def test_what_cannot_be_resolved_is_unknown(team):
     team.work(run)
 
     assert (run.state, team.outcomes(run)) == (RunState.FAILED, ["unknown"])
-    assert "neither as before nor as promised" in run.results.get().detail
+    assert "neither as before nor as approved" in run.results.get().detail
 
 
 def test_cluster_that_stays_away_fails_the_run(team):

@@ -59,7 +59,7 @@ class BeforeForm(forms.Form):
 
 
 class VerificationForm(forms.Form):
-    """Where verification goes on, and the published heads that the history is held to, one a line."""
+    """Where verification goes on, and the published checkpoints that the history is held to, one a line."""
 
     head = forms.CharField(
         label=_("Published checkpoints, one per line"),

@@ -1,1 +1,1 @@
-"""What people say about a plan: viewed objects, acknowledgements, comments, approvals, quorum."""
+"""Viewed objects, acknowledgements, comments, approvals and the quorum of a plan."""

@@ -1,7 +1,7 @@
-"""Risks that somebody must acknowledge before a plan can be approved: every high one of what will be written.
+"""Acknowledgements: every high risk of what a plan will write must be acknowledged before the plan can be approved.
 
-An acknowledgement is a person's own act; it holds in its review while what happens to the object stays the same, and
-can be undone. A risk of the whole plan holds for the digest of the plan.
+An acknowledgement is a personal act. It stays valid within its review while the effect on the object stays the same,
+and can be undone. For a risk of the whole plan, it stays valid for the digest of the plan.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ class OpenRisk:
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What an acknowledgement must name to hold for it."""
+        """Return the key that an acknowledgement must carry to cover this risk."""
         return self.object_key, self.effect, self.kind.value
 
 
 def find_kinds(risks: Iterable[Risk]) -> tuple[RiskKind, ...]:
-    """The kinds among risks that must be acknowledged."""
+    """Return the kinds among risks that must be acknowledged."""
     return tuple(dict.fromkeys(risk.kind for risk in risks if needs_acknowledgement(risk)))
 
 
 def list_required(plan: Plan, *, policy: PolicyRules | None = None) -> tuple[OpenRisk, ...]:
-    """Every risk of a plan that must be acknowledged, whether somebody did or not, in the order of the plan."""
+    """Return every risk of a plan that requires an acknowledgement, acknowledged or not, in plan order."""
     many = (policy or policies.find_policy(plan)).many_objects
     found = [risk for risk in risks.list_risks(plan, many=many) if risk.needs_acknowledgement]
     if not found:
@@ -70,18 +70,18 @@ def list_required(plan: Plan, *, policy: PolicyRules | None = None) -> tuple[Ope
 
 
 def list_standing(plan: Plan) -> list[Acknowledgement]:
-    """Who acknowledged what in the review of a plan, the oldest first; each holds for the effect that it names."""
+    """Return the acknowledgements in the review of a plan, oldest first; each is valid for the effect that it names."""
     rows = Acknowledgement.objects.filter(review=plan.review_id, withdrawn_at=None)
     return list(rows.select_related("by", "plan"))
 
 
 def name_standing(rows: Iterable[Acknowledgement]) -> set[tuple[str, str, str]]:
-    """What acknowledgements hold for, as `OpenRisk.identity` says it."""
+    """Return the keys that acknowledgements cover (`OpenRisk.identity`)."""
     return {(row.object_key, row.effect, row.risk) for row in rows}
 
 
 def find_open(plan: Plan, *, policy: PolicyRules | None = None) -> tuple[OpenRisk, ...]:
-    """The risks of a finished plan that still block its approval; empty when all are acknowledged."""
+    """Return the risks of a finished plan that still block its approval; empty when all are acknowledged."""
     if plan.state != PlanState.COMPLETE:
         return ()
     required = list_required(plan, policy=policy)
@@ -90,7 +90,7 @@ def find_open(plan: Plan, *, policy: PolicyRules | None = None) -> tuple[OpenRis
 
 
 def _require_open(plan: Plan) -> None:
-    review = lock_review(plan.review_id)  # no run is started between the look and what follows
+    review = lock_review(plan.review_id)  # no run can start between this check and the write
     if review.state != ReviewState.OPEN:
         facts = {"state": review.get_state_display()}
         raise NotPossibleError(_("the review is %(state)s; there is nothing to acknowledge") % facts)
@@ -138,7 +138,7 @@ def _keep(plan: Plan, risks: Iterable[OpenRisk], *, by: Person, note: str) -> No
 def acknowledge_risks(
     plan: Plan, kind: RiskKind, *, by: Person, positions: Collection[int] | None = None, note: str = ""
 ) -> int:
-    """Acknowledge one kind of risk of some objects (None: of all that have it); returns for how many.
+    """Acknowledge one kind of risk of some objects (None: of every object that has it); return how many.
 
     - `positions` are the objects whose risk the person was shown, `PLAN_ITSELF` for one of the whole plan.
     - Raises `NotPossibleError` when there is none (left), or the plan is not the one that counts.
@@ -156,9 +156,9 @@ def acknowledge_risks(
 
 
 def withdraw_acknowledgement(plan: Plan, kind: RiskKind, *, by: Person, position: int) -> None:
-    """Undo one's own acknowledgement.
+    """Undo the person's own acknowledgement.
 
-    - Raises `NotPossibleError` when there is none of this person, or the review is no longer open.
+    - Raises `NotPossibleError` when this person has none, or the review is no longer open.
     """
     access.require(by, Action.ACKNOWLEDGE, access.places_of(plan.review))
     with transaction.atomic():
@@ -187,7 +187,7 @@ def withdraw_acknowledgement(plan: Plan, kind: RiskKind, *, by: Person, position
 
 
 def name_open(risks: Sequence[OpenRisk]) -> tuple[str, ...]:
-    """What risks that nobody acknowledged mean for who approves; those of one kind count once, as they are shown."""
+    """Return the blockers for unacknowledged risks; risks of one kind count once, as pages show them."""
     count = len({risk.kind for risk in risks})
     text = ngettext("%(n)d risk to acknowledge", "%(n)d risks to acknowledge", count)
     return (text % {"n": count},) if count else ()

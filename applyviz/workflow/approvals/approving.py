@@ -1,7 +1,7 @@
-"""Approvals: one person's approval to one plan digest, never one's own, revocable until spent, spent once.
+"""Approvals: a person approves one plan digest, never their own change; revocable until spent, spent once.
 
-`find_blockers` is the one list of what stands in the way; pages show it and the use cases enforce it. The
-database refuses the same again (`records/guards.py`).
+`find_blockers` lists everything that prevents an approval; pages show the list and the use cases enforce it. The
+database enforces the same rules again (`records/triggers.py`).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _find_policy_blockers(plan: Plan, policy: PolicyRules) -> Iterator[str]:
 
 
 def _name_problems(plan: Plan) -> tuple[str, ...]:
-    """What could not be read or planned is not in the plan: nobody agrees to a part that stands for the whole."""
+    """Return the blockers for manifests that could not be read or planned: nobody approves an incomplete set."""
     count = len(plan.problems)
     text = ngettext(
         "%(n)d problem in the manifests: fix or remove it and re-plan",
@@ -105,7 +105,7 @@ def _name_problems(plan: Plan) -> tuple[str, ...]:
 
 
 def find_unsafe(plan: Plan, policy: PolicyRules, hidden: Collection[int] = ()) -> tuple[str, ...]:
-    """Why a plan cannot be run whoever agrees: it is not complete, or no longer the one that counts."""
+    """Return why a plan cannot run, regardless of approvals: it is incomplete, or no longer the current plan."""
     if plan.state == PlanState.PLANNING:
         return (_("planning is not finished"),)
     if plan.state == PlanState.FAILED:
@@ -135,10 +135,10 @@ def find_plan_blockers(
     risks: Sequence[OpenRisk] | None = None,
     hidden: Collection[int] = (),
 ) -> tuple[str, ...]:
-    """Why nobody can approve this plan now; empty when it can be approved.
+    """Return why this plan cannot be approved now; empty when it can.
 
-    - `hidden`: for showing alone, positions of objects of which a reader must not learn how they stand.
-    - `policy` and `risks`: the policy of the plan and its open risks, where the caller has just read them.
+    - `hidden`: for display only, positions of objects whose state must not be revealed to the reader.
+    - `policy` and `risks`: the policy of the plan and its open risks, if the caller has just read them.
     """
     policy = policy or policies.find_policy(plan)
     blockers = list(find_unsafe(plan, policy, hidden))
@@ -155,17 +155,17 @@ def find_plan_blockers(
 
 
 def find_timing_blockers(policy: PolicyRules) -> tuple[str, ...]:
-    """Why nothing may run under a policy at this moment; empty when it may."""
+    """Return why no run may start at this moment under a policy; empty when one may."""
     return find_closed(policy.windows, policy.freezes, clock.now())
 
 
 def find_start_blockers(plan: Plan, policy: PolicyRules) -> tuple[str, ...]:
-    """Return why no run of this plan may start at this moment: its cluster is paused or archived, or by the policy."""
+    """Return why no run of this plan may start now: its cluster is paused or archived, or the policy forbids it."""
     return (*states.find_stop(plan.target.cluster), *find_timing_blockers(policy))
 
 
 def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
-    """Why this person can never approve this plan; empty when they can."""
+    """Return why this person can never approve this plan; empty when they can."""
     if not isinstance(for_user, Person) or not access.can(for_user, Action.APPROVE, policies.list_places(plan)):
         return (_("only approvers can approve"),)
     if policies.find_policy(plan).refuses_sole and access.rests_on_sole(
@@ -178,24 +178,24 @@ def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
 
 
 def name_unopened(rows: Sequence[ObjectChange]) -> tuple[str, ...]:
-    """What objects that must be opened mean for who approves."""
+    """Return the blocker for high-risk objects that the approver has not viewed."""
     count = len(rows)
     text = ngettext("view %(n)d high-risk object first", "view %(n)d high-risk objects first", count)
     return (text % {"n": count},) if rows else ()
 
 
 def find_approver_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
-    """Why this person may not approve this plan now; empty when they may."""
+    """Return why this person may not approve this plan now; empty when they may."""
     return find_role_blockers(plan, for_user=for_user) or name_unopened(viewed_objects.find_unopened(plan, by=for_user))
 
 
 def count_missing(plan: Plan) -> int:
-    """The fewest approvals that a plan still needs by its policy."""
+    """Return the fewest approvals that a plan still needs under its policy."""
     return quorum.count_quorum(plan).missing
 
 
 def _lock(plan: Plan) -> Plan:
-    """The plan anew, in a transaction that no edit of its review can pass."""
+    """Return the current row of a plan, with its review locked against edits."""
     lock_review(plan.review_id)
     return Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
 
@@ -217,10 +217,10 @@ def _check(plan: Plan, *, by: Person, digest: str) -> None:
 
 
 def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Approval:
-    """Approval to a plan by naming its digest.
+    """Approve a plan by naming its digest.
 
-    - Raises `NotAllowedError` for one's own plan, `NotPossibleError` when anything blocks or the digest is
-      not the plan's, or when this person approved it already.
+    - Raises `NotAllowedError` for the person's own plan, `NotPossibleError` when anything blocks, the digest is
+        not the plan's, or this person already approved it.
     """
     with transaction.atomic():
         plan = _lock(plan)
@@ -254,7 +254,7 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
 
 
 def revoke_approval(approval: Approval, *, by: Person) -> None:
-    """Take one's own approval back; impossible once it is spent."""
+    """Revoke the person's own approval; impossible once it is spent."""
     access.require(by, Action.VIEW, access.places_of(approval.plan.review))
     if approval.by_id != by.pk:
         raise NotAllowedError(_("you can only revoke your own approval"))
@@ -267,7 +267,7 @@ def revoke_approval(approval: Approval, *, by: Person) -> None:
 
 
 def list_change_requests(plan: Plan) -> list[ChangeRequest]:
-    """Who asks for changes of what this plan's digest does, while they may approve."""
+    """Return the open change requests for this digest, by people who may still approve."""
     if not plan.digest:
         return []
     rows = ChangeRequest.objects.filter(plan__review=plan.review_id, digest=plan.digest, withdrawn_at=None)
@@ -277,10 +277,10 @@ def list_change_requests(plan: Plan) -> list[ChangeRequest]:
 
 
 def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> ChangeRequest:
-    """Say that a plan must not run as it is, and why; it blocks every plan with this digest until it is withdrawn.
+    """Request changes with a reason; this blocks every plan with this digest until it is withdrawn.
 
-    - An approval that this person gave is revoked with it.
-    - Raises `NotValidError` without a note, `NotPossibleError` when the plan cannot be agreed upon any more.
+    - Revokes an approval that this person gave.
+    - Raises `NotValidError` without a note, `NotPossibleError` when the plan can no longer be approved.
     """
     if not note.strip():
         raise NotValidError(_("describe the changes you request"))
@@ -302,7 +302,7 @@ def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> Change
 
 
 def withdraw_request(change_request: ChangeRequest, *, by: Person) -> None:
-    """Take one's own request for changes back."""
+    """Withdraw the person's own change request."""
     access.require(by, Action.VIEW, access.places_of(change_request.plan.review))
     if change_request.by_id != by.pk:
         raise NotAllowedError(_("you can only withdraw your own request for changes"))

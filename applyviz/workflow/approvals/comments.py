@@ -1,7 +1,7 @@
-"""Comments on a review, on an object of a plan, or on one field of it: said, edited by who said it, resolved.
+"""Comments on a review, on an object of a plan, or on one of its fields; their authors may edit them.
 
-The text is what the person wrote; an edit keeps what stood there before, and nothing is deleted. The history tells
-that somebody commented, edited or resolved and on what, and holds no text.
+An edit keeps the earlier text, and nothing is deleted. The audit trail records who commented, edited or resolved, and
+where; it holds no text.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def _check_text(text: str) -> str:
 def add_comment(
     plan: Plan, *, by: Person, text: str, row: ObjectChange | None = None, field: int | None = None
 ) -> Comment:
-    """Say something about a review, about an object (`row`) of a plan, or about its field with that place.
+    """Add a comment to a review, to an object (`row`) of a plan, or to the field of that object at a path.
 
-    - Raises `NotValidError` without text, for a text that is too long, and for a field that is not there.
+    - Raises `NotValidError` for an empty text, a text that is too long, or a field that does not exist.
     """
     access.require(by, Action.COMMENT, access.places_of(plan.review))
     text = _check_text(text)
@@ -77,12 +77,12 @@ def add_comment(
 
 
 def list_comments(plan: Plan) -> QuerySet[Comment]:
-    """All that was said in the review of a plan, the oldest first."""
+    """Return the comments of the review of a plan, oldest first."""
     return Comment.objects.filter(review=plan.review_id).select_related("by", "plan", "resolved_by")
 
 
 def get_comment(number: int, *, review_number: int, for_user: Visitor) -> Comment:
-    """One comment of a review; `NotVisibleError` when there is none or not for this person."""
+    """Return one comment of a review; raises `NotVisibleError` when it does not exist or this person may not see it."""
     missing = NotVisibleError(f"there is no comment {number} in review {review_number}")
     rows = Comment.objects.select_related("review", "plan__target__cluster", "by")
     comment = rows.filter(pk=number, review__number=review_number).first()
@@ -92,7 +92,7 @@ def get_comment(number: int, *, review_number: int, for_user: Visitor) -> Commen
 
 
 def find_position(comment: Comment, plan: Plan) -> int | None:
-    """The place in a plan of the object that a comment is about; None for a review's, or when it is not in the plan."""
+    """Return the position in a plan of a commented object; None for a review comment or an object not in the plan."""
     if not comment.object_key:
         return None
     group, kind, namespace, name = comment.object_key.split("/", 3)
@@ -111,9 +111,9 @@ def _record(action: AuditAction, comment: Comment, *, by: Person) -> None:
 
 
 def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
-    """Change what oneself said; what stood there before is kept and shown.
+    """Edit the person's own comment; the earlier text is kept and shown.
 
-    - Raises `NotAllowedError` for the words of others, `NotPossibleError` when it was edited at the same moment.
+    - Raises `NotAllowedError` for comments of others, `NotPossibleError` when it was edited at the same moment.
     """
     access.require(by, Action.COMMENT, access.places_of(comment.review))
     if comment.by_id != by.pk:
@@ -131,9 +131,9 @@ def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
 
 
 def resolve_comment(comment: Comment, *, by: Person, is_resolved: bool = True) -> None:
-    """Say that a remark is dealt with, or open it again; whoever may comment may.
+    """Mark a comment as resolved, or reopen it; everyone who may comment may do so.
 
-    - Raises `NotPossibleError` when it is so already.
+    - Raises `NotPossibleError` when the comment is already in that state.
     """
     access.require(by, Action.COMMENT, access.places_of(comment.review))
     with transaction.atomic():

@@ -1,7 +1,7 @@
-"""How far a plan is agreed upon: what its policy asks for, whose approval stands, what is missing.
+"""Quorum: which approvals the policy of a plan requires, which count, and how many are missing.
 
-An approval stands while it is neither revoked, spent nor expired, while who gave it still may, and while they had
-no hand in the plan under any account. It belongs to a digest: a re-plan that does the same keeps it.
+An approval counts while it is not revoked, spent or expired, its author still has the role, and the author was not
+involved in the plan under any account. It belongs to a digest: a re-plan with the same digest keeps it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from applyviz.workflow.policies import Demand, PolicyRules
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One demand of the policy, who meets it already, and how many are missing."""
+    """One demand of the policy, the approvals that meet it, and how many are missing."""
 
     demand: Demand
     given_by: tuple[str, ...]
 
     @property
     def missing(self) -> int:
-        """How many approvals it still lacks."""
+        """Return how many approvals this demand still lacks."""
         return max(0, self.demand.approvals - len(self.given_by))
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """What a plan needs and what it has."""
+    """The demands of a plan's policy and the approvals that count."""
 
     policy: PolicyRules
     high_risks: dict[RiskKind, int]
@@ -57,24 +57,24 @@ class Quorum:
 
     @property
     def missing(self) -> int:
-        """The fewest approvals that can still make it complete."""
+        """Return the fewest approvals that can still complete the quorum."""
         return max((need.missing for need in self.needs), default=0)
 
     @property
     def needed(self) -> int:
-        """The fewest approvals that meet every demand."""
+        """Return the fewest approvals that meet every demand."""
         return max((need.demand.approvals for need in self.needs), default=0)
 
 
 def find_involved(plan: Plan) -> frozenset[int]:
-    """The accounts that had a hand in a plan: wrote, edited, decided or requested."""
+    """Return the accounts that wrote, edited, resolved or requested a plan."""
     requesters = Plan.objects.filter(review=plan.review_id).values_list("requested_by_id", flat=True)
     deciders = Resolution.objects.filter(review=plan.review_id).values_list("by_id", flat=True)
     return frozenset({plan.review.author_id, plan.revision.created_by_id, *requesters, *deciders})
 
 
 def is_involved(plan: Plan, person: Person) -> bool:
-    """Whether the human behind an account had a hand in a plan, under any account."""
+    """Return whether the person behind an account was involved in a plan, under any linked account."""
     involved = find_involved(plan)
     if person.pk in involved:
         return True
@@ -83,7 +83,7 @@ def is_involved(plan: Plan, person: Person) -> bool:
 
 
 def list_given(plan: Plan) -> list[Approval]:
-    """The genuine approvals of a plan's digest in its review, neither revoked nor spent, expired ones too."""
+    """Return the genuine approvals of a plan's digest in its review that are not revoked or spent, expired ones too."""
     if not plan.digest:
         return []
     rows = Approval.objects.filter(plan__review=plan.review_id, digest=plan.digest, revoked_at=None, spent_at=None)
@@ -91,7 +91,7 @@ def list_given(plan: Plan) -> list[Approval]:
 
 
 def list_standing(plan: Plan) -> list[Approval]:
-    """The approvals that can be spent on a plan now, one per human."""
+    """Return the approvals that can be spent on a plan now, one per person."""
     now = clock.now()
     given = [a for a in list_given(plan) if a.expires_at is None or a.expires_at > now]
     if not given:
@@ -101,7 +101,7 @@ def list_standing(plan: Plan) -> list[Approval]:
 
 
 def keep_distinct(plan: Plan, given: Iterable[Approval]) -> list[Approval]:
-    """Of these approvals one per human, of those who had no hand in the plan, by what is known of accounts now."""
+    """Return one approval per person who was not involved in the plan, by the account links known now."""
     given, involved = list(given), find_involved(plan)
     humans = people.name_humans([*(a.by for a in given), *Person.objects.filter(pk__in=involved)])
     used = {humans[pk] for pk in involved}
@@ -114,25 +114,25 @@ def keep_distinct(plan: Plan, given: Iterable[Approval]) -> list[Approval]:
 
 
 def keep_counted(policy: PolicyRules, given: Iterable[Approval]) -> list[Approval]:
-    """Return the approvals that a policy lets count: it may refuse those that rest on the sole administrator."""
+    """Return the approvals that a policy counts: it may exclude those that rest on the sole administrator."""
     return [approval for approval in given if not (policy.refuses_sole and approval.is_sole)]
 
 
 def list_dropped(plan: Plan) -> list[Approval]:
-    """Approvals of earlier plans of the review that a plan which does something else does not keep."""
+    """Return approvals of earlier plans of the review that a plan with a different effect does not keep."""
     rows = Approval.objects.filter(Q(plan__number__lt=plan.number), plan__review=plan.review_id, revoked_at=None)
     return list(rows.filter(spent_at=None).exclude(digest=plan.digest).select_related("by", "plan"))
 
 
 def meet(demands: Iterable[Demand], standing: Iterable[Approval]) -> tuple[Need, ...]:
-    """Lay approvals against demands; one approval may meet several."""
+    """Match approvals with demands; one approval may meet several."""
     standing, demands = list(standing), list(demands)
     teams = people.list_teams(a.by for a in standing) if any(d.team for d in demands) else {}
     return tuple(Need(d, tuple(a.by_name for a in standing if not d.team or d.team in teams[a.by_id])) for d in demands)
 
 
 def count_quorum(plan: Plan, policy: PolicyRules | None = None) -> Quorum:
-    """What a plan needs by its policy, and what it has."""
+    """Return the demands of a plan's policy and the approvals that meet them."""
     policy = policy or policies.find_policy(plan)
     high_risks = policies.count_high_risks(plan, policy)
     standing = keep_counted(policy, list_standing(plan))
@@ -140,7 +140,7 @@ def count_quorum(plan: Plan, policy: PolicyRules | None = None) -> Quorum:
 
 
 def would_count(found: Quorum, person: Person) -> bool:
-    """Whether one more approval, by this person, would meet anything that is missing."""
+    """Return whether another approval, by this person, would meet a demand that is not met yet."""
     lacking = [need.demand.team for need in found.needs if need.missing]
     if not lacking or "" in lacking:
         return True
@@ -148,7 +148,7 @@ def would_count(found: Quorum, person: Person) -> bool:
 
 
 def find_agreed(plans: Iterable[Plan]) -> frozenset[int]:
-    """Which of many plans lack no approval, by their ids; looks closely only at those that may be agreed upon."""
+    """Return the ids of the fully approved plans among many; reads details only for plans that can be approved."""
     plans = list(plans)
     given = Approval.objects.filter(plan__review__in={p.review_id for p in plans}, revoked_at=None, spent_at=None)
     digests = set(given.values_list("plan__review_id", "digest"))
@@ -158,7 +158,7 @@ def find_agreed(plans: Iterable[Plan]) -> frozenset[int]:
 
 
 def list_candidates(plan: Plan) -> list[Person]:
-    """Who may still approve a plan: in the role there, without a hand in it, and not counted yet."""
+    """Return who may still approve a plan: holds the role there, is not involved, and is not counted yet."""
     places = policies.list_places(plan)
     rows = Grant.objects.filter(role=Role.APPROVER, ended_at=None).prefetch_related("team__members__person")
     found: dict[int, Person] = {}

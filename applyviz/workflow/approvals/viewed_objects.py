@@ -1,7 +1,7 @@
 """Viewed marks of a person: one per object of a plan, stored with the digest.
 
-A new plan with the same digest does the same, so ticks hold for it; one that does something else begins anew.
-Ticks are a reader's own and no part of the history.
+A re-plan with the same digest keeps the marks; a plan with a different effect starts without any. Marks are private
+and not part of the audit trail.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from applyviz.workflow.plans.changes import ref_of
 
 
 def name_object(row: ObjectChange) -> str:
-    """How ticks, comments and decisions name an object."""
+    """Return the key of an object in viewed marks, comments and resolutions."""
     return "/".join(ref_of(row).key)
 
 
 def record_viewed(row: ObjectChange, plan: Plan, *, by: Person) -> bool:
-    """Tick an object off; True the first time.
+    """Mark an object as viewed; return True the first time.
 
-    - Nothing is kept while the plan has no digest, and nothing for an object that stays as it is.
-    - Two requests at once leave one tick.
+    - Records nothing while the plan has no digest, and nothing for an unchanged object.
+    - Two concurrent requests leave one mark.
     """
     require(by, Action.VIEW, places_of(plan.review))
     if not plan.digest or row.operation == Operation.UNCHANGED:
@@ -38,14 +38,14 @@ def record_viewed(row: ObjectChange, plan: Plan, *, by: Person) -> bool:
 
 
 def list_viewed(plan: Plan, *, by: Visitor) -> frozenset[str]:
-    """The objects that a person has seen, as `name_object` names them."""
+    """Return the objects that a person has viewed, as keys of `name_object`."""
     if not plan.digest:
         return frozenset()
     return frozenset(ViewedObject.objects.filter(digest=plan.digest, by_id=by.pk).values_list("object_key", flat=True))
 
 
 def find_unopened(plan: Plan, *, by: Visitor) -> tuple[ObjectChange, ...]:
-    """The objects with a high risk that a person has not opened: who approves has seen each of them."""
+    """Return the high-risk objects that a person has not viewed; an approver must view each of them."""
     rows = plan.changes.filter(highest_risk=RiskLevel.HIGH.value, has_effect=True).defer("document", "sealed")
     rows = rows.exclude(operation=Operation.BLOCKED.value)
     found = list(rows)

@@ -1,7 +1,7 @@
-"""Ties the chains of runs to the global one: an entry that names their heads vouches for everything before them.
+"""Anchors: entries of the global chain that name the ends of run chains and so vouch for everything before them.
 
-The end of a run ties its chain at once; the sweep ties what runs for long, or was added after the end, and
-publishing a head ties everything first, so that one published line holds the whole history.
+The end of a run anchors its chain at once. The recovery task anchors chains of long runs and of entries added after
+the end. Publishing a checkpoint anchors everything first, so that one published line covers the whole trail.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _find_loose(before: datetime | None) -> list[int]:
 
 
 def has_pending() -> bool:
-    """Whether any chain of a run went on since it was last named."""
+    """Return whether any run chain has grown since it was last anchored."""
     return ChainEnd.objects.exclude(chain=trail.GLOBAL).filter(sequence__gt=F("anchored")).exists()
 
 
@@ -40,9 +40,9 @@ def _tie(chains: list[int]) -> None:
 
 
 def anchor_pending(*, older_than: timedelta | None = None) -> int:
-    """Name the heads of all chains that went on since they were last named; gives how many those were.
+    """Anchor all run chains that have grown since they were last anchored; return how many.
 
-    - `older_than` leaves out chains that were named less long ago.
+    - `older_than` skips chains that were anchored more recently.
     """
     tied = 0
     before = None if older_than is None else timezone.now() - older_than

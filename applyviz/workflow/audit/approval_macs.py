@@ -1,7 +1,7 @@
-"""The MAC of an approval or an emergency apply: a row that somebody inserts past the use cases counts for nothing.
+"""MACs of approvals and emergency applies: a row that was inserted past the use cases does not count.
 
-It covers the plan, its digest, the person, the time and the hash of the audit entry, under `APPLYVIZ_APPROVAL_KEY`.
-Web processes and workers hold that key and the database does not. Out of scope: whoever holds a web process holds it.
+A MAC covers the plan, its digest, the person, the time and the hash of the audit entry, under `APPLYVIZ_APPROVAL_KEY`.
+Web processes and workers hold that key; the database does not. Out of scope: an attacker who controls a web process.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def _make(row: Given, entry: AuditEntry, key: str) -> str:
 
 
 def vouch(row: Given, entry: AuditEntry) -> None:
-    """Set audit entry and MAC of an approval or an emergency apply that is about to be stored."""
+    """Set the audit entry and the MAC of an approval or emergency apply before it is stored."""
     if not settings.APPLYVIZ_APPROVAL_KEY:
         raise ImproperlyConfigured("APPLYVIZ_APPROVAL_KEY: it is not set here; web processes and workers hold it")
     row.entry, row.mac = entry, _make(row, entry, settings.APPLYVIZ_APPROVAL_KEY)
 
 
 def find_fault(row: Given) -> str:
-    """Return why nothing may rest on an approval or an emergency apply; "" when it is genuine."""
+    """Return why an approval or emergency apply is not genuine; "" when it is."""
     entry = row.entry
     if entry is None or not row.mac:
         return "no audit entry records it"
@@ -60,7 +60,7 @@ def find_fault(row: Given) -> str:
 
 
 def keep_genuine(rows: Iterable[Approval]) -> list[Approval]:
-    """Return the approvals that this installation made; the others count for nothing."""
+    """Return the approvals that this installation made."""
     return [row for row in rows if not find_fault(row)]
 
 
@@ -81,7 +81,7 @@ class Forged:
 
 @dataclass(frozen=True, slots=True)
 class MACResult:
-    """How many approvals and emergency applies there are, and which of them are forged."""
+    """The number of approvals and emergency applies, and the forged ones among them."""
 
     approvals: int
     emergencies: int
@@ -96,7 +96,7 @@ def _list_forged(what: str, rows: Iterable[Given]) -> Iterator[Forged]:
 
 
 def check_all() -> MACResult:
-    """Return the verdict over every approval and emergency apply that is stored."""
+    """Check the MAC of every stored approval and emergency apply."""
     approvals = Approval.objects.select_related("entry", "plan__review").order_by("pk")
     emergencies = EmergencyApply.objects.select_related("entry", "plan__review").order_by("pk")
     forged = (

@@ -1,9 +1,9 @@
-"""Is the history what was written? Walks the global chain and the chains of all runs, and names the first bad entry.
+"""Verification of the audit trail: walks the global chain and all run chains, and names the first bad entry.
 
-An entry is bad when it is missing, does not follow the one before it in its chain, or does not have the content that
-its hash covers. A body that a retention policy removed leaves its hash, and an entry that tells which policy it was.
-The rows of the heads, what the global chain says of the chains of runs, and a head that was published earlier tell
-whether entries at the end are missing. Whoever can rewrite everything is only found out by a published head.
+An entry is bad when it is missing, does not follow the previous one of its chain, or differs from the content that its
+hash covers. A body that a retention policy removed leaves its hash and the number of the entry that records the
+removal. The stored chain ends, the anchors in the global chain and an earlier published checkpoint reveal entries
+missing at the end. Only a published checkpoint reveals a rewrite of the whole trail.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Checkpoint:
 class ChainReport:
     """The result of a verification: the number of valid entries, the last sequence read, and the first bad entry.
 
-    - `head` is the last good hash of the global chain, `runs` how many chains of runs were met.
-    - `removed` counts the bodies that went, by the global sequence of the entry that tells of it.
-    - `is_finished` says whether the end was reached; a walk with a limit may stop before it.
+    - `head` is the last good hash of the global chain, `runs` the number of run chains that were read.
+    - `removed` counts the removed bodies, by the global sequence of the entry that records the removal.
+    - `is_finished` is False when a walk with a limit stopped before the end.
     """
 
     entries: int
@@ -72,12 +72,12 @@ class ChainReport:
 
     @property
     def is_intact(self) -> bool:
-        """Whether every entry that was read is as it was written."""
+        """Return whether every entry that was read is unchanged."""
         return self.bad is None
 
 
 def find_checkpoint() -> Checkpoint:
-    """The end of the global chain now."""
+    """Return the current end of the global chain."""
     row = ChainEnd.objects.filter(chain=GLOBAL).first()
     if row is None or row.sequence == 0:
         return Checkpoint()
@@ -86,12 +86,12 @@ def find_checkpoint() -> Checkpoint:
 
 
 def count_entries() -> int:
-    """How many entries there are in all chains, as their heads say."""
+    """Return the number of entries in all chains, according to the stored chain ends."""
     return ChainEnd.objects.aggregate(all=Sum("sequence"))["all"] or 0
 
 
 def publish_checkpoint() -> Checkpoint:
-    """The end of the global chain, after the chains of all runs were tied to it."""
+    """Anchor all run chains and return the end of the global chain."""
     anchors.anchor_pending()
     return find_checkpoint()
 
@@ -103,14 +103,12 @@ def _find_removal_fault(removed: Mapping[int, int]) -> BadEntry | None:
     for sequence, count in sorted(removed.items()):
         if counts.get(sequence) != count:
             said = counts.get(sequence, "nothing")
-            return BadEntry(
-                GLOBAL, sequence, f"{count} bodies name it as the reason why they are gone, it tells of {said}"
-            )
+            return BadEntry(GLOBAL, sequence, f"{count} removed bodies refer to this entry, which records {said}")
     return None
 
 
 def _find_beyond() -> AuditEntry | None:
-    """The first entry behind the head of its chain, or of a chain that has none."""
+    """Return the first entry after the stored end of its chain, or of a chain without a stored end."""
     further = AuditEntry.objects.filter(chain=OuterRef("chain"), sequence__gt=OuterRef("sequence"))
     short = ChainEnd.objects.filter(Exists(further)).order_by("chain").first()
     if short is not None:
@@ -121,7 +119,7 @@ def _find_beyond() -> AuditEntry | None:
 
 
 def _find_end_fault(published: Checkpoint | None) -> BadEntry | None:
-    """Whether every chain ends where the row of its head says."""
+    """Return the first chain that does not end where its stored end says."""
     ends = AuditEntry.objects.filter(chain=OuterRef("chain"), sequence=OuterRef("sequence"), hash=OuterRef("hash"))
     lost = ChainEnd.objects.filter(~Exists(ends), sequence__gt=0).order_by("chain").first()
     if lost is not None:
@@ -135,7 +133,7 @@ def _find_end_fault(published: Checkpoint | None) -> BadEntry | None:
         return BadEntry(beyond.chain, beyond.sequence, "it stands behind the head of its chain", beyond.pk)
     last_sequence = find_checkpoint().sequence
     if published is not None and last_sequence < published.sequence:
-        reason = f"entries up to the published head {published.sequence} are missing"
+        reason = f"entries up to the published checkpoint {published.sequence} are missing"
         return BadEntry(GLOBAL, last_sequence + 1, reason)
     return None
 
@@ -150,10 +148,10 @@ def _check_end(report: ChainReport, published: Checkpoint | None) -> ChainReport
 def _check(
     bounds: Iterator[tuple[int, int]], published: ChainPosition | None, processes: int
 ) -> Generator[Segment, None, None]:
-    """The stretches, by several processes when there are enough of them."""
+    """Check the segments, in several processes when there are enough of them."""
     first = list(islice(bounds, processes + 1))
     rest = chain_up(first, bounds)
-    # Others see what is committed alone.
+    # Other processes see only what is committed.
     if processes > 1 and len(first) > processes and not connection.in_atomic_block:
         yield from check_side_by_side(rest, published, processes)
     else:
@@ -168,11 +166,11 @@ def verify_chain(
     processes: int = 1,
     on_progress: Callable[[int], None] | None = None,
 ) -> ChainReport:
-    """Check the history from behind the entry numbered `after` on, its end included; names the first bad entry.
+    """Verify the trail after entry number `after`, its end included; report the first bad entry.
 
-    - `limit` stops after so many entries, so that a page may verify a long history in slices.
-    - `entries` counts those of this call, which `on_progress` is told of now and then.
-    - `processes` check a long history side by side; not for a process that has threads or children of its own.
+    - `limit` stops after that many entries, so that a page can verify a long trail in slices.
+    - `on_progress` receives the number of entries of this call after each segment.
+    - `processes` verify a long trail in parallel; not for a process that has threads or children.
     """
     position = (published.sequence, published.hash) if published else None
     walk = ChainVerifier(after, position)

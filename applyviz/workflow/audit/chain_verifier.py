@@ -1,7 +1,7 @@
-"""Where each chain of the history stands while it is walked through, and why an entry cannot be the next one.
+"""The position of each chain during a verification, and why an entry cannot be the next one.
 
-The walk takes whole stretches that were checked by themselves, or, where one does not fit, entry by entry. What it
-keeps is bounded: a chain that it has forgotten is looked up again.
+The verifier takes whole segments that were checked separately; where a segment does not fit, it takes entry by entry.
+Its memory is bounded: the position of a forgotten chain is read again from the database.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TIES = frozenset((AuditAction.HISTORY_ANCHORED.value, AuditAction.RUN_FINISHED.
 
 @dataclass(frozen=True, slots=True)
 class BadEntry:
-    """Where the first fault is: the place in its chain, the number that pages show (None: there is no row)."""
+    """The first fault: its sequence in the chain and the entry number that pages show (None: no such row)."""
 
     chain: int
     sequence: int
@@ -41,15 +41,15 @@ class BadEntry:
 
 
 def _forget(kept: dict[int, ChainPosition] | dict[int, str]) -> None:
-    """The half that was met the longest ago."""
+    """Drop the half that was used the longest ago."""
     for chain in list(kept)[: len(kept) // 2]:
         del kept[chain]
 
 
 class ChainVerifier:
-    """What is known behind the entry numbered `last`; `published` is a head of the global chain to be held to.
+    """Verify entries after entry `last`; `published` is a position of the global chain that must match.
 
-    - `entries` counts those that were taken, `runs` the chains that began among them.
+    - `entries` counts the entries taken, `runs` the chains that began among them.
     """
 
     def __init__(self, after: int, published: ChainPosition | None) -> None:
@@ -62,7 +62,7 @@ class ChainVerifier:
         self._has_earlier = after > 0
 
     def position(self, chain: int) -> ChainPosition:
-        """Place and hash of the last entry of a chain that was read, here, in an earlier slice, or forgotten since."""
+        """Return sequence and hash of the last entry that was read of a chain, in this slice or an earlier one."""
         if chain not in self._stands:
             row = None
             if self._has_earlier:
@@ -75,7 +75,7 @@ class ChainVerifier:
         return (self._starts.get(chain) or find_start(chain)) if chain else GENESIS
 
     def take_segment(self, segment: Segment) -> bool:
-        """Take a whole stretch; False, with nothing taken, when it does not fit."""
+        """Take a whole segment; return False, with nothing taken, when it does not fit."""
         if not segment.is_clean:
             return False
         for run, hashed in segment.starts.items():
@@ -91,7 +91,7 @@ class ChainVerifier:
         return True
 
     def take_each(self, first: int, last: int) -> BadEntry | None:
-        """Take a stretch entry by entry; gives the first bad one and stops there."""
+        """Take a segment entry by entry; stop at the first bad entry and return it."""
         return self._take_rows(read_between(first, last), last)
 
     def _take_rows(self, rows: Iterable[StoredRow], last: int) -> BadEntry | None:
@@ -131,7 +131,7 @@ class ChainVerifier:
         return BadEntry(row.chain, row.sequence, reason, row.id) if reason else None
 
     def _catch_up(self, chain: int, until: int, number: int) -> BadEntry | None:
-        """Read what was committed only after the walk had passed its number: its transaction was long."""
+        """Read entries that a long transaction committed only after the walk had passed their numbers."""
         sequence = self.position(chain)[0]
         if sequence >= until:
             return None
@@ -145,18 +145,18 @@ class ChainVerifier:
         return None
 
     def _find_promise_fault(self, row: StoredRow) -> str:
-        """Whether the published head and the named heads of runs hold."""
+        """Return why the published checkpoint or an anchor does not match; "" when both do."""
         if row.chain != GLOBAL:
             return ""
         if self.published is not None and row.sequence == self.published[0]:
-            return "" if row.hash == self.published[1] else "it is not the published head"
+            return "" if row.hash == self.published[1] else "it is not the published checkpoint"
         heads = find_chain_positions(row) if row.action in _TIES else {}
         if heads is None:
-            return "the heads that it names cannot be read"
+            return "its anchors cannot be read"
         for chain, head in heads.items():
             self._catch_up(chain, head[0], row.id)
             if self.position(chain) != head:
-                return f"it names {head[0]} entries of run {chain}, which are not there as written"
+                return f"it anchors {head[0]} entries of run {chain}, which are missing or changed"
         return ""
 
     def _take(self, row: StoredRow) -> None:

@@ -1,8 +1,8 @@
-"""The head of the history, signed and published where nobody of this installation can change it.
+"""Checkpoints: the end of the audit trail, signed and published out of reach of this installation.
 
-Whoever can rewrite the whole database can make chains that fit; they cannot sign a head, and they cannot take back
-one that was published: in a file, at webhooks, or by the command line. The key is derived from the key of digests,
-which workers alone hold. Rule: Ed25519, https://www.rfc-editor.org/rfc/rfc8032, over three lines of text.
+An attacker who can rewrite the whole database can compute chains that fit, but cannot sign a checkpoint and cannot
+withdraw one that was published in a file, to webhooks or by the command line. The signing key is derived from the
+digest key, which only workers hold. Rule: Ed25519, https://www.rfc-editor.org/rfc/rfc8032, over three lines of text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MOST_NAMED = 50
 
 @dataclass(frozen=True, slots=True)
 class SignedCheckpoint:
-    """A head as this installation vouched for it at a moment; key and signature are hexadecimal."""
+    """A checkpoint with the time of its signature; key and signature are hexadecimal."""
 
     head: Checkpoint
     at: datetime
@@ -56,7 +56,7 @@ class SignedCheckpoint:
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """Read one published line; raises `NotValidError` for another form, not for a wrong signature."""
+        """Parse one published line; raises `NotValidError` for another form, not for a wrong signature."""
         try:
             told = json.loads(line)
             return cls(
@@ -70,7 +70,7 @@ class SignedCheckpoint:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the key of this installation signed it."""
+        """Return whether the key of this installation signed it."""
         try:
             public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key()))
             public.verify(bytes.fromhex(self.signature), _message(self.head, self.at))
@@ -88,9 +88,9 @@ def _private_key() -> Ed25519PrivateKey:
 
 
 def public_key() -> str:
-    """Return the key that published heads are checked with, hexadecimal, to be kept beside them.
+    """Return the hexadecimal key that verifies published checkpoints.
 
-    - A web process cannot derive it, and is told it (`APPLYVIZ_CHECKPOINT_PUBLIC_KEY`).
+    - A web process cannot derive it and reads `APPLYVIZ_CHECKPOINT_PUBLIC_KEY`.
     """
     if not settings.APPLYVIZ_DIGEST_KEY:
         return str(settings.APPLYVIZ_CHECKPOINT_PUBLIC_KEY)
@@ -98,7 +98,7 @@ def public_key() -> str:
 
 
 def sign(head: Checkpoint, at: datetime) -> SignedCheckpoint:
-    """Vouch for a head."""
+    """Sign a checkpoint."""
     return SignedCheckpoint(head, at, public_key(), _private_key().sign(_message(head, at)).hex())
 
 
@@ -107,13 +107,13 @@ def _find_last() -> AuditEntry | None:
 
 
 def find_published() -> SignedCheckpoint | None:
-    """The head that was published last, as the history tells it."""
+    """Return the checkpoint that was published last, from the audit trail."""
     last = _find_last()
     return SignedCheckpoint.parse(canonical_json(last.detail)) if last is not None and last.detail else None
 
 
 def _is_due(now: datetime) -> bool:
-    """Whether time has come and anything happened since but the last publication itself."""
+    """Return whether a publication is due and anything but the last publication happened since."""
     last = _find_last()
     if last is None:
         return True
@@ -123,12 +123,11 @@ def _is_due(now: datetime) -> bool:
 
 
 def publish(*, by: Person | None, now: datetime | None = None, only_when_due: bool = False) -> SignedCheckpoint | None:
-    """Tie everything to the global chain, check every approval, sign its head and tell of it.
+    """Anchor all chains, check every approval, sign the end of the global chain and publish it.
 
-    - It is told in the history, in the file and at webhooks; the verdict over approvals is an entry that it covers.
-
-    - The line is added to `APPLYVIZ_CHECKPOINT_FILE` after the commit; webhooks get it with the entry that tells of it.
-    - `only_when_due`: None when it is too early, or nothing happened; of several workers one publishes.
+    - It is published in the trail, in `APPLYVIZ_CHECKPOINT_FILE` (after the commit) and to webhooks. It covers the
+      entry with the result of the check of approvals.
+    - `only_when_due`: None when it is too early or nothing happened; of several workers one publishes.
     """
     at = now or timezone.now()
     if only_when_due and not _is_due(at):
@@ -147,7 +146,7 @@ def publish(*, by: Person | None, now: datetime | None = None, only_when_due: bo
 
 
 def _record_verdict(by: Person | None) -> None:
-    """Say in the history which approvals are genuine, so that the signature covers it and others can read it."""
+    """Record which approvals are genuine, so that the signature covers it and others can read it."""
     found = approval_macs.check_all()
     for forged in found.forged:
         _log.error("forged: %s", forged)
@@ -170,11 +169,11 @@ def _write_down(signed: SignedCheckpoint) -> None:
             output.flush()
             os.fsync(output.fileno())
     except OSError as error:
-        _log.error("the head of the history could not be written to %s: %s", path, error)
+        _log.error("the checkpoint could not be written to %s: %s", path, error)
 
 
 def publish_due(*, now: datetime) -> SignedCheckpoint | None:
-    """The sweep's part: publish now and then, where somebody would notice."""
+    """Publish a checkpoint when one is due and a file or a webhook receives it."""
     if not settings.APPLYVIZ_CHECKPOINT_MINUTES:
         return None
     if not settings.APPLYVIZ_CHECKPOINT_FILE and not Webhook.objects.filter(is_enabled=True, archived_at=None).exists():
@@ -183,7 +182,7 @@ def publish_due(*, now: datetime) -> SignedCheckpoint | None:
 
 
 def read_published(lines: Iterable[str]) -> list[SignedCheckpoint]:
-    """The heads of a file; raises `NotValidError` for one that this installation did not sign."""
+    """Parse the checkpoints of a file; raises `NotValidError` for one that this installation did not sign."""
     found = [SignedCheckpoint.parse(line) for line in lines if line.strip()]
     foreign = next((one for one in found if not one.is_ours), None)
     if foreign is not None:
@@ -192,8 +191,10 @@ def read_published(lines: Iterable[str]) -> list[SignedCheckpoint]:
 
 
 def read_pasted(text: str) -> tuple[Checkpoint, ...]:
-    """Heads as people keep them, one a line: signed, or `sequence:hash` alone; raises `NotValidError` for the first
-    line that is none."""
+    """Parse checkpoints as people keep them, one per line: signed, or `sequence:hash` alone.
+
+    - Raises `NotValidError` for the first line of another form.
+    """
     found = []
     for number, line in enumerate(text.splitlines(), start=1):
         told = line.strip()
@@ -206,13 +207,13 @@ def read_pasted(text: str) -> tuple[Checkpoint, ...]:
 
 
 def find_contradiction(published: Iterable[Checkpoint]) -> BadEntry | None:
-    """The first entry of the global chain that is not as a published head says, or is missing."""
+    """Return the first entry of the global chain that is missing or differs from a published checkpoint."""
     heads = sorted((one.sequence, one.hash) for one in published if one.sequence)
     rows = AuditEntry.objects.filter(chain=trail.GLOBAL, sequence__in=[sequence for sequence, _hash in heads])
     kept = {sequence: (hashed, pk) for sequence, hashed, pk in rows.values_list("sequence", "hash", "pk")}
     for sequence, hashed in heads:
         if sequence not in kept:
-            return BadEntry(trail.GLOBAL, sequence, "a published head names it, and it is missing")
+            return BadEntry(trail.GLOBAL, sequence, "a published checkpoint names it, but it is missing")
         if kept[sequence][0] != hashed:
-            return BadEntry(trail.GLOBAL, sequence, "it is not the published head", kept[sequence][1])
+            return BadEntry(trail.GLOBAL, sequence, "it is not the published checkpoint", kept[sequence][1])
     return None

@@ -1,8 +1,8 @@
-"""Verify one segment of the history, so that several processes can verify a long history in parallel.
+"""Verify one segment of the audit trail, so that several processes can verify a long trail in parallel.
 
-What one entry says is checked here; what stands before the stretch is only written down: where each chain must
-stand for the stretch to follow. Whoever holds the stretches together (`chain.py`) compares. Where anything does not
-fit, the stretch is read again entry by entry, which finds the first bad one and its reason.
+A segment checks the content of its entries and notes the positions that its chains must have before it. The caller
+(`chain.py`) compares those with the previous segments. Where anything does not fit, the caller reads the segment again
+entry by entry and finds the first bad entry and its reason.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from applyviz.workflow.audit.stored_rows import (
 )
 
 GLOBAL = 0
-# How many stretches wait for each process: enough that none idles, few enough that memory stays as it is.
+# Segments queued per process: enough that none idles, few enough to bound memory.
 _AHEAD = 2
 _TIES = frozenset((AuditAction.HISTORY_ANCHORED.value, AuditAction.RUN_FINISHED.value))
 _STARTED = AuditAction.RUN_STARTED.value
@@ -35,10 +35,10 @@ Bounds: TypeAlias = Iterable[tuple[int, int]]
 
 @dataclass(slots=True)
 class Segment:
-    """What one stretch says; `is_clean` False: it must be read entry by entry.
+    """The result of one segment; with `is_clean` False it must be read entry by entry.
 
-    - `needs` is where chains must stand before it, `stands` where those with entries in it stand behind it.
-    - `starts` are hashes of the starts of runs, `removed` counts bodies by the entry that tells of their removal.
+    - `needs` holds the chain positions required before it, `stands` the positions after it.
+    - `starts` are hashes of the starts of runs, `removed` counts bodies by the entry that records their removal.
     """
 
     first: int
@@ -51,11 +51,11 @@ class Segment:
     removed: dict[int, int] = field(default_factory=dict)
 
     def _stands_at(self, chain: int, stand: ChainPosition) -> bool:
-        """Return whether a chain has this hash now, as far as this segment knows."""
+        """Return whether a chain has this position now, as far as this segment knows."""
         return (self.stands.get(chain) or self.needs.setdefault(chain, stand)) == stand
 
     def add(self, row: StoredRow, published: ChainPosition | None) -> bool:
-        """Take the next entry; False when something does not fit."""
+        """Take the next entry; return False when it does not fit."""
         if find_content_fault(row) or not self._stands_at(row.chain, (row.sequence - 1, row.previous_hash)):
             return False
         if row.chain == GLOBAL and not self._holds_promises(row, published):
@@ -78,7 +78,7 @@ class Segment:
 
 
 def check(rows: Iterable[StoredRow], first: int, last: int, published: ChainPosition | None = None) -> Segment:
-    """Check a stretch; the first thing that does not fit ends it."""
+    """Check a segment; stop at the first entry that does not fit."""
     segment = Segment(first, last)
     for row in rows:
         if not segment.add(row, published):
@@ -93,14 +93,14 @@ def check_between(first: int, last: int, published: ChainPosition | None = None)
 
 
 def check_in_turn(bounds: Bounds, published: ChainPosition | None) -> Iterator[Segment]:
-    """Check stretch by stretch, in this process."""
+    """Check segment by segment in this process."""
     return (check_between(first, last, published) for first, last in bounds)
 
 
 def check_side_by_side(bounds: Bounds, published: ChainPosition | None, processes: int) -> Iterator[Segment]:
-    """Check several stretches at once, each process with its own connection; they come in their order.
+    """Check several segments in parallel, each process with its own connection; yield them in order.
 
-    - Only what is committed is seen. Processes are started afresh: a fork would share this one's connection.
+    - Only committed entries are seen. Processes are spawned: a fork would share the connection.
     """
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=django.setup)

@@ -1,8 +1,8 @@
-"""How long the history keeps bodies: what a policy no longer keeps is removed, and the chain holds all the same.
+"""Retention: removes the bodies of old entries by policy while the chain stays verifiable.
 
-A hash covers the salted hash of a body, so a body can go and its hash stays. First an entry tells which policy
-removes how many bodies, then they are removed in the same transaction; the database refuses it in any other order.
-Entries that verification needs, and those written before bodies had hashes of their own, are always kept.
+A hash covers the salted hash of a body, so a body can be removed while its hash stays. In one transaction an entry
+first records which policy removes how many bodies, then they are removed; the database refuses any other order.
+Entries that verification needs are always kept.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ class PrunedBodies:
 
 
 def list_policies(*, for_user: Visitor) -> QuerySet[RetentionPolicy]:
-    """All policies, those that ended too."""
+    """Return all policies, including those that ended."""
     access.require(for_user, Action.VIEW)
     return RetentionPolicy.objects.order_by("-is_active", "name")
 
 
 def list_active() -> QuerySet[RetentionPolicy]:
-    """The policies that hold now."""
+    """Return the active policies."""
     return RetentionPolicy.objects.filter(is_active=True)
 
 
 def list_removals(removed: Mapping[int, int]) -> list[PrunedBodies]:
-    """Who told of the bodies that are gone, by the global sequences of those entries."""
+    """Return the removals that these entries record, by the global sequence of each entry."""
     told = AuditEntry.objects.filter(chain=trail.GLOBAL, sequence__in=list(removed)).order_by("id")
     return [
         PrunedBodies(str(entry.detail.get("policy", "")), removed[entry.sequence], told_by=entry.sequence)
@@ -76,9 +76,9 @@ def _tell_change(policy: RetentionPolicy, by: Person) -> None:
 
 
 def add_policy(*, name: str, days: int, actions: Iterable[str] = (), has_requests: bool, by: Person) -> RetentionPolicy:
-    """Let bodies go after so many days; nothing is removed before the next sweep.
+    """Add a policy that removes bodies after that many days; nothing is removed before the next scheduled prune.
 
-    - Raises `NotValidError` for less than a week, for unknown actions and for those that are always kept.
+    - Raises `NotValidError` for less than a week, for unknown actions and for actions that are always kept.
     """
     access.require(by, Action.MANAGE)
     chosen = sorted(set(actions))
@@ -98,7 +98,7 @@ def add_policy(*, name: str, days: int, actions: Iterable[str] = (), has_request
 
 
 def end_policy(policy: RetentionPolicy, *, by: Person) -> None:
-    """Keep from now on what the policy would have removed."""
+    """End a policy: from now on nothing is removed by it."""
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         if not RetentionPolicy.objects.filter(pk=policy.pk, is_active=True).update(is_active=False):
@@ -108,7 +108,7 @@ def end_policy(policy: RetentionPolicy, *, by: Person) -> None:
 
 
 def _find_due(policy: RetentionPolicy, before: datetime) -> QuerySet[AuditEntry]:
-    # The oldest moment bounds the walk.
+    # The oldest entry bounds the scan.
     due = AuditEntry.objects.filter(at__lt=before, pruned_by=None).exclude(action__in=ALWAYS_KEPT)
     due = due.exclude(salt="")
     return due.filter(action__in=policy.actions) if policy.actions else due
@@ -119,7 +119,7 @@ def _before(policy: RetentionPolicy, now: datetime) -> datetime:
 
 
 def count_due(policy: RetentionPolicy, *, now: datetime | None = None) -> int:
-    """How many bodies the policy would remove now."""
+    """Return how many bodies the policy would remove now."""
     return _find_due(policy, _before(policy, now or timezone.now())).count()
 
 
@@ -132,7 +132,7 @@ def _remove_bodies(ids: list[int], told: AuditEntry) -> None:
 
 
 def _remove_requests(before: datetime) -> int:
-    """Requests and answers of runs that ended long ago; which they were and their keyed digests stay."""
+    """Remove requests and answers of runs that ended before a time; their descriptions and keyed digests stay."""
     due = JournalEntry.objects.filter(
         result__run__finished_at__lt=before, result__run__state__in=set(RunState) - set(RunState.unfinished())
     ).exclude(request=None, sealed_request=None, answer=None, sealed_answer=None)
@@ -143,7 +143,7 @@ def _remove_requests(before: datetime) -> int:
 
 def _prune_once(policy: RetentionPolicy, before: datetime) -> PrunedBodies:
     with transaction.atomic():
-        # Held first: two sweeps at once would tell of the same bodies twice.
+        # Locked first: two concurrent prunes would record the same bodies twice.
         trail.lock_chain(trail.GLOBAL)
         ids = list(_find_due(policy, before).order_by("id").values_list("pk", flat=True)[:_BATCH])
         requests = _remove_requests(before) if policy.has_requests else 0
@@ -163,7 +163,7 @@ def _prune_once(policy: RetentionPolicy, before: datetime) -> PrunedBodies:
 
 
 def prune(policy: RetentionPolicy, *, now: datetime | None = None) -> PrunedBodies:
-    """Remove what the policy no longer keeps, some at a time; each time an entry tells of it first."""
+    """Remove what the policy no longer keeps, in batches; each batch is recorded by an entry first."""
     before, entries, requests = _before(policy, now or timezone.now()), 0, 0
     told_by = None
     while (removed := _prune_once(policy, before)).told_by is not None:
@@ -172,5 +172,5 @@ def prune(policy: RetentionPolicy, *, now: datetime | None = None) -> PrunedBodi
 
 
 def prune_all(*, now: datetime | None = None) -> list[PrunedBodies]:
-    """Apply every active policy; the sweep's part."""
+    """Apply every active policy."""
     return [prune(policy, now=now) for policy in list_active()]

@@ -1,7 +1,7 @@
-"""Entries as the database holds them, read for verification: plain tuples, moment and body as text.
+"""Audit entries read for verification as plain tuples, with time and body as text.
 
-A model instance costs more than both hashes of an entry. What cannot be read is no error here: its hash does not fit.
-Rows are read in slices by a cursor of the server, so that memory does not grow with the history or with bodies.
+A model instance costs more than both hashes of an entry. Unreadable content raises nothing: its hash does not match.
+A server-side cursor reads the rows in slices, so that memory does not grow with the trail or with bodies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from applyviz.records.models import AuditEntry
 from applyviz.records.triggers import KEPT_ACTIONS
 from applyviz.workflow.audit.trail import HASHED, SEARCHED
 
-# Place and hash of the last entry of a chain.
+# Sequence and hash of the last entry of a chain.
 ChainPosition: TypeAlias = tuple[int, str]
 _FETCHED = 500
 _NOT_AS_WRITTEN, _BODY = "its content is not what was written", "its body is not what was written"
@@ -29,7 +29,7 @@ _KEPT = frozenset(action.value for action in KEPT_ACTIONS)
 
 
 class StoredRow(NamedTuple):
-    """One row: the moment as the hash covers it, the hashed columns in their order, and the rest."""
+    """One row: the time as the hash covers it, the hashed columns in their order, and the rest."""
 
     at: str
     chain: int
@@ -68,10 +68,10 @@ _AS_TEXT = {
         "at": """to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')""",
         "detail": "detail::text",
     },
-    # Django leaves out the fraction when there is none.
+    # Django omits the fraction when it is zero.
     "sqlite": {"at": "replace(substr(at || '.000000', 1, 26), ' ', 'T') || '+00:00'", "detail": "detail"},
 }
-# Hot: made once.
+# Hot: built once.
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -82,7 +82,7 @@ def _select(where: str) -> str:
 
 
 def _run(statement: str, values: list[int]) -> Iterator[StoredRow]:
-    # A cursor of the server lives in a transaction; on SQLite, where rows come one by one, that would lock out writers.
+    # A server-side cursor needs a transaction; on SQLite, which yields row by row, that would lock out writers.
     held = transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
     with held, connection.chunked_cursor() as cursor:
         cursor.execute(statement, values)
@@ -91,18 +91,18 @@ def _run(statement: str, values: list[int]) -> Iterator[StoredRow]:
 
 
 def read_between(first: int, last: int) -> Iterator[StoredRow]:
-    """The entries with these numbers, both included, in their order."""
+    """Yield the entries with these numbers, both included, in order."""
     return _run(_select("id BETWEEN %s AND %s ORDER BY id"), [first, last])
 
 
 def read_late(chain: int, after: int, until: int, below: int) -> Iterator[StoredRow]:
-    """Entries of one chain behind place `after` up to `until`, with numbers below `below`, by their places."""
+    """Yield the entries of one chain after sequence `after` up to `until` with numbers below `below`, by sequence."""
     where = "chain = %s AND sequence > %s AND sequence <= %s AND id < %s ORDER BY sequence"
     return _run(_select(where), [chain, after, until, below])
 
 
 def cut(after: int, size: int, limit: int | None = None) -> Iterator[tuple[int, int]]:
-    """The numbers behind `after` as ranges (first, last) of `size` entries each, until `limit` entries or the end."""
+    """Split the numbers after `after` into ranges (first, last) of `size` entries, until `limit` entries or the end."""
     numbers = AuditEntry.objects.order_by("id").values_list("id", flat=True)
     while limit is None or limit > 0:
         wanted = size if limit is None else min(size, limit)
@@ -115,7 +115,7 @@ def cut(after: int, size: int, limit: int | None = None) -> Iterator[tuple[int, 
 
 
 def hash_row(row: StoredRow) -> str:
-    """The hash that an entry with this content has (`audit.hash_entry`)."""
+    """Return the hash of an entry with this content (`trail.hash_entry`)."""
     text = _encode(row[:_WIDTH])
     return hashlib.sha256((row.previous_hash + text).encode()).hexdigest()
 
@@ -129,25 +129,25 @@ def _find_body_fault(row: StoredRow) -> str:
 
 
 def _find_words_fault(row: StoredRow) -> str:
-    """Search finds an entry by its words alone: they must be those of what the hash covers."""
+    """Return why the search text differs from the hashed content; "" when it does not. Search reads that text alone."""
     columns = [str(getattr(row, name)) for name in SEARCHED]
     wanted = collect_words(columns, json.loads(row.detail))
     return "" if row.words == wanted or set(row.words.split()) == set(wanted.split()) else _WORDS
 
 
 def find_content_fault(row: StoredRow) -> str:
-    """Why an entry is not as it was written; "" when it is."""
+    """Return why an entry differs from what was written; "" when it does not."""
     try:
         if row.hash != hash_row(row):
             return _NOT_AS_WRITTEN
         return _find_body_fault(row) or _find_words_fault(row)
     except (TypeError, ValueError, RecursionError):
-        # SQLite lets a superuser put anything anywhere.
+        # SQLite lets a superuser store any type in any column.
         return _NOT_AS_WRITTEN
 
 
 def find_chain_positions(row: StoredRow) -> dict[int, ChainPosition] | None:
-    """Where the chains of runs stand that an entry of the global chain names; None when it cannot be read."""
+    """Return the run chain positions that an entry of the global chain names; None when they cannot be read."""
     try:
         heads = json.loads(row.detail).get("heads") or {}
         return {int(chain): _parse(head) for chain, head in heads.items()}

@@ -1,9 +1,9 @@
-"""The history that can be trusted: entries are only added, and each one's hash covers the one before.
+"""The audit trail: entries are only added, and the hash of each covers the one before.
 
-`record` is called inside the transaction of the row it tells of, before any side effect. What a worker does in an
-apply run goes into the chain of that run, so that workers do not wait for each other; everything else, and the heads
-of the chains of runs, into the global one (`workflow/chain.py` verifies both, `workflow/anchors.py` ties them).
-Detail holds masked text only; it is the caller's duty to give nothing else.
+`record` runs inside the transaction of the row change that it describes, before any side effect. Worker entries of an
+apply run go into the chain of that run, so that workers do not wait for each other; all other entries, and the ends of
+run chains, go into the global chain (`chain.py` verifies both, `anchors.py` anchors them). Detail holds masked text
+only; the caller masks it.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ SYSTEM = "applyviz"
 GENESIS = "0" * 64
 GLOBAL = 0
 _MOST_ROLES = 400
-# What a person does about a run, and its end, stand in the global chain.
+# A person's acts on a run, and its end, belong to the global chain.
 _OF_RUN_BUT_GLOBAL = frozenset({AuditAction.RUN_STARTED, AuditAction.RUN_CANCELED, AuditAction.RUN_FINISHED})
 HASHED = (
     "chain", "sequence", "action", "actor_id", "actor_name", "roles", "session", "address", "agent",
     "request_id", "cluster", "review", "plan", "run", "group", "kind", "namespace", "name", "field_manager",
     "plan_digest", "detail_hash",
 )  # fmt: skip
-# Hot in verification: made once.
+# Hot in verification: built once.
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 STORED = (*HASHED, "at", "previous_hash", "detail", "salt", "pruned_by", "id", "hash")
 SEARCHED = (
@@ -51,7 +51,7 @@ SEARCHED = (
 
 @dataclass(frozen=True, slots=True)
 class AuditSubject:
-    """What an entry is about: slug of the cluster, numbers of review, plan and run, object, digest."""
+    """The subject of an entry: slug of the cluster, numbers of review, plan and run, object, digest."""
 
     cluster: str = ""
     review: int | None = None
@@ -63,30 +63,30 @@ class AuditSubject:
 
     @classmethod
     def of_plan(cls, plan: Plan) -> AuditSubject:
-        """Return what an entry about a plan names."""
+        """Return the subject of an entry about a plan."""
         return cls(
             cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, plan_digest=plan.digest
         )
 
     @classmethod
     def of_run(cls, run: ApplyRun) -> AuditSubject:
-        """Return what an entry about a run names: its plan as well."""
+        """Return the subject of an entry about a run, its plan included."""
         return replace(cls.of_plan(run.plan), run=run.number)
 
 
 def canonical_entry(row: Mapping[str, Any]) -> dict[str, JSONValue]:
-    """A stored entry (`STORED`) as exports write it."""
+    """Return a stored entry (`STORED`) in the form of exports."""
     return {name: row[name] for name in STORED if name != "at"} | {"at": render_moment(row)}
 
 
 def render_moment(row: Mapping[str, Any]) -> str:
-    """When an entry was written, as the hash covers it."""
+    """Return the time of an entry as the hash covers it."""
     text: str = row["at"].astimezone(UTC).isoformat(timespec="microseconds")
     return text
 
 
 def hash_detail(salt: str, detail: JSONValue) -> str:
-    """The hash that stands for a detail, also when it was removed."""
+    """Return the salted hash of a detail, which stays when the detail is removed."""
     return hashlib.sha256((salt + canonical_json(detail)).encode()).hexdigest()
 
 
@@ -97,13 +97,13 @@ def hash_entry(row: Mapping[str, Any]) -> str:
 
 
 def find_start(run: int) -> str:
-    """What the first entry in the chain of a run follows: the entry that tells of its start."""
+    """Return the hash that the first entry in the chain of a run follows: that of the entry of its start."""
     started = AuditEntry.objects.filter(chain=GLOBAL, run=run, action=AuditAction.RUN_STARTED)
     return started.order_by("id").values_list("hash", flat=True).first() or GENESIS
 
 
 def lock_chain(chain: int) -> ChainEnd:
-    """The end of a chain, locked until the surrounding transaction ends; a run's before the global one's."""
+    """Lock the end of a chain until the surrounding transaction ends; lock a run's chain before the global one."""
     head = ChainEnd.objects.select_for_update().filter(chain=chain).first()
     if head is None:
         ChainEnd.objects.get_or_create(chain=chain, defaults={"hash": find_start(chain) if chain else GENESIS})
@@ -118,7 +118,7 @@ def _object_columns(ref: ObjectRef | None) -> dict[str, str]:
 
 
 def _name_roles(by: Person) -> str:
-    """The roles of this moment, with the places where they hold; those that hold everywhere without."""
+    """Return the current roles of a person, with the scopes of those that do not apply everywhere."""
     if by.is_superuser:
         return "superuser"
     found = set()
@@ -129,7 +129,7 @@ def _name_roles(by: Person) -> str:
 
 
 def _person_columns(by: Person | None) -> dict[str, Any]:
-    """Who, with the roles of this moment, and from where."""
+    """Return the columns for the person, their current roles and their origin."""
     origin = audit_origin.current.get()
     return {
         "actor": by,
@@ -147,7 +147,7 @@ def _choose_chain(action: AuditAction, about: AuditSubject) -> int:
 
 
 def _tell_end(action: AuditAction, about: AuditSubject, detail: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The end of a run names the head of its chain, which from then on the global chain vouches for."""
+    """Return the detail of an entry; for the end of a run with the end of its chain, which anchors it."""
     told = dict(detail or {})
     if action is AuditAction.RUN_FINISHED and about.run is not None:
         head = lock_chain(about.run)
@@ -162,9 +162,9 @@ def record(
     """Add one entry; it becomes part of the surrounding transaction.
 
     - `by` None means that applyviz itself acted (a worker).
-    - The head of the entry's chain is locked until that transaction ends, so that the chain has one order.
+    - The end of the entry's chain is locked until that transaction ends, so that the chain has one order.
     """
-    with transaction.atomic(savepoint=False):  # whoever cannot tell must not act: the whole transaction goes
+    with transaction.atomic(savepoint=False):  # an act that cannot be recorded must not happen: roll back everything
         told = _tell_end(action, about, detail)
         head = lock_chain(_choose_chain(action, about))
         entry = AuditEntry(
@@ -191,12 +191,12 @@ def record(
 
 
 def searched_columns(entry: AuditEntry) -> tuple[str, ...]:
-    """What full text search looks at besides the detail."""
+    """Return the texts that full text search reads besides the detail."""
     return tuple(getattr(entry, name) for name in SEARCHED)
 
 
 def seal(entry: AuditEntry) -> None:
-    """Fill in the words that are searched, and both hashes."""
+    """Fill in the search text and both hashes."""
     entry.words = collect_words(searched_columns(entry), entry.detail)
     entry.detail_hash = hash_detail(entry.salt, entry.detail)
     entry.hash = hash_entry({name: getattr(entry, name) for name in STORED[:-1]})

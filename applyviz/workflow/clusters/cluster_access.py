@@ -1,7 +1,7 @@
-"""How a cluster is, and as whom a person may do what there: readiness, and one access review per kind and verb.
+"""Cluster status and permissions: readiness, and one access review per kind and verb for the mapped identity.
 
-Rule: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access. An access review is
-answered and not stored; it is sent as a dry run, so that the reader carries it.
+Rule: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access. The API server answers
+an access review and does not store it; the reader sends it as a dry run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KINDS = (
 
 
 class Health(StrEnum):
-    """Whether the API server says that it is ready."""
+    """Readiness according to the API server."""
 
     READY = "ready"
     NOT_READY = "not ready"
@@ -43,7 +43,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KindRights:
-    """One kind of objects: for each of `VERBS`, whether it is allowed; None when the server did not say."""
+    """The permissions on one kind: for each of `VERBS`, whether it is allowed; None without an answer."""
 
     group: str
     plural: str
@@ -52,10 +52,10 @@ class KindRights:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What a cluster says of itself and of whom it takes us for; `problem` says why it did not answer.
+    """Version, readiness, identity and permissions of a cluster; `problem` says why it did not answer.
 
-    - `server_message`: what the server or the network said then, in its own words.
-    - `is_impersonated`: whether that is a mapped identity, and not the cluster's own credential.
+    - `server_message`: the original text of the server or the network.
+    - `is_impersonated`: whether a mapped identity was used instead of the cluster's own credential.
     """
 
     health: Health = Health.UNKNOWN
@@ -76,7 +76,7 @@ def _read_rights(reader: ClusterReader, namespace: str) -> tuple[KindRights, ...
 
 
 def _read_health(reader: ClusterReader) -> Health:
-    """What `/readyz` says; it answers with plain text, which a reader takes for no answer of an API."""
+    """Read `/readyz`, which answers in plain text; a reader raises for that because it expects JSON."""
     try:
         status = reader.send(Request("GET", "/readyz", purpose="read")).status
     except ClusterError as error:
@@ -90,7 +90,7 @@ def _read_state(reader: ClusterReader, cluster: Cluster, namespace: str) -> Clus
     found = facts.read_facts(reader, cluster.server)
     if found.problem is not None and not found.version:
         return ClusterState(problem=found.problem.reason, server_message=found.problem.detail)
-    # A sandbox has no readiness of its own: when it answers, it is ready.
+    # A sandbox has no readiness endpoint: when it answers, it is ready.
     health = Health.READY if cluster.is_sandbox else _read_health(reader)
     return ClusterState(
         health=health,
@@ -101,7 +101,7 @@ def _read_state(reader: ClusterReader, cluster: Cluster, namespace: str) -> Clus
 
 
 def read_state(cluster: Cluster, *, for_user: Visitor, namespace: str = "") -> ClusterState:
-    """How the cluster is and what a person may do there as whom they are mapped to, in one namespace or ("") in all."""
+    """Read the state of a cluster and a person's permissions there, in one namespace or ("") in all of them."""
     person = access.require(for_user, Action.VIEW)
     try:
         identity = impersonation.find_identity(person, cluster)

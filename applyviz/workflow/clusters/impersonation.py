@@ -1,8 +1,8 @@
-"""As whom a person's requests go to a cluster: administrators map people, teams, or everybody to users and groups.
+"""Impersonation: administrators map people, teams or everybody to the Kubernetes users and groups of their requests.
 
-A person's own mapping counts before those of their teams, a team's before that for everybody; without any it is the
-cluster's own credential. Two teams that say different things say nothing: then nothing is planned until somebody
-decides. A plan fixes its identity when it is made; its digest covers it, and a run uses it on every request.
+A person's own mapping wins over those of their teams, a team's over the default; without any the cluster's own
+credential is used. If two teams map a person to different identities, nothing is planned until an administrator
+resolves it. A plan fixes its identity when it is created; its digest covers it, and a run sends it with every request.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NAME = "{name}"
 
 @dataclass(frozen=True, slots=True)
 class MappingDraft:
-    """Whom to map (a person, a team, or neither: everybody else), and to what."""
+    """The subject of a mapping (a person, a team, or neither: the default) and its identity."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class MappingDraft:
     note: str = ""
 
     def describe(self) -> str:
-        """Whom it is for, in words."""
+        """Return the name of the subject for people."""
         if self.person is not None:
             return self.person.get_username()
         return f"team {self.team.slug}" if self.team is not None else "everybody else"
@@ -63,9 +63,9 @@ def _identity_of(mapping: IdentityMapping, person: Person) -> Identity:
 
 
 def find_identity(person: Person, cluster: Cluster) -> Identity:
-    """As whom a person's requests go to a cluster now.
+    """Return the identity that a person's requests to a cluster use now.
 
-    - Raises `NotPossibleError` when their teams are mapped to different identities, or a mapping gives none.
+    - Raises `NotPossibleError` when their teams are mapped to different identities, or a mapping is invalid.
     """
     mine = Q(person=person) | Q(person=None, team=None)
     mine |= Q(team__members__person=person, team__members__ended_at=None, team__archived_at=None)
@@ -89,24 +89,24 @@ def find_identity(person: Person, cluster: Cluster) -> Identity:
 
 
 def open_reader(cluster: Cluster, *, for_user: Person) -> ClusterReader:
-    """Connect for reading as a person is known there; what they may not read there they do not see here."""
+    """Open a reader that impersonates a person's identity, so that they read only what the cluster lets them read."""
     return connect.open_reader(cluster, find_identity(for_user, cluster))
 
 
 def read_identity(plan: Plan) -> Identity:
-    """The identity that a plan is bound to."""
+    """Return the identity that a plan is bound to."""
     return Identity.from_json(plan.identity)
 
 
 def name_for_digest(plan: Plan) -> str:
-    """The identity of a plan as its digest covers it: who is impersonated, or the account of the credential."""
+    """Return the identity that the digest of a plan covers: the impersonated user, or the credential's account."""
     if plan.identity:
         return canonical_json(plan.identity)
     return canonical_json({OWN: plan.account}) if plan.account else OWN
 
 
 def _find_other_account(plan: Plan) -> tuple[str, ...]:
-    """Why the credential is no longer the account that a plan was made for; who is impersonated needs none."""
+    """Return why the credential no longer belongs to the account of a plan; impersonation does not depend on it."""
     cluster = plan.target.cluster
     if plan.identity or plan.account == cluster.account:
         return ()
@@ -115,7 +115,7 @@ def _find_other_account(plan: Plan) -> tuple[str, ...]:
 
 
 def find_moved(plan: Plan) -> tuple[str, ...]:
-    """Why a plan no longer has the identity of who asked for it; empty while it has."""
+    """Return why a plan no longer has the identity of its requester; empty while it has."""
     who, where = plan.requested_by.get_username(), plan.target.cluster.slug
     try:
         now = find_identity(plan.requested_by, plan.target.cluster)
@@ -128,7 +128,7 @@ def find_moved(plan: Plan) -> tuple[str, ...]:
 
 
 def list_mappings(*, for_user: Visitor) -> QuerySet[IdentityMapping]:
-    """All mappings, those that ended too, by cluster and newest first; for administrators and auditors."""
+    """Return all mappings, ended ones too, by cluster and newest first; for administrators and auditors."""
     access.require(for_user, Action.VIEW_ACCOUNTS)
     return IdentityMapping.objects.select_related("cluster", "person", "team", "by", "ended_by").order_by(
         "cluster__slug", "-number"
@@ -136,7 +136,7 @@ def list_mappings(*, for_user: Visitor) -> QuerySet[IdentityMapping]:
 
 
 def get_mapping(pk: int, *, for_user: Visitor) -> IdentityMapping:
-    """One mapping; `NotVisibleError` when there is none."""
+    """Return one mapping; raises `NotVisibleError` when it does not exist."""
     found = list_mappings(for_user=for_user).filter(pk=pk).first()
     if found is None:
         raise NotVisibleError("there is no such mapping")
@@ -157,7 +157,7 @@ def _check_draft(draft: MappingDraft, by: Person) -> None:
 
 
 def is_same_human(first: Person, second: Person) -> bool:
-    """Whether one human stands behind two accounts."""
+    """Return whether two accounts belong to one person."""
     humans = people.name_humans([first, second])
     return first.pk == second.pk or humans[first.pk] == humans[second.pk]
 
@@ -173,15 +173,15 @@ def _end(mapping: IdentityMapping, by: Person) -> None:
 
 
 def map_identity(cluster: Cluster, draft: MappingDraft, *, by: Person) -> IdentityMapping:
-    """Say as whom requests go from now on; what was said before of the same person, team or everybody ends.
+    """Map a person, a team or the default to an identity; the earlier mapping of the same subject ends.
 
-    - Plans that were made under another identity can no longer be approved or run.
-    - Raises `NotValidError` with every reason for what cannot be impersonated, `NotAllowedError` for oneself.
+    - Plans that were created under another identity can no longer be approved or run.
+    - Raises `NotValidError` with every reason for an invalid identity, `NotAllowedError` for the person's own mapping.
     """
     access.require(by, Action.MANAGE)
     _check_draft(draft, by)
     with transaction.atomic():
-        lock_cluster(cluster.pk)  # mappings of a cluster are numbered in one order
+        lock_cluster(cluster.pk)  # mappings of a cluster are numbered in order
         before = _in_force(cluster).filter(person=draft.person, team=draft.team).first()
         if before is not None:
             _end(before, by)
@@ -202,7 +202,7 @@ def map_identity(cluster: Cluster, draft: MappingDraft, *, by: Person) -> Identi
 
 
 def end_mapping(mapping: IdentityMapping, *, by: Person) -> None:
-    """Take a mapping back, from now on."""
+    """End a mapping from now on."""
     access.require(by, Action.MANAGE)
     if mapping.person is not None and is_same_human(mapping.person, by):
         raise NotAllowedError(_("you can't change your own mapping"))

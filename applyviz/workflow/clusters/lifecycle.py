@@ -1,8 +1,8 @@
-"""What an administrator does to a cluster after it was added: replace its credential, test, rename, pause, archive.
+"""Administration of an added cluster: replace its credential, test, rename, pause and archive it.
 
-The uid of a cluster never changes: a credential that leads elsewhere is refused. Plans and approvals stay good under a
-new credential of the same account; under another account they are made anew (`identities.find_moved`), because what
-was approved was approved for the rights of that account. `by` None is the installation itself (`manage.py cluster`).
+The uid of a cluster never changes: a credential for another cluster is refused. Plans and approvals remain valid under
+a new credential of the same account. Under another account they must be re-planned (`impersonation.find_moved`),
+because the approval covers the rights of the earlier account. `by` None is the installation (`manage.py cluster`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from applyviz.workflow.foundation.locks import lock_cluster
 
 @dataclass(frozen=True, slots=True)
 class ConnectionCheck:
-    """What a test of a cluster's own credential found; `problem` is one sentence, "" when all is well.
+    """The result of testing a cluster's own credential; `problem` is one sentence, "" for success.
 
-    - `server_message` is what the server or the network said, in its own words.
+    - `server_message` is the original text of the server or the network.
     """
 
     version: str = ""
@@ -54,12 +54,12 @@ def _record(cluster: Cluster, by: Person | None, **detail: Any) -> None:
 
 
 def describe_account(account: dict[str, Any]) -> str:
-    """As whom a cluster knows its credential, for people; "" when it does not say."""
+    """Return the account of a credential as the cluster names it; "" when the cluster does not say."""
     return str(account.get("user", ""))
 
 
 def remember_facts(cluster: Cluster, found: facts.ClusterFacts, account: dict[str, JSONValue]) -> None:
-    """Keep what a cluster says of itself and of its credential; what it does not say stays as it was."""
+    """Store the facts of a cluster and its credential; facts that it does not report keep their stored value."""
     told = {name: value for name, value in (("version", found.version), ("account", account)) if value}
     changed = {name: value for name, value in told.items() if getattr(cluster, name) != value}
     if changed:
@@ -69,7 +69,7 @@ def remember_facts(cluster: Cluster, found: facts.ClusterFacts, account: dict[st
 
 
 def check_connection(cluster: Cluster, *, by: Person | None) -> ConnectionCheck:
-    """Ask a cluster with its own credential who it is and as whom it knows us; nothing else is changed by it."""
+    """Ask a cluster with its own credential for its identity and account; changes nothing else."""
     _require(by, cluster)
     try:
         with connect.open_reader(cluster) as reader:
@@ -84,7 +84,7 @@ def check_connection(cluster: Cluster, *, by: Person | None) -> ConnectionCheck:
 def prepare_credential(
     cluster: Cluster, *, credential: JSONValue, server: str, by: Person | None
 ) -> Callable[[], Cluster]:
-    """Ask with a new credential whether it leads to the same cluster; the result puts it in place of the old one.
+    """Check that a new credential leads to the same cluster; the result replaces the old credential.
 
     - Raises `ClusterError` with one sentence when the cluster does not answer, or is another one.
     """
@@ -95,7 +95,7 @@ def prepare_credential(
     with connect.open_reader(changed) as reader:
         found = facts.require_same(reader, uid=cluster.uid, server=server, name=cluster.name)
         account = facts.read_account(reader)
-    # A cluster that does not say as whom it knows us: nobody can tell that it is the same account as before.
+    # Without the name of an account, it cannot be confirmed that the account is the same as before.
     changed.account = account or {"unknown": clock.now().isoformat()}
     changed.uid, changed.version = found.uid, found.version
     return partial(_replace, cluster, changed, by)
@@ -120,13 +120,13 @@ def _replace(cluster: Cluster, changed: Cluster, by: Person | None) -> Cluster:
             change="credential replaced",
             server=[before.server, changed.server],
             account=accounts,
-            plans="stay good" if before.account == changed.account else "are made anew",
+            plans="remain valid" if before.account == changed.account else "must be re-planned",
         )
         return lock_cluster(cluster.pk)
 
 
 def prepare_upload(cluster: Cluster, *, kubeconfig: bytes, context: str, by: Person) -> Callable[[], Cluster]:
-    """Read an uploaded kubeconfig and ask its cluster who it is; the result puts it in place of the old credential."""
+    """Read an uploaded kubeconfig and identify its cluster; the result replaces the old credential."""
     _require(by, cluster)
     taken = read_kubeconfig(kubeconfig, context=context)
     credential = {"form": connect.UPLOADED, "credential": taken.to_json()}
@@ -134,7 +134,7 @@ def prepare_upload(cluster: Cluster, *, kubeconfig: bytes, context: str, by: Per
 
 
 def rename_cluster(cluster: Cluster, *, name: str, by: Person | None) -> None:
-    """Give a cluster another name for people; its short name stays, because grants, policies and history use it."""
+    """Change the display name of a cluster; its slug stays, because grants, policies and history use it."""
     _require(by, cluster)
     name = name.strip()
     if not name or len(name) > 120:
@@ -146,7 +146,7 @@ def rename_cluster(cluster: Cluster, *, name: str, by: Person | None) -> None:
 
 
 def pause_cluster(cluster: Cluster, *, reason: str, by: Person | None) -> None:
-    """Start no plan and no run on a cluster until it is resumed; runs that are writing end as they would."""
+    """Start no plan and no run on a cluster until it is resumed; running ones finish normally."""
     _require(by, cluster)
     with transaction.atomic():
         paused = Cluster.objects.filter(pk=cluster.pk, paused_at=None, archived_at=None)
@@ -156,7 +156,7 @@ def pause_cluster(cluster: Cluster, *, reason: str, by: Person | None) -> None:
 
 
 def resume_cluster(cluster: Cluster, *, by: Person | None) -> None:
-    """Let plans and runs start again; runs that waited are picked up."""
+    """Let plans and runs start again; waiting runs are resumed."""
     _require(by, cluster)
     with transaction.atomic():
         resumed = Cluster.objects.filter(pk=cluster.pk).exclude(paused_at=None)
@@ -166,7 +166,7 @@ def resume_cluster(cluster: Cluster, *, by: Person | None) -> None:
 
 
 def archive_cluster(cluster: Cluster, *, by: Person | None) -> None:
-    """Take a cluster out of every form; its reviews, runs and history stay. Refused while a run is not finished."""
+    """Remove a cluster from every form; its reviews, runs and history stay. Refused while a run is unfinished."""
     _require(by, cluster)
     with transaction.atomic():
         lock_cluster(cluster.pk)
@@ -179,7 +179,7 @@ def archive_cluster(cluster: Cluster, *, by: Person | None) -> None:
 
 
 def restore_cluster(cluster: Cluster, *, by: Person | None) -> None:
-    """Bring an archived cluster back; a pause of before still holds."""
+    """Restore an archived cluster; an earlier pause still applies."""
     _require(by, cluster)
     with transaction.atomic():
         if not Cluster.objects.filter(pk=cluster.pk).exclude(archived_at=None).update(archived_at=None):

@@ -1,6 +1,6 @@
-"""What is masked besides Secrets on a cluster: credentials in plain fields, and what the installation names.
+"""Masking settings of a cluster besides Secrets: credentials in plain fields, and fields named by the installation.
 
-A plan keeps what was settled when it was made, so that everything about it is masked alike for as long as it is read.
+A plan stores the settings from its creation, so that everything about it is masked alike for as long as it is read.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from applyviz.workflow.foundation.access import Action, Person
 
 
 def policy_for(cluster: Cluster) -> MaskPolicy:
-    """Return what is masked on a cluster now."""
+    """Return the masking policy of a cluster now."""
     has_plain = cluster.masks_credentials and settings.APPLYVIZ_MASK_CREDENTIALS
     return MaskPolicy(has_plain, tuple(settings.APPLYVIZ_MASK_NAMES), tuple(settings.APPLYVIZ_MASK_PATHS))
 
 
 def policy_to_json(policy: MaskPolicy) -> JSONObject:
-    """Write a policy as a plan keeps it."""
+    """Convert a masking policy to the JSON that a plan stores."""
     return {"plain": policy.has_plain, "names": list(policy.names), "paths": list(policy.paths)}
 
 
 def policy_of(plan: Plan) -> MaskPolicy:
-    """Return what is masked in a plan; the built-in list where it keeps nothing."""
+    """Return the masking policy of a plan; the built-in list where it stores none."""
     kept = plan.masking
     return MaskPolicy(kept.get("plain", True), tuple(kept.get("names", ())), tuple(kept.get("paths", ())))
 
 
 def mask_credentials(cluster: Cluster, *, is_on: bool, by: Person | None) -> bool:
-    """Mask credentials in plain fields of a cluster's plans, or show them; whether that is news.
+    """Mask or show credentials in plain fields of a cluster's plans; return whether the setting changed.
 
-    - Plans that were made before stay as they are. `by` None: the installation's own administrator command.
+    - Existing plans keep their settings. `by` None: the installation's own administrator command.
     """
     if by is not None:
         access.require(by, Action.MANAGE)

@@ -1,9 +1,9 @@
-"""May the identity of a plan do what the plan would write? Asked of the cluster itself, as that identity.
+"""Permissions that a plan requires, checked by access reviews on the cluster under the identity of the plan.
 
-Asked when a plan is made, so that nobody approves what would be refused, and again before the first write, of the
-cluster's own credential as of an impersonated identity. Rule:
-https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access. An answer that does not
-come decides nothing, because the server asks itself once more at each write.
+Checked when a plan is created, so that a plan that the cluster would refuse is not approved, and again before the first
+write, for the cluster's own credential and for impersonation. Rule:
+https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access. A missing answer blocks
+nothing, because the server authorizes each write again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 
 @dataclass(frozen=True, slots=True, order=True)
 class RequiredAccess:
-    """One thing that must be allowed; without a name it is asked of all objects of the resource."""
+    """One permission that must be granted; without a name it covers all objects of the resource."""
 
     verb: str
     group: str
@@ -40,7 +40,7 @@ class RequiredAccess:
         return f"{self.verb} {resource}{f' {self.name}' if self.name else ''}{where}"
 
     def ask(self) -> Request:
-        """The access review; it is answered and not stored."""
+        """Return the access review as a request; the server does not store it."""
         resource, _, subresource = self.resource.partition("/")
         given = {
             "group": self.group,
@@ -56,9 +56,9 @@ class RequiredAccess:
 
 
 def list_needs(requests: Iterable[Request]) -> tuple[RequiredAccess, ...]:
-    """What must be allowed so that writes go through, each named once.
+    """Return the permissions that the writes of a plan require, each once.
 
-    - Applying an object that is not there needs `create` besides `patch`, as the server asks it.
+    - Applying an absent object requires `create` besides `patch`, as the API server checks it.
     """
     found: dict[RequiredAccess, None] = {}
     for request in requests:
@@ -74,20 +74,20 @@ def list_needs(requests: Iterable[Request]) -> tuple[RequiredAccess, ...]:
 
 
 def _is_absent(request: Request) -> bool:
-    """Whether a template applies an object that is not there yet (its version says so)."""
+    """Return whether a template applies an object that does not exist yet (its version says so)."""
     return bool(get_at(request.body, ("metadata", "resourceVersion"), "") == ABSENT_VERSION)
 
 
 def is_allowed(answer: Answer) -> bool | None:
-    """What an access review answers; None when nothing usable came."""
+    """Return the answer of an access review; None without a usable one."""
     allowed = get_at(answer.body, ("status", "allowed")) if answer.is_ok else None
     return allowed if isinstance(allowed, bool) else None
 
 
 def find_denied(reader: ClusterReader, needs: Sequence[RequiredAccess]) -> tuple[RequiredAccess, ...]:
-    """Those that the identity of a reader may not do, in order.
+    """Return the permissions that the identity of a reader lacks, in order.
 
-    - First asked of all objects of a resource, and by name where that is denied: a role may name objects.
+    - Asks for all objects of a resource first, and by name where that is denied: a role may name objects.
     """
     whole = sorted({replace(need, name="") for need in needs})
     answers = dict(zip(whole, _ask(reader, whole), strict=True))
@@ -102,7 +102,7 @@ def _ask(reader: ClusterReader, needs: Sequence[RequiredAccess]) -> list[bool | 
 
 
 def describe_denied(denied: Iterable[RequiredAccess]) -> list[str]:
-    """What is denied, for a plan to keep: one text per verb, resource and namespace, with the name where it is one."""
+    """Return the denied permissions as a plan stores them: one text per verb, resource, namespace and name, if any."""
     groups: dict[RequiredAccess, list[RequiredAccess]] = {}
     for need in denied:
         groups.setdefault(replace(need, name=""), []).append(need)
@@ -110,7 +110,7 @@ def describe_denied(denied: Iterable[RequiredAccess]) -> list[str]:
 
 
 def name_denied(identity: Identity, denied: Sequence[str]) -> tuple[str, ...]:
-    """Why a run must fail, in one sentence for people; nothing when nothing is denied."""
+    """Return why a run must fail, in one sentence for people; empty when nothing is denied."""
     if not denied:
         return ()
     more = _(", and %(n)d more") % {"n": len(denied) - 3} if len(denied) > 3 else ""

@@ -1,4 +1,4 @@
-"""Clusters: adding a sandbox or a live one, and looking them up."""
+"""Adding sandboxes and live clusters, and looking them up."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _record_added(cluster: Cluster, by: Person | None) -> None:
 
 
 def create_sandbox(*, slug: str, name: str, by: Person | None = None) -> Cluster:
-    """Make a sandbox cluster with a new token for its HTTP face; `by` None: the installation itself."""
+    """Create a sandbox cluster with a new token for its HTTP interface; `by` None: the installation."""
     if by is not None:
         access.require(by, Action.MANAGE)
     token = secrets.token_urlsafe(32)
@@ -62,7 +62,7 @@ def create_sandbox(*, slug: str, name: str, by: Person | None = None) -> Cluster
 
 
 def add_live_cluster(*, slug: str, name: str, credential: JSONValue, server: str, by: Person | None = None) -> Cluster:
-    """Add a live cluster, once it answered; `by` None: the installation's own administrator command.
+    """Add a live cluster that answers; `by` None: the installation's own administrator command.
 
     - Raises as `prepare_live_cluster` does.
     """
@@ -72,10 +72,10 @@ def add_live_cluster(*, slug: str, name: str, credential: JSONValue, server: str
 def prepare_live_cluster(
     *, slug: str, name: str, credential: JSONValue, server: str, by: Person | None = None
 ) -> Callable[[], Cluster]:
-    """Ask a live cluster who it is; the result adds it.
+    """Identify a live cluster; the result adds it.
 
-    - Raises `ClusterError` when it cannot be reached or does not say who it is, `NotPossibleError` when it is here
-      already under another name.
+    - Raises `ClusterError` when it cannot be reached or identified, `NotPossibleError` when it was already added under
+      another name.
     """
     if by is not None:
         access.require(by, Action.MANAGE)
@@ -97,7 +97,7 @@ def prepare_live_cluster(
 
 
 def _refuse_known(cluster: Cluster) -> None:
-    """One cluster, one name: what runs wrote under one name would be unreviewed under the other."""
+    """Refuse a cluster that is already known: runs under one name would be unreviewed changes under the other."""
     known = Cluster.objects.filter(uid=cluster.uid).first()
     if known is None:
         return
@@ -123,7 +123,7 @@ def _add(cluster: Cluster, by: Person | None) -> Cluster:
 
 
 def prepare_upload(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Person) -> Callable[[], Cluster]:
-    """Read a kubeconfig and ask its cluster who it is; the result adds it."""
+    """Read a kubeconfig and identify its cluster; the result adds it."""
     access.require(by, Action.MANAGE)
     taken = read_kubeconfig(kubeconfig, context=context)
     return prepare_live_cluster(
@@ -136,7 +136,7 @@ def prepare_upload(*, slug: str, name: str, kubeconfig: bytes, context: str, by:
 
 
 def get_cluster(slug: str, *, for_user: Visitor) -> Cluster:
-    """One cluster by its slug."""
+    """Return one cluster by its slug; raises `NotVisibleError`."""
     access.require(for_user, Action.VIEW)
     found = Cluster.objects.filter(slug=slug).first() if access.sees_cluster(for_user, slug) else None
     if found is None:
@@ -145,7 +145,7 @@ def get_cluster(slug: str, *, for_user: Visitor) -> Cluster:
 
 
 def list_clusters(*, for_user: Visitor) -> QuerySet[Cluster]:
-    """The clusters that this person may see, archived ones too."""
+    """Return the clusters that this person may see, archived ones too."""
     access.require(for_user, Action.VIEW)
     found = Cluster.objects.defer("credential")
     seen = [slug for slug in found.values_list("slug", flat=True) if access.sees_cluster(for_user, slug)]
@@ -153,7 +153,7 @@ def list_clusters(*, for_user: Visitor) -> QuerySet[Cluster]:
 
 
 def list_usable(*, for_user: Visitor, action: Action = Action.WRITE) -> QuerySet[Cluster]:
-    """The clusters on which this person may do something somewhere, those alone that are not archived."""
+    """Return the clusters that are not archived and on which this person may perform an action somewhere."""
     found = Cluster.objects.filter(archived_at=None).defer("credential").order_by("kind", "slug")
     usable = [slug for slug in found.values_list("slug", flat=True) if access.may_use(for_user, action, slug)]
     return found.filter(slug__in=usable)

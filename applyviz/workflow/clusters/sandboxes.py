@@ -1,4 +1,4 @@
-"""Sandboxes from outside: kubectl over HTTP with a token, and the kubeconfig that leads there."""
+"""External access to sandboxes: kubectl over HTTP with a token, and the kubeconfig for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, ScopeEntry
 
 
 def find_sandbox(slug: str) -> Cluster | None:
-    """The sandbox of that name, None when there is none; who may talk to it, its token decides."""
+    """Return the sandbox of that name or None; its token decides who may use it."""
     return Cluster.objects.filter(slug=slug, kind=ClusterKind.SANDBOX, archived_at=None).first()
 
 
@@ -36,18 +36,18 @@ def answer_watch(
     position: WatchPosition | None = None,
     has_bookmark: bool = False,
 ) -> WatchPart:
-    """Answer a part of a watch as the sandbox's API server: what happened since a position, None for its beginning.
+    """Answer a part of a watch as the sandbox's API server: the events since a position, None for the beginning.
 
-    - `has_bookmark`: the part ends with a bookmark, where the client wants some.
+    - `has_bookmark`: the part ends with a bookmark if the client asked for bookmarks.
     """
     return sandbox.answer_watch(cluster, path, query, headers, position, has_bookmark=has_bookmark)
 
 
 def find_news(slug: str, *, path: str, headers: Mapping[str, str], revision: int) -> tuple[bool, int]:
-    """Whether a watch may have something to send after a revision, and up to which revision that is known.
+    """Return whether a watch may have something to send after a revision, and up to which revision that is known.
 
-    - Reads no sealed content, so that a web process may ask it often.
-    - Also when the sandbox is gone, or the token has changed: then what comes next ends the watch.
+    - Reads no encrypted content, so that a web process may call it often.
+    - Returns True also when the sandbox is gone or the token changed: the next part then ends the watch.
     """
     cluster = find_sandbox(slug)
     if cluster is None or refuse_stranger(cluster, headers) is not None:
@@ -56,12 +56,12 @@ def find_news(slug: str, *, path: str, headers: Mapping[str, str], revision: int
 
 
 NO_WORKER: Final = render_status(504, "Timeout", "no worker answered in time; is one running?")
-"""What a client is told when nobody answered."""
+"""The answer to a client when no worker answered."""
 
 
 def refuse_stranger(cluster: Cluster, headers: Mapping[str, str]) -> Response | None:
-    """The refusal of a request without the sandbox's token; None when it may go on, to where the token counts again."""
-    if not cluster.token_hash:  # a worker has not put it there yet, and looks at the token itself
+    """Return the refusal of a request without the sandbox's token; None when it may pass to the worker's own check."""
+    if not cluster.token_hash:  # a worker has not stored the hash yet and checks the token itself
         return None
     token = read_token(next((text for name, text in headers.items() if name.lower() == "authorization"), ""))
     is_known = bool(token) and sandbox.is_token_of(cluster, token)
@@ -69,15 +69,15 @@ def refuse_stranger(cluster: Cluster, headers: Mapping[str, str]) -> Response | 
 
 
 def make_kubeconfig(cluster: Cluster, *, address: str, for_user: Visitor) -> str:
-    """A kubeconfig for kubectl; `address` is where this installation is reached, without a final slash.
+    """Return a kubeconfig for kubectl; `address` is the URL of this installation without a final slash.
 
-    - kubectl sends a bearer token over https only, so the token stands in the address for http as well.
-    - Only who may apply gets it: the token may write to the sandbox.
+    - kubectl sends a bearer token over https only, so the URL contains the token, which works over http as well.
+    - Requires the right to apply: the token may write to the sandbox.
     """
     everything = [ScopeEntry(cluster.slug), ScopeEntry(cluster.slug, EVERY_NAMESPACE)]
     access.require(for_user, Action.APPLY, everything)
     if not cluster.is_sandbox or cluster.credential is None:
-        raise NotVisibleError(f"{cluster.slug} is no sandbox")
+        raise NotVisibleError(f"{cluster.slug} is not a sandbox")
     token = cluster.credential.open_bytes().decode()
     scheme, _, host = address.partition("://")
     server = f"{scheme}://{host}/sandboxes/{cluster.slug}"

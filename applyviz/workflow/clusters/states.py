@@ -1,4 +1,4 @@
-"""Whether anything may start on a cluster: a paused one starts no plan and no run, an archived one is history alone."""
+"""Whether plans and runs may start on a cluster: not on a paused one, and an archived one is history only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from applyviz.workflow.foundation.errors import NotPossibleError
 
 
 def find_stop(cluster: Cluster) -> tuple[str, ...]:
-    """Why no plan and no run starts on a cluster now; empty when they may."""
+    """Return why no plan and no run may start on a cluster now; empty when they may."""
     if cluster.archived_at is not None:
         return (_("%(name)s is archived. An administrator can restore it on its page") % {"name": cluster.name},)
     if cluster.paused_at is None:
@@ -21,7 +21,7 @@ def find_stop(cluster: Cluster) -> tuple[str, ...]:
 
 
 def require_open(cluster: Cluster) -> None:
-    """Raise `NotPossibleError` where no plan and no run may start."""
+    """Raise `NotPossibleError` on a cluster where no plan and no run may start."""
     cluster.refresh_from_db(fields=["name", "paused_at", "pause_reason", "archived_at"])
     found = find_stop(cluster)
     if found:

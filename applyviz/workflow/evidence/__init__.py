@@ -1,1 +1,1 @@
-"""The audit trail as people read it: history, exports, and evidence for a period."""
+"""The audit trail for people: history, exports, and evidence for a period."""

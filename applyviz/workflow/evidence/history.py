@@ -1,8 +1,8 @@
-"""The history for people: which entries a filter names, and how they are exported.
+"""History for people: entries that match a filter, and their exports.
 
-Lists go by number and never count: a page is as fast at the end of a long history as at its start. Words are looked
-for near the end of the history first, then in the index, so that common words are found at once and rare ones, too.
-Exports hold what the hash covers, so that `scripts/verify_export.py` can check them without applyviz.
+Pages are keyed by number and never count: a page is as fast at the end of a long history as at its start. A word search
+reads the newest entries first, then the index, so that common words and rare words are both found quickly.
+Exports hold everything that the hash covers, so that `scripts/verify_export.py` can check them without applyviz.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from applyviz.workflow.plans.live_history import TELLING, show_entries, show_row
 
 _CHUNK = 2_000
 _NEAR, _FEW = 4_000, 5_000
-# Numbers are given before the commit: a later moment may have a lower number, by as much as a transaction lasts.
+# Numbers are assigned before the commit: a later time may have a lower number, by as much as a transaction lasts.
 _SLACK = timedelta(minutes=2)
 _COLUMNS = {
     "cluster": "cluster",
@@ -43,35 +43,35 @@ _COLUMNS = {
     "review": "review",
     "run": "run",
 }
-# What a spreadsheet takes for the start of a formula, wide forms included. Where its list separator is not a comma it
-# may cut a cell at that, whatever quotes stand around it: what follows one is a start, too.
+# Characters that a spreadsheet reads as the start of a formula, full-width forms included. A spreadsheet whose list
+# separator is not a comma may split a cell there despite its quotes, so the text after a separator counts as a start.
 _FORMULA = re.compile("(^|[;\t\r\n|])([ \u00a0\u3000]*)(?=[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 
 
 class ExportFormat(StrEnum):
-    """How entries are written."""
+    """The format of an export."""
 
     CSV = "csv"
     JSONL = "jsonl"
 
 
 class Line:
-    """What `csv.writer` writes to: hands each line back."""
+    """A file-like object for `csv.writer` that returns each line."""
 
     def write(self, text: str) -> str:
-        """Give it back."""
+        """Return the line."""
         return text
 
 
 def _moment(given: date | datetime, *, is_end: bool) -> datetime:
-    """A day is all of that day, a moment is itself."""
+    """Return the moment that a day begins or ends, or the given moment."""
     if isinstance(given, datetime):
         return given if timezone.is_aware(given) else timezone.make_aware(given)
     return timezone.make_aware(datetime.combine(given + timedelta(days=is_end), time()))
 
 
 def find_between(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
-    """The entries of a period (`since`, `until`: days or moments), bound by number, too: every index ends with that."""
+    """Return the entries of a period (`since`, `until`: days or times), bounded by number as well for the indexes."""
     entries = AuditEntry.objects.order_by("-id")
     if "since" in chosen:
         moment = _moment(chosen["since"], is_end=False)
@@ -95,10 +95,10 @@ def _filter(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
 
 
 def find_entries(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
-    """The entries that fit all of `chosen`, newest first.
+    """Return the entries that match all of `chosen`, newest first.
 
     - Names: cluster, group, namespace, kind, name, person, action, manager, review, run; `since` and `until` are
-      days or moments, both included; of `text`, each word begins a word of the entry (`records/words.py`).
+      days or times, both included; each word of `text` must begin a word of the entry (`records/full_text.py`).
     """
     entries = _filter(chosen)
     return entries.filter(full_text.match(chosen["text"])) if chosen.get("text") else entries
@@ -107,9 +107,9 @@ def find_entries(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
 def find_page(
     chosen: Mapping[str, Any], *, before: int | None, count: int, for_user: Visitor | None = None
 ) -> list[AuditEntry]:
-    """The newest `count` entries that fit, have a number below `before`, and may be seen by `for_user`.
+    """Return the newest `count` entries that match, have a number below `before`, and are visible to `for_user`.
 
-    - Words are not looked for in what runs wrote to Secrets, unless for the installation itself: a hit would tell.
+    - A word search skips run entries about Secrets, except for the installation itself: a hit would reveal content.
     """
     entries = _filter(chosen) if before is None else _filter(chosen).filter(id__lt=before)
     entries = (entries if for_user is None else visible_entries(entries, for_user)).defer("words")
@@ -122,7 +122,7 @@ def find_page(
 
 
 def _find_words(entries: QuerySet[AuditEntry], text: str, top: int, count: int) -> list[AuditEntry]:
-    """The newest below `top` with these words: common ones stand near the end, rare ones are few in the index."""
+    """Return the newest entries below `top` with these words: the newest entries first, then the index."""
     since = max(top - _NEAR, 0)
     found = list(entries.filter(full_text.match(text, is_near=True), id__gte=since)[:count])
     if len(found) == count:
@@ -139,12 +139,12 @@ def _find_words(entries: QuerySet[AuditEntry], text: str, top: int, count: int) 
 
 
 def tame(value: object) -> object:
-    """A cell that no spreadsheet calculates: a `'` stands before whatever could begin a formula."""
+    """Return a cell that no spreadsheet calculates: a `'` precedes everything that could begin a formula."""
     return _FORMULA.sub(r"\1\2'", value) if isinstance(value, str) else value
 
 
 def make_writer() -> Any:
-    """A writer of CSV whose every cell is quoted, so that a `;` within one ends none."""
+    """Return a CSV writer that quotes every cell, so that a `;` within a cell does not end it."""
     return csv.writer(Line(), quoting=csv.QUOTE_ALL)
 
 
@@ -163,7 +163,7 @@ def _write_jsonl(rows: Iterator[Mapping[str, Any]]) -> Generator[str, None, None
 
 
 def _find_end() -> int:
-    """The last number, once all that have a lower one are committed: no later line may be missing from an export."""
+    """Return the last number once all lower ones are committed, so that an export skips no entry."""
     with transaction.atomic():
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
@@ -172,7 +172,7 @@ def _find_end() -> int:
 
 
 def _read_on(entries: QuerySet[AuditEntry], reader: Visitor | None) -> Iterator[Mapping[str, Any]]:
-    """Oldest first, by pages: no cursor stays open while somebody reads slowly, and what is added later is left out."""
+    """Yield entries oldest first by pages: no cursor stays open for a slow reader, and later entries are left out."""
     last, end = 0, _find_end()
     rows = entries.order_by("id").filter(id__lte=end).values(*STORED)
     while page := list(rows.filter(id__gt=last)[:_CHUNK]):
@@ -183,11 +183,11 @@ def _read_on(entries: QuerySet[AuditEntry], reader: Visitor | None) -> Iterator[
 def export_entries(
     chosen: Mapping[str, Any], form: ExportFormat, *, for_user: Visitor | None = None
 ) -> Generator[str, None, None]:
-    """The entries that fit, oldest first, line by line; the whole of it is never in memory.
+    """Yield the matching entries as lines, oldest first, without loading all of them.
 
-    - `for_user`: what that person sees; None for the installation itself.
-    - What such a person is not shown of a Secret leaves its hash, so that each line can still be checked.
-    - JSON Lines is what the verifier checks; in CSV what a spreadsheet would calculate has a `'` before it.
+    - `for_user`: exports what that person may see; None for the installation itself.
+    - Hidden content of a Secret leaves its hash, so that each line can still be verified.
+    - JSON Lines is the format of the verifier; in CSV a `'` precedes what a spreadsheet would calculate.
     """
     entries = find_entries(chosen)
     if for_user is not None:
@@ -198,7 +198,7 @@ def export_entries(
 
 
 def tell_export(by: Person | None, chosen: Mapping[str, Any], form: ExportFormat) -> None:
-    """An export is itself an entry, before its first line is written; `by` None: a command on the server."""
+    """Record an export before its first line is written; `by` None: a command on the server."""
     told = {name: str(value) for name, value in chosen.items()}
     trail.record(
         AuditAction.HISTORY_EXPORTED, by=by, about=trail.AuditSubject(), detail={"form": form.value, "filter": told}
@@ -206,7 +206,7 @@ def tell_export(by: Person | None, chosen: Mapping[str, Any], form: ExportFormat
 
 
 def export_for(person: Person, chosen: Mapping[str, Any], form: ExportFormat) -> Generator[str, None, None]:
-    """The same for somebody who asks for it; raises when the role does not allow it."""
+    """Export as `export_entries` does, for a person with the right to audit; raises without it."""
     require(person, Action.AUDIT)
     tell_export(person, chosen, form)
     return export_entries(chosen, form, for_user=person)

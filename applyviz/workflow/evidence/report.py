@@ -1,9 +1,8 @@
 """Evidence for a period: reviews, approvals with the roles at the time, runs, exceptions, and unreviewed changes.
 
-Everything comes from the history itself, with the roles that people had at that moment, but for live changes that no
-run explains, which scans found, and for runs outside their windows, which are calculated from the versions that
-policies had then. A section is read lazily and by pages, so that an export of a year is never in memory and keeps no
-cursor open for whoever reads slowly.
+All facts come from audit entries with the roles of that time, with two exceptions: scans find unreviewed changes, and
+runs outside change windows are calculated from the policy versions of that time. Sections are read lazily and by
+pages, so that an export of a year is never in memory and keeps no cursor open for a slow reader.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ EXCEPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Two days, both included, and a cluster ("" means all)."""
+    """A range of days, both included, and a cluster ("" means all)."""
 
     since: date
     until: date
@@ -118,18 +117,18 @@ class Period:
 
     @property
     def start(self) -> datetime:
-        """Its first moment."""
+        """Return its first moment."""
         return timezone.make_aware(datetime.combine(self.since, time()))
 
     @property
     def end(self) -> datetime:
-        """The moment after its last."""
+        """Return the moment after its last."""
         return timezone.make_aware(datetime.combine(self.until + timedelta(days=1), time()))
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFact:
-    """One line of evidence; `number` is that of the audit entry, None for what scans found."""
+    """One line of evidence; `number` is that of the audit entry, None for findings of scans."""
 
     section: EvidenceSection
     at: datetime
@@ -147,7 +146,7 @@ class EvidenceFact:
     number: int | None = None
 
     def to_json(self) -> dict[str, JSONValue]:
-        """For exports."""
+        """Return the fact for exports."""
         values = {name: getattr(self, name) for name in EvidenceFact.__slots__}
         return {**values, "section": self.section.value, "at": self.at.isoformat()}
 
@@ -211,10 +210,10 @@ def _from_late(late: LateRun) -> EvidenceFact:
 
 
 def _entries(section: EvidenceSection, period: Period, for_user: Visitor) -> list[QuerySet[AuditEntry]]:
-    """Action by action: the index knows those of one in their order; of several, the whole period would be read."""
+    """Return one query per action: the index sorts the entries of one action; several would scan the whole period."""
     found = find_between({"since": period.since, "until": period.until})
     if period.cluster:
-        # What concerns no cluster (policies, grants) concerns every one.
+        # An entry without a cluster (policies, grants) concerns every cluster.
         found = found.filter(Q(cluster=period.cluster) | Q(cluster=""))
     seen = access.visible_entries(found, for_user).defer("words")
     return [seen.filter(action=action) for action in ACTIONS[section]]
@@ -240,7 +239,7 @@ def _page_findings(findings: QuerySet[LiveFinding]) -> Iterator[LiveFinding]:
 
 
 def read_section(section: EvidenceSection, period: Period, *, for_user: Visitor) -> Iterator[EvidenceFact]:
-    """The facts of one section, oldest first, as this person may see them."""
+    """Yield the facts of one section, oldest first, as this person may see them."""
     access.require(for_user, Action.AUDIT)
     match section:
         case EvidenceSection.UNREVIEWED:
@@ -254,7 +253,7 @@ def read_section(section: EvidenceSection, period: Period, *, for_user: Visitor)
 
 
 def count_section(section: EvidenceSection, period: Period, *, for_user: Visitor) -> int:
-    """How many facts a section has, without reading more of them than it must."""
+    """Return the number of facts of a section, with as few reads as possible."""
     access.require(for_user, Action.AUDIT)
     match section:
         case EvidenceSection.UNREVIEWED:
@@ -263,13 +262,13 @@ def count_section(section: EvidenceSection, period: Period, *, for_user: Visitor
             return sum(1 for _late in read_section(section, period, for_user=for_user))
         case _:
             entries = _entries(section, period, for_user)
-            if section is EvidenceSection.RUNS:  # a run is started, canceled and finished, and is one run
+            if section is EvidenceSection.RUNS:  # one run has several entries: started, canceled, finished
                 return len({run for found in entries for run in found.values_list("run", flat=True)})
             return sum(found.count() for found in entries)
 
 
 def read_all(period: Period, *, for_user: Visitor) -> Iterator[EvidenceFact]:
-    """The facts of all sections."""
+    """Yield the facts of all sections."""
     for section in EvidenceSection:
         yield from read_section(section, period, for_user=for_user)
 
@@ -289,7 +288,7 @@ def _write_jsonl(period: Period, facts: Iterator[EvidenceFact]) -> Generator[str
 
 
 def export_for(person: Person, period: Period, form: ExportFormat) -> Generator[str, None, None]:
-    """The evidence as a file, line by line; the history tells of it before the first."""
+    """Yield the evidence as lines of a file; the export is recorded before the first line."""
     access.require(person, Action.AUDIT)
     told = {"since": period.since.isoformat(), "until": period.until.isoformat(), "cluster": period.cluster}
     trail.record(

@@ -1,7 +1,7 @@
-"""Which runs started or went on while their policy kept the window shut, by the versions that held when they began.
+"""Runs that started or continued outside the change window of their policy, by the policy versions at their start.
 
-Rule: a policy is the strictest of all versions in force in the places of a plan; the version in force at a moment is
-the newest made before it, of a policy that was not retired yet.
+Rule: the strictest version of all policies in force within the scopes of a plan applies. The version in force at a
+moment is the newest one before it, of a policy that was not archived yet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from applyviz.workflow.policies.windows import find_closed
 
 @dataclass(frozen=True, slots=True)
 class LateRun:
-    """A run that was at work while its window was shut; `closed` are the reasons, at the moment `at`."""
+    """A run that worked outside its window; `closed` holds the reasons at the moment `at`."""
 
     run: ApplyRun
     at: datetime
@@ -33,13 +33,13 @@ class LateRun:
 
 
 class _Versions:
-    """All versions there ever were, read once."""
+    """All policy versions ever, read once."""
 
     def __init__(self) -> None:
         self._rows = list(PolicyVersion.objects.select_related("policy").order_by("created_at", "number"))
 
     def find(self, plan: Plan, at: datetime) -> PolicyRules | None:
-        """The policy of a plan as it was at a moment; None where no policy held."""
+        """Return the policy of a plan at a moment; None when none applied."""
         newest: dict[int, PolicyVersion] = {}
         for row in self._rows:
             if row.created_at <= at and not (row.policy.archived_at and row.policy.archived_at <= at):
@@ -65,7 +65,7 @@ def _check(run: ApplyRun, versions: _Versions) -> LateRun | None:
 
 
 def find_late(start: datetime, end: datetime, *, cluster: str, for_user: Visitor) -> Iterator[LateRun]:
-    """The runs of a period that were at work outside their windows, oldest first."""
+    """Yield the runs of a period that worked outside their windows, oldest first."""
     versions = _Versions()
     seen = Review.objects.filter(access.select_reviews(for_user))
     runs = ApplyRun.objects.filter(Q(created_at__gte=start, created_at__lt=end), plan__review__in=seen)

@@ -1,1 +1,1 @@
-"""What every room of the workflow uses: clock, locks, errors, keyed digests, scopes, messages."""
+"""Foundations of the workflow: clock, locks, errors, keyed digests, scopes and messages."""

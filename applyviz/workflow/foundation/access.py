@@ -1,11 +1,12 @@
-"""Who may do what, and where: the one place that answers it.
+"""Authorization: every decision about who may do what, and where, is made here.
 
-Grants give roles, to a person or to a team, on the clusters and namespaces that fit two patterns. Somebody without
-a grant is an outsider and learns nothing (404), and so is everybody else where no grant of theirs reaches; a member
-whose role is too weak is told so (403). A superuser holds every role everywhere. All are bound by *never one's own*.
+Grants give roles to a person or a team on the clusters and namespaces that match two patterns. Without a grant that
+reaches a scope, a person learns nothing about it (404); a member whose role is too weak gets a refusal that names the
+required role (403). A superuser has every role everywhere. No role lifts the rule that people cannot approve their
+own changes.
 
-Rule: what touches several namespaces needs the right in each of them; objects of no namespace only count where the
-grant says so.
+Rule: an act on several namespaces needs the right in each of them; cluster-scoped objects count only where the grant
+includes them.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Visitor: TypeAlias = AbstractBaseUser | AnonymousUser
 
 
 class Action(StrEnum):
-    """Everything that needs a right."""
+    """Every act that needs a right."""
 
     EXPLORE = "read the guide and use the playground"
     USE_ACCOUNT = "use one's own account"
@@ -76,8 +77,8 @@ _GRANTED: dict[Action, frozenset[Role]] = {
     Action.AUDIT: frozenset({Role.APPROVER, Role.AUDITOR, Role.ADMINISTRATOR}),
 }
 OF_PROGRAMS = frozenset({Role.VIEWER, Role.AUTHOR, Role.OPERATOR})
-"""The roles that a service account can hold: a program asks and runs, it never agrees."""
-# What concerns the installation as a whole; a grant on some clusters only gives nothing of it.
+"""The roles that a service account can hold: a program can request and run, but never approve."""
+# Acts on the installation as a whole; a grant on some clusters does not give them.
 _OF_THE_WHOLE = frozenset({Action.MANAGE, Action.VIEW_ACCOUNTS})
 
 
@@ -86,7 +87,7 @@ _moment: ContextVar[dict[int, tuple[Grant, ...]] | None] = ContextVar("moment", 
 
 @contextmanager
 def at_one_moment() -> Iterator[None]:
-    """While this lasts, the grants of a person are read once: to show a page, never around what changes anything."""
+    """Read the grants of a person once within this block: for showing a page, never around a change."""
     token = _moment.set({})
     try:
         yield
@@ -95,7 +96,7 @@ def at_one_moment() -> Iterator[None]:
 
 
 def list_grants(user: Visitor) -> tuple[Grant, ...]:
-    """The grants of a person that are in force, those of their teams too; none for who was deactivated."""
+    """Return the grants of a person in force, those of their teams included; none for a deactivated account."""
     if not isinstance(user, User) or not user.is_active:
         return ()
     known = _moment.get()
@@ -118,7 +119,7 @@ def _is_superuser(user: Visitor) -> bool:
 
 
 def roles_of(user: Visitor, at: ScopeEntry | None = None) -> frozenset[Role]:
-    """The roles of a person, anywhere or in one place; none for a visitor and for who was deactivated."""
+    """Return a person's roles, anywhere or in one scope; none for a visitor or a deactivated account."""
     if _is_superuser(user):
         return _ALL
     return frozenset(Role(grant.role) for grant in list_grants(user) if at is None or holds_at(grant, at))
@@ -131,12 +132,12 @@ def _suffices(grants: Iterable[Grant], action: Action, at: Iterable[ScopeEntry] 
     if at is None:
         return bool(fitting) and action not in _OF_THE_WHOLE
     places = tuple(at)
-    # Nothing is known of a thing without places: then only a grant that holds everywhere is enough.
+    # Without known scopes, only a grant that applies everywhere is enough.
     return bool(places) and all(any(holds_at(grant, place) for grant in fitting) for place in places)
 
 
 def rests_on_sole(user: Person, action: Action, at: Iterable[ScopeEntry]) -> bool:
-    """Whether a right rests on grants that the sole administrator made, in any of these places."""
+    """Return whether a right rests on grants that the sole administrator made, in any of these scopes."""
     if _is_superuser(user):
         return False
     fitting = [grant for grant in list_grants(user) if grant.role in _GRANTED[action] and not grant.is_sole]
@@ -146,19 +147,19 @@ def rests_on_sole(user: Person, action: Action, at: Iterable[ScopeEntry]) -> boo
 
 
 def can(user: Visitor, action: Action, at: Iterable[ScopeEntry] | None = None) -> bool:
-    """Whether a person may do something: in all of these places, or, when none is named, anywhere at all."""
+    """Return whether a person may perform an action: in all of these scopes or, without any, anywhere at all."""
     return _is_superuser(user) or _suffices(list_grants(user), action, at)
 
 
 def is_public(action: Action) -> bool:
-    """Whether the operator lets anybody do it, signed in or not."""
+    """Return whether the operator allows the action without signing in."""
     return action is Action.EXPLORE and bool(settings.APPLYVIZ_PUBLIC_PLAYGROUND)
 
 
 def require(user: Visitor, action: Action, at: Iterable[ScopeEntry] | None = None) -> Person:
-    """Let a person pass, or raise.
+    """Return the person if they may perform an action; raise otherwise.
 
-    - Who may not even look there gets `NotVisibleError`, a member with too weak a role `NotAllowedError`.
+    - Raises `NotVisibleError` when they may not even view the scopes, `NotAllowedError` when their role is too weak.
     """
     if not isinstance(user, User):
         raise NotVisibleError("there is nothing here")
@@ -180,20 +181,20 @@ def require(user: Visitor, action: Action, at: Iterable[ScopeEntry] | None = Non
 
 
 def places_of(review: Review) -> Iterator[ScopeEntry]:
-    """What a review touches; read only when somebody asks who has no right everywhere."""
+    """Return the scopes that a review touches, read only for people without a right everywhere."""
     rows = ReviewScope.objects.filter(review=review)
     for slug, namespace in rows.values_list("cluster__slug", "namespace").order_by("pk"):
         yield ScopeEntry(slug, namespace)
 
 
 def _looking(user: Visitor) -> tuple[Grant, ...] | None:
-    """The grants that let a person look; None when they see everything."""
+    """Return the grants that let a person view; None when they see everything."""
     grants = tuple(grant for grant in list_grants(user) if grant.role in _GRANTED[Action.VIEW])
     return None if _is_superuser(user) or any(is_everywhere(grant) for grant in grants) else grants
 
 
 def select_reviews(user: Visitor) -> Q:
-    """The reviews that a person sees: those of which every place is theirs."""
+    """Return the filter for reviews that a person may see: every scope of them is visible."""
     grants = _looking(user)
     if grants is None:
         return Q()
@@ -203,7 +204,7 @@ def select_reviews(user: Visitor) -> Q:
 
 
 def visible_entries(entries: QuerySet[AuditEntry], user: Visitor) -> QuerySet[AuditEntry]:
-    """The entries that a person sees: of reviews they see, and of objects in places of theirs."""
+    """Return the entries that a person may see: of visible reviews, and of objects in visible scopes."""
     grants = _looking(user)
     if grants is None:
         return entries
@@ -213,7 +214,7 @@ def visible_entries(entries: QuerySet[AuditEntry], user: Visitor) -> QuerySet[Au
 
 
 def limit_findings(findings: QuerySet[LiveFinding], user: Visitor) -> QuerySet[LiveFinding]:
-    """What was found in places that a person may look at."""
+    """Return the findings in scopes that a person may view."""
     grants = _looking(user)
     if grants is None:
         return findings
@@ -221,13 +222,13 @@ def limit_findings(findings: QuerySet[LiveFinding], user: Visitor) -> QuerySet[L
 
 
 def sees_cluster(user: Visitor, slug: str) -> bool:
-    """Whether any of a person's grants reaches into a cluster."""
+    """Return whether any of a person's grants reaches into a cluster."""
     grants = _looking(user)
     return grants is None or any(fits(grant.cluster_pattern, slug) for grant in grants)
 
 
 def sees_pattern(user: Visitor, pattern: str) -> bool:
-    """Whether a pattern of clusters tells a person nothing new: it is `*`, or fits a cluster that they see."""
+    """Return whether a cluster pattern reveals nothing new to a person: `*`, or it matches a cluster that they see."""
     if pattern == "*" or _looking(user) is None:
         return True
     slugs = Cluster.objects.values_list("slug", flat=True)
@@ -235,13 +236,13 @@ def sees_pattern(user: Visitor, pattern: str) -> bool:
 
 
 def may_use(user: Visitor, action: Action, slug: str) -> bool:
-    """Whether a person may do something somewhere in a cluster: in one namespace of it at least."""
+    """Return whether a person may perform an action in at least one scope of a cluster."""
     if _is_superuser(user):
         return True
     return any(g.role in _GRANTED[action] and fits(g.cluster_pattern, slug) for g in list_grants(user))
 
 
 def sees_places(user: Visitor, places: Iterable[ScopeEntry]) -> frozenset[ScopeEntry]:
-    """Those of many places that a person may look at."""
+    """Return the scopes among many that a person may view."""
     grants = _looking(user)
     return frozenset(p for p in places if grants is None or any(holds_at(grant, p) for grant in grants))

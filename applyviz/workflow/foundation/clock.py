@@ -1,6 +1,6 @@
-"""What time it is, for everything that expires: the database's clock, because hosts differ from one another.
+"""The clock of everything that expires: the database's, because the clocks of hosts differ.
 
-SQLite has no clock of its own; there the process and the database are one machine.
+SQLite has no clock; there the process and the database are one machine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from django.utils import timezone
 
 
 def now() -> datetime:
-    """The moment, with its time zone."""
+    """Return the current time with its time zone."""
     if connection.vendor != "postgresql":
         return timezone.now()
     with connection.cursor() as cursor:

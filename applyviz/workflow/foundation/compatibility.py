@@ -1,6 +1,6 @@
-"""While an installation is upgraded, a worker may meet what a newer version stored: it leaves that alone.
+"""Compatibility during upgrades: a worker does not touch what a newer version stored.
 
-A newer worker takes it up. What cannot be read cannot be carried out as it was agreed, so nothing of it is tried.
+A newer worker resumes it. A plan that cannot be read completely cannot run as approved, so nothing of it is tried.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from applyviz.records.models import Plan
 
 
 def find_newer_plan(plan: Plan) -> str:
-    """Why a plan is not for a worker of this version; "" when it is."""
+    """Return why a worker of this version must not run a plan; "" when it may."""
     found = plan.options.get("format")
     if isinstance(found, int) and found > FORMAT:
         return f"plan {plan.pk} was stored by a newer version (format {found}, this one knows {FORMAT})"

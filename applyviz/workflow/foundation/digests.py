@@ -1,7 +1,7 @@
-"""Keyed digests of this installation; a key betrays no secret, and each serves one purpose.
+"""Keyed digests of this installation; a digest reveals no secret, and each key serves one purpose.
 
-Workers alone hold the key of plans: with it go plan digests, effects, plan MACs and the signatures of checkpoints. Web
-processes hold another, for counters of sign-ins and for digests of sources.
+Only workers hold the digest key, which covers plan digests, effects, plan MACs and the signatures of checkpoints. Web
+processes hold another key, for counters of sign-ins and for digests of sources.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def web_key(purpose: str) -> bytes:
 
 
 def digest_key_id() -> str:
-    """Which key that is, without telling anything about it."""
+    """Return an id of the digest key that reveals nothing about it."""
     return hashlib.sha256(b"applyviz digest key id" + digest_key()).hexdigest()[:16]
 
 
 def digest_effect(change: PlannedObject) -> str:
-    """The keyed hash of what a change does."""
+    """Return the keyed hash of what a change does."""
     return fingerprint.digest_effect(change, key=digest_key())

@@ -1,11 +1,11 @@
-"""What a use case refuses, in words for people; pages turn each into its own status.
+"""Refusals of use cases, in words for people; each has one status on pages and in the API.
 
 WorkflowError
-  - NotVisibleError   outsiders learn nothing: 404
-  - NotAllowedError   the role is too weak, or it is one's own: 403
-  - NotPossibleError  the state forbids it now (stale page, undecided conflict, spent approval): 409
-  - NotValidError     what was given cannot be used: 422
-  - TooOftenError     it was tried too often; later it can be: 429
+  - NotVisibleError   the subject does not exist or is not visible: 404
+  - NotAllowedError   the role is too weak, or it is the person's own change: 403
+  - NotPossibleError  the current state forbids it (stale page, unresolved conflict, spent approval): 409
+  - NotValidError     the input cannot be used: 422
+  - TooOftenError     too many attempts; possible later: 429
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class WorkflowError(ApplyVizError):
 
 
 class NotVisibleError(WorkflowError):
-    """It does not exist, or not for this person."""
+    """The subject does not exist, or is not visible to this person."""
 
     status = 404
 
@@ -32,19 +32,19 @@ class NotAllowedError(WorkflowError):
 
 
 class NotPossibleError(WorkflowError):
-    """It cannot be done now; the text says what blocks."""
+    """It cannot be done now; the text names the blocker."""
 
     status = 409
 
 
 class NotValidError(WorkflowError):
-    """What was given cannot be used; the text says why."""
+    """The input cannot be used; the text says why."""
 
     status = 422
 
 
 class TooOftenError(WorkflowError):
-    """It was done too often within a while; `retry_after` is how many seconds to wait, 0 when nobody knows."""
+    """Too many attempts; `retry_after` is the number of seconds to wait, 0 when unknown."""
 
     status = 429
 

@@ -1,7 +1,7 @@
-"""Named points where a test may kill or stop a process; nothing happens without a hook or a variable.
+"""Named points where a test may kill or stop a process; they do nothing without a hook or a variable.
 
-`APPLYVIZ_FAILPOINT=name` (or `name@3`, the third time) kills this process there, as `kill -9` would; `name:stop`
-halts it, as a machine does that freezes, until somebody lets it go on.
+`APPLYVIZ_FAILPOINT=name` (or `name@3`, the third time) kills the process there as `kill -9` would; `name:stop` stops
+it, like a frozen machine, until a test continues it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ hooks: list[Callable[[str], None]] = []
 
 
 def reach(name: str) -> None:
-    """Tell the hooks that a point is reached; die there when the environment says so."""
+    """Call the hooks of a point; kill or stop the process when the environment says so."""
     for hook in hooks:
         hook(name)
     asked = os.environ.get("APPLYVIZ_FAILPOINT", "")

@@ -1,4 +1,4 @@
-"""Where a grant or a policy holds: two patterns, and whether objects of no namespace are meant."""
+"""The scope of a grant or a policy: two patterns, and whether cluster-scoped objects are included."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from applyviz.workflow.foundation.scopes import PATTERN
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a grant holds."""
+    """The scope of a grant."""
 
     cluster_pattern: str = "*"
     namespace_pattern: str = "*"
     is_cluster_scoped: bool = True
 
     def check(self) -> None:
-        """Raise `NotValidError` for a pattern that nothing could fit."""
+        """Raise `NotValidError` for a pattern that matches nothing."""
         for pattern in (self.cluster_pattern, self.namespace_pattern):
             if not PATTERN.fullmatch(pattern):
                 raise NotValidError(

@@ -1,7 +1,7 @@
-"""Renews a lease beside a calculation, and ends the calculation when the lease is lost or the worker must stop.
+"""Renews a lease during a calculation, and ends the calculation when the lease is lost or the worker must stop.
 
-A thread renews, so that an object that takes long to calculate or to mask loses no lease. It interrupts the
-calculating thread, but only inside of `interruptible()`: never between the statements of a transaction.
+A thread renews the lease, so that an object that takes long to calculate or mask does not lose it. The thread
+interrupts the calculation only inside of `interruptible()`: never between the statements of a transaction.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _set_async_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
 
 class LeaseLostError(ApplyVizError):
-    """Another worker took the work, or it is finished: stop without writing anything."""
+    """Another worker has the work, or it is finished: stop without writing anything."""
 
 
 class WorkerStoppingError(ApplyVizError):
-    """This worker was asked to end: give the work back to the next one."""
+    """This worker was asked to stop: return the work to the next one."""
 
 
 class TooLongError(ApplyVizError):
-    """One calculation takes longer than any object that a cluster would take."""
+    """One calculation takes longer than any object that a cluster would accept."""
 
 
 class _InterruptedError(BaseException):
@@ -45,9 +45,9 @@ class _InterruptedError(BaseException):
 
 
 class LeaseRenewer:
-    """Use it as a context manager around the work.
+    """Context manager that renews a lease around the work.
 
-    - `keep()` renews the lease; it gives False or raises `LeaseLostError` when the lease is lost.
+    - `keep()` renews the lease; it returns False or raises `LeaseLostError` when the lease is lost.
     """
 
     def __init__(self, keep: Callable[[], object], *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -70,13 +70,13 @@ class LeaseRenewer:
         self._thread.join()
 
     def check(self) -> None:
-        """Raise `LeaseLostError` or `WorkerStoppingError` when the work must not go on."""
+        """Raise `LeaseLostError` or `WorkerStoppingError` when the work must stop."""
         if self._ended is not None:
             raise self._ended
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """A block that only calculates: it ends at once when the work must not go on, and raises as `check` does."""
+        """Mark a block that only calculates: it ends at once when the work must stop, and raises as `check` does."""
         self.check()
         try:
             try:
@@ -85,12 +85,12 @@ class LeaseRenewer:
                 yield
             finally:
                 self._close()
-        except _InterruptedError:  # at most one comes
+        except _InterruptedError:  # at most one is raised
             self._close()
         self.check()
 
     def each(self, found: Iterator[T]) -> Iterator[T]:
-        """What an iterator gives, each item calculated in an interruptible block."""
+        """Yield the items of an iterator, each calculated in an interruptible block."""
         nothing = object()
         while True:
             with self.interruptible():
@@ -100,13 +100,13 @@ class LeaseRenewer:
             yield item  # type: ignore[misc]  # it is no sentinel
 
     def _computed(self) -> float:
-        """The seconds that the calculating thread has computed; where a system does not say, those that passed."""
+        """Return the CPU seconds of the calculating thread, or elapsed seconds where the system has no such clock."""
         if hasattr(time, "pthread_getcpuclockid"):
             return time.clock_gettime(time.pthread_getcpuclockid(self._owner))
         return time.monotonic()
 
     def _close(self) -> None:
-        """No interruption from here on; one that is under way is taken back."""
+        """Allow no interruption from here on, and discard one that is under way."""
         with self._lock:
             self._is_open = False
             _set_async_exception(ctypes.c_ulong(self._owner), None)
@@ -136,7 +136,7 @@ class LeaseRenewer:
                 connection.close()
 
     def _renew_once(self) -> bool:
-        """Whether the work may go on; a database that is away for a moment is asked again."""
+        """Return whether the work may continue; retry while the database is briefly unavailable."""
         try:
             if self._keep() is False:
                 raise LeaseLostError("another worker has it, or it is finished")
@@ -144,5 +144,5 @@ class LeaseRenewer:
             self._end(lost)
             return False
         except DatabaseError:
-            logger.warning("a lease could not be renewed; it is tried again")
+            logger.warning("a lease could not be renewed; retrying")
         return True

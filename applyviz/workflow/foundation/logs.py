@@ -1,4 +1,4 @@
-"""Unexpected errors in the log: their type and where, never their text, which may quote a manifest."""
+"""Unexpected errors in the log: their type and location, never their text, which may quote a manifest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ import traceback
 
 
 def log_unexpected(logger: logging.Logger, what: str, error: BaseException) -> None:
-    """Write down an error that nobody planned for."""
+    """Log an unexpected error."""
     places = "".join(traceback.format_tb(error.__traceback__))
     logger.error("%s: %s\n%s", what, type(error).__name__, places)

@@ -1,7 +1,7 @@
-"""Messages that must not get lost: a row in the transaction that needs the task, sent after its commit.
+"""Outbox for messages that must not get lost: a row in the transaction that needs the task, sent after its commit.
 
-`resend` is the sweep's part: what the broker never took is sent again. A message that comes twice does no
-harm, because every task claims its row first.
+The recovery task calls `resend` for messages that the broker never accepted. A repeated message does no harm, because
+every task claims its row first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _mark_sent(message_id: int) -> None:
 
 
 def post(task: TaskName, **ids: int) -> None:
-    """Ask for a task as part of the surrounding transaction."""
+    """Enqueue a task as part of the surrounding transaction."""
     message = OutboxMessage.objects.create(task=task.value, ids=ids, created_at=clock.now())
 
     def _after(is_sent: bool) -> None:
@@ -37,9 +37,9 @@ def post(task: TaskName, **ids: int) -> None:
 
 
 def resend(*, now: datetime) -> int:
-    """Send what waits longer than it should; gives the number of messages sent.
+    """Send messages that are overdue; return the number of messages sent.
 
-    - Messages sent more than a day ago are forgotten.
+    - Forgets messages that were sent more than a day ago.
     """
     sent = 0
     for message in OutboxMessage.objects.filter(sent_at=None, created_at__lt=now - _PATIENCE)[:500]:

@@ -1,4 +1,4 @@
-"""Read many rows page by page: no cursor stays open in between, so that slow readers hold no resources."""
+"""Reading many rows page by page: no cursor stays open in between, so that slow readers hold no resources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE = 250
 
 
 def by_number(rows: QuerySet[Row]) -> Iterator[Row]:
-    """All of the rows in the order of their primary key; what is added meanwhile comes, too."""
+    """Yield all rows in the order of their primary key, including rows that are added meanwhile."""
     ordered = rows.order_by("pk")
     page = list(ordered[:PAGE])
     while page:

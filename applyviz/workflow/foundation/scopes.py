@@ -1,6 +1,6 @@
-"""Where something is: a cluster and a namespace, "" for the objects of none; and patterns over both.
+"""Scopes: a cluster and a namespace, "" for cluster-scoped objects; and patterns over both.
 
-Rule of patterns: `*` stands for any text, `?` for one character, every other character for itself; case counts.
+Rule of patterns: `*` matches any text, `?` one character, every other character itself; case matters.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from django.db.models import Q
 PATTERN = re.compile(r"[a-z0-9.*?-]{1,63}")
 
 
-# Stands for all namespaces at once: no pattern but `*` fits it.
+# Stands for all namespaces at once: only the pattern `*` matches it.
 EVERY_NAMESPACE = "\n"
 
 
 class ScopeEntry(NamedTuple):
-    """One namespace of one cluster; `namespace` "" means its objects of no namespace."""
+    """One namespace of one cluster; `namespace` "" means its cluster-scoped objects."""
 
     cluster: str
     namespace: str = ""
 
 
 class Patterned(Protocol):
-    """Something that holds in some places: a grant, a version of a policy."""
+    """Something with a scope: a grant, a version of a policy."""
 
     cluster_pattern: str
     namespace_pattern: str
@@ -40,9 +40,9 @@ def _literal(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _expression(pattern: str) -> str:
-    """A regular expression, for Python and for databases, that takes linear time over what does not fit.
+    """Return a regular expression, for Python and databases, that rejects a text in linear time.
 
-    - A star reaches to the first place where what follows it fits, and never further: the first is as good as any.
+    - A star extends to the first match of what follows it, and never further: the first match is as good as any.
     """
     first, *parts = (_literal(part) for part in re.split(r"\*+", pattern))
     if not parts:
@@ -52,19 +52,19 @@ def _expression(pattern: str) -> str:
 
 
 def fits(pattern: str, text: str) -> bool:
-    """Whether a text fits a pattern."""
+    """Return whether a text matches a pattern."""
     return pattern == "*" or re.fullmatch(_expression(pattern), text) is not None
 
 
 def holds_at(given: Patterned, place: ScopeEntry) -> bool:
-    """Whether something holds in a place."""
+    """Return whether something applies to a scope."""
     if not fits(given.cluster_pattern, place.cluster):
         return False
     return fits(given.namespace_pattern, place.namespace) if place.namespace else given.is_cluster_scoped
 
 
 def is_everywhere(given: Patterned) -> bool:
-    """Whether it holds in every place there is."""
+    """Return whether it applies to every scope."""
     return given.cluster_pattern == given.namespace_pattern == "*" and given.is_cluster_scoped
 
 
@@ -77,7 +77,7 @@ def _fitting(column: str, pattern: str) -> Q:
 
 
 def select_covered(given: Iterable[Patterned], *, cluster: str, namespace: str) -> Q:
-    """The rows whose place one of them covers; `cluster` and `namespace` name the columns, of slug and namespace."""
+    """Return the filter for rows in a covered scope, given the names of the columns for cluster slug and namespace."""
     chosen = Q(pk__in=[])
     for one in given:
         named = ~Q(**{namespace: ""}) & _fitting(namespace, one.namespace_pattern)

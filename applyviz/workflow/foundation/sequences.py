@@ -1,4 +1,4 @@
-"""The next number of a review, plan or run; taken under the lock that audit entries take."""
+"""The next number of a review, plan or run, assigned under the lock of audit entries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from applyviz.records.models import ChainEnd
 
 
 def next_number(rows: QuerySet[Model]) -> int:
-    """One more than the greatest number among `rows`; call it inside a transaction."""
+    """Return the greatest number among `rows` plus one; call it inside a transaction."""
     ChainEnd.objects.get_or_create(chain=0)
     ChainEnd.objects.select_for_update().get(chain=0)
     greatest: int | None = rows.aggregate(greatest=Max("number"))["greatest"]

@@ -1,1 +1,1 @@
-"""Live objects: scans, drift, unreviewed changes, ownership over time, other tools' applies, adoption."""
+"""Live objects: scans, drift, unreviewed changes, ownership over time, applies of other tools, adoption."""

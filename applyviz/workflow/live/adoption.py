@@ -1,7 +1,7 @@
-"""Adopting what was made without a review: the live object as a manifest, and a review of applying just that.
+"""Adoption: bring an unmanaged live object under review, as a manifest and a review that applies only it.
 
-Rule: what the server alone writes is left out (status, identity, versions, managedFields, the last-applied
-annotation, what a kind's controller allots), so that applying the manifest changes nothing but who owns the fields.
+Rule: server-written fields are left out (status, identity, versions, managedFields, the last-applied annotation, what
+the controller of a kind assigns), so that applying the manifest changes only the owners of the fields.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ALLOTTED = {
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """An object that may be adopted: its manifest as text, masked for showing, and who owns it now."""
+    """An object that may be adopted: its manifest as masked text, and its current owners."""
 
     ref: ObjectRef
     shown: str
@@ -52,7 +52,7 @@ class Adoption:
 
 
 def make_manifest(live: JSONObject) -> JSONObject:
-    """The manifest that says what live says, without what the server alone writes."""
+    """Return a manifest with everything that live sets, without server-written fields."""
     metadata = {name: value for name, value in live.get("metadata", {}).items() if name not in _SERVERS}
     annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in (ANNOTATION, _REVISION)}
     metadata = {name: value for name, value in metadata.items() if name != "annotations"}
@@ -84,7 +84,7 @@ def _render(obj: JSONValue) -> str:
 
 
 def read_adoption(cluster: Cluster, *, group: str, kind: str, namespace: str, name: str, by: Person) -> Adoption:
-    """What adopting an object would begin with; raises `NotVisibleError` when it is not there."""
+    """Read the manifest for adopting an object; raises `NotVisibleError` when the object does not exist."""
     access.require(by, Action.WRITE)
     ref, live = _read(cluster, group, kind, namespace, name, by)
     manifest, policy = make_manifest(live), masking_settings.policy_for(cluster)
@@ -108,7 +108,7 @@ def prepare_adoption(
     options: ApplyOptions,
     by: Person,
 ) -> Callable[[], Review]:
-    """Read the live object now; the result opens a review of it as its manifest."""
+    """Read the live object now; the result opens a review with its manifest."""
     access.require(by, Action.WRITE)
     _ref, live = _read(cluster, group, kind, namespace, name, by)
     text = _render(make_manifest(live))
@@ -136,6 +136,6 @@ def adopt(
     options: ApplyOptions,
     by: Person,
 ) -> Review:
-    """Open a review of the live object as its manifest, read now."""
+    """Read the live object and open a review with its manifest."""
     where = {"group": group, "kind": kind, "namespace": namespace, "name": name}
     return prepare_adoption(cluster, **where, title=title, reason=reason, options=options, by=by)()

@@ -1,7 +1,7 @@
-"""Whether a live object still is as the last run left it: a pure calculation over what was promised and what is there.
+"""Drift: compares a live object with the result of its last run; a pure calculation.
 
-Only fields that the manifest set are looked at, each with the value that the server gave it then (*after*): what
-others own is theirs. Values of Secrets are compared by their tags. Rule for pairing list entries: `schema.walk`.
+Only fields of the manifest are compared, with the value that the server returned at that time (*after*); fields of
+other owners are not. Secret values are compared by their tags. Rule for pairing list entries: `schema.walk`.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _LEFT_OUT = frozenset({*_SELDOM, _LAST_APPLIED})
 
 @dataclass(frozen=True, slots=True)
 class Drifted:
-    """One field that is not as it was applied; `MISSING` where there is no value."""
+    """One field that differs from what was applied; `MISSING` where there is no value."""
 
     path: str
     promised: JSONValue
     live: JSONValue
 
     def to_json(self) -> dict[str, JSONValue]:
-        """For storing: a side without a value is left out."""
+        """Return the field for storage; a missing side is left out."""
         sides = {"promised": self.promised, "live": self.live}
         return {"path": self.path} | {name: value for name, value in sides.items() if value is not MISSING}
 
 
 def _as_stored(path: FieldPath) -> FieldPath:
-    """Where the server keeps what was given: `stringData` of a Secret becomes `data`."""
+    """Return the path under which the server stores a field: `stringData` of a Secret becomes `data`."""
     return ("f:data", *path[1:]) if path[:1] == ("f:stringData",) else path
 
 
@@ -51,10 +51,10 @@ def _touches(path: FieldPath, wanted: frozenset[FieldPath]) -> bool:
 def find_drift(
     versions: Versions, live: JSONObject, *, root: Node | None = None, is_confirmed: bool = True
 ) -> tuple[Drifted, ...]:
-    """The fields of the manifest that live no longer has as they were applied, in the order of the object.
+    """Return the manifest fields whose live value differs from the applied one, in the order of the object.
 
-    - `versions` and `live` are masked with one key, so that equal values of Secrets are equal.
-    - Of a promise that was only calculated (`is_confirmed`), what the server added by defaulting is no drift.
+    - `versions` and `live` are masked with one key, so that equal Secret values stay equal.
+    - For an estimated result (`is_confirmed` False), values that the server added by defaulting are not drift.
     """
     promised = versions.after or versions.merged or versions.manifest
     if promised is None:

@@ -1,7 +1,7 @@
-"""Reviews of what another tool applies: planned as its field manager, never applied here, verified afterwards.
+"""Reviews that another tool applies: planned under its field manager, never applied here, verified afterwards.
 
-Helm, Argo CD and Flux send what their field manager intends; the plan says what that will do, with which fields it
-conflicts and what it resets that others had set. After the tool ran, live is held against the plan, object by object.
+Helm, Argo CD and Flux apply everything that their field manager sets. The plan shows the effect, the conflicts, and
+the fields of others that it resets. After the tool ran, live is compared with the plan, object by object.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _WRITES = (Operation.CREATE, Operation.UPDATE, Operation.REPLACE, Operation.PRUN
 
 @dataclass(frozen=True, slots=True)
 class _Habit:
-    """Under which field manager a tool applies, and whether it takes fields over from others."""
+    """The field manager of a tool, and whether it forces conflicts."""
 
     manager: str
     takes_over: bool = False
@@ -68,7 +68,7 @@ HABITS: dict[Applier, _Habit] = {
 
 
 def as_tool(options: ApplyOptions, applier: Applier, *, is_manager_given: bool) -> ApplyOptions:
-    """The options with what a tool does by itself: its field manager, unless one was given, and Flux's force."""
+    """Return the options with the defaults of a tool: its field manager, unless one was given, and Flux's force."""
     habit = HABITS.get(applier)
     if habit is None:
         return options
@@ -77,7 +77,7 @@ def as_tool(options: ApplyOptions, applier: Applier, *, is_manager_given: bool) 
 
 
 def find_verify_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
-    """Why this person cannot have live verified now; empty when they can."""
+    """Return why this person cannot verify live now; empty when they can."""
     blockers = []
     if not plan.review.applied_by:
         blockers.append(_("applyviz applies this review itself and verifies it during the run"))
@@ -91,7 +91,7 @@ def find_verify_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
 
 
 def verify_now(plan: Plan, *, by: Person) -> Verification:
-    """Ask a worker to hold live against a plan that another tool applies."""
+    """Ask a worker to compare live with a plan that another tool applies."""
     access.require(by, Action.COMMENT, access.places_of(plan.review))
     with transaction.atomic():
         lock_review(plan.review_id)
@@ -114,7 +114,7 @@ def _claim(verification_id: int, now: datetime) -> Verification | None:
 
 
 def show_results(results: Iterable[dict[str, Any]], hidden: Collection[int]) -> list[dict[str, Any]]:
-    """Return what was found of each object, with `NOT_SHOWN` for hidden positions, whether they were read or not."""
+    """Return the result of each object, with `NOT_SHOWN` for hidden positions, whether they were read or not."""
     shown = {result["position"]: result for result in results if result["position"] not in hidden}
     shown |= {at: {"position": at, "verdict": NOT_SHOWN, "differences": [], "detail": ""} for at in hidden}
     return [shown[position] for position in sorted(shown)]
@@ -136,7 +136,7 @@ def _finish(verification: Verification, state: VerificationState, *, results: li
 
 
 def verify_plan(verification_id: int) -> None:
-    """Look at every object of the plan and say of each whether it is as reviewed; nothing is written to the cluster."""
+    """Compare every object of the plan with live and store the results; writes nothing to the cluster."""
     verification = _claim(verification_id, clock.now())
     if verification is None:
         return
@@ -204,7 +204,7 @@ def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None
         return _say(row, verdict)
     if live is None or promised is None:
         verdict = VerificationResult.NOT_YET if before is None else VerificationResult.DIFFERS
-        detail = "it is not there yet" if before is None else "it is not there any more"
+        detail = "it does not exist yet" if before is None else "it no longer exists"
         return _say(row, verdict, detail)
     is_confirmed = change.certainty is Certainty.CONFIRMED
     if not find_broken(promised, live, root=root, is_confirmed=is_confirmed, before=before):
@@ -227,7 +227,7 @@ def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None
 
 
 def _is_untouched(before: JSONObject, promised: JSONObject, live: JSONObject, root: Node | None) -> bool:
-    """Whether every field that the plan changes still has its value of before."""
+    """Return whether every field that the plan changes still has its earlier value."""
     touched = list_touched(before, promised, root)
     return all(_same(find_value(root, before, path), find_value(root, live, path)) for path in touched)
 
@@ -237,6 +237,6 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def find_unfinished(*, now: datetime) -> list[int]:
-    """Verifications that no worker has: never claimed for a while, or the lease ran out."""
+    """Return verifications without a worker: unclaimed for a while, or with an expired lease."""
     lost = Q(lease_until__lt=now) | Q(lease_until=None, created_at__lt=now - _PATIENCE)
     return list(Verification.objects.filter(lost, state=VerificationState.WAITING).values_list("pk", flat=True))

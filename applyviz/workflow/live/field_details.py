@@ -1,7 +1,7 @@
-"""What else is known of one field of a plan: the schema of its kind, also of a custom resource, and its past.
+"""Details of one field of a plan: the schema of its kind, also of a custom resource, and its history.
 
-A kind is looked for in the bundled documents, in the definitions of the same plan, then in the cluster, which takes
-who can open its credential; a cluster that does not answer has none. The past is what runs there did to the field.
+A kind is searched in the bundled documents, in the definitions of the same plan, then in the cluster, which requires
+its credential; without an answer there is no schema. The history comes from the runs on that cluster.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CALM = (FieldOperation.UNCHANGED, FieldOperation.KEPT, FieldOperation.DEFAULTED
 
 @dataclass(frozen=True, slots=True)
 class PastMove:
-    """One run that moved a field, or who owns it."""
+    """One run that changed a field or its owners."""
 
     at: datetime | None
     run_number: int
@@ -43,7 +43,7 @@ class PastMove:
 
 @dataclass(frozen=True, slots=True)
 class FieldFacts:
-    """What a schema says of one field; `default` counts where `has_default`."""
+    """The schema of one field; `default` is valid if `has_default`."""
 
     description: str = ""
     type: str = ""
@@ -68,7 +68,7 @@ def _find_node(root: Node | None, path: FieldPath) -> Node | None:
 
 
 def facts_at(kind: KindSchema | None, path: FieldPath) -> FieldFacts | None:
-    """What the schema of a kind says of a field; None when it knows no such field."""
+    """Return the schema of a field of a kind; None for an unknown field."""
     node = _find_node(kind.root, path) if kind else None
     if node is None:
         return None
@@ -88,7 +88,7 @@ def facts_at(kind: KindSchema | None, path: FieldPath) -> FieldFacts | None:
 
 
 def find_known_kind(plan: Plan, gvk: GroupVersionKind) -> KindSchema | None:
-    """The schema of a kind as the product or the plan itself knows it; None when the cluster has to be asked."""
+    """Return the bundled schema of a kind, or that of the plan; None when only the cluster can know it."""
     known = bundled().find_kind(gvk)
     if known is not None:
         return known
@@ -99,7 +99,7 @@ def find_known_kind(plan: Plan, gvk: GroupVersionKind) -> KindSchema | None:
 
 
 def read_facts(plan: Plan, gvk: GroupVersionKind, path: FieldPath) -> FieldFacts | None:
-    """What the cluster of a plan says of a field of one of its kinds, asked as the identity of the plan."""
+    """Read the schema of a field from the cluster of a plan, with the identity of the plan."""
     try:
         with connect.open_reader(plan.target.cluster, impersonation.read_identity(plan)) as reader:
             return facts_at(discovery.load_catalog(reader).find_kind(gvk), path)
@@ -108,7 +108,7 @@ def read_facts(plan: Plan, gvk: GroupVersionKind, path: FieldPath) -> FieldFacts
 
 
 def list_past(plan: Plan, row: ObjectChange, path: FieldPath) -> Iterator[PastMove]:
-    """What the last runs on the cluster did to the field, the latest first; runs that left it alone are passed over."""
+    """Yield the changes of a field by the last runs on the cluster, latest first; skip runs that did not change it."""
     results = (
         ObjectResult.objects.filter(
             run__plan__target__cluster=plan.target.cluster,

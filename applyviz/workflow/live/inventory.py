@@ -1,8 +1,8 @@
-"""What lives in a cluster: its objects with their field managers, values left behind at once.
+"""Inventory of a cluster: its objects with their field managers; field values are dropped at once.
 
-Kinds are asked one list each, page after page, in the order of the cluster's own resources; what may not be listed
-is named and not counted as empty, and a cluster with very many objects is read up to a bound. Events, leases and
-endpoints are left out: controllers write them all the time.
+Each kind is listed page by page, in the order of the cluster's resources. A kind that may not be listed is named and
+not counted as empty; a very large cluster is read up to a limit. Events, leases and endpoints are left out, because
+controllers write them all the time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_OBJECTS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class LiveObject:
-    """One object of a cluster, its owners and when it was made."""
+    """One object of a cluster, its owners and its creation time."""
 
     ref: ObjectRef
     owners: tuple[Owner, ...]
@@ -45,9 +45,9 @@ class LiveObject:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Objects of a cluster; `unread` names kinds that could not be listed, `problem` why nothing could.
+    """The objects of a cluster; `unread` names kinds that could not be listed, `problem` why nothing could.
 
-    `is_cut` says that there are more objects than were read.
+    `is_cut`: there are more objects than were read.
     """
 
     objects: tuple[LiveObject, ...] = ()
@@ -58,7 +58,7 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What one field manager owns of one object, by one way of writing."""
+    """The fields of one object that one field manager owns with one operation."""
 
     ref: ObjectRef
     owner: Owner
@@ -68,7 +68,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """All that one field manager owns in a cluster."""
+    """All fields that one field manager owns in a cluster."""
 
     held: tuple[Holding, ...] = ()
     unread: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Holdings:
 
 @dataclass
 class Listing:
-    """Goes through the live objects of a cluster, whole as the server gives them, and remembers what it met."""
+    """Lists the live objects of a cluster completely, and collects what could not be listed."""
 
     reader: ClusterReader
     server: str = ""
@@ -88,12 +88,12 @@ class Listing:
     count: int = 0
 
     def __post_init__(self) -> None:
-        """Raises `ClusterError` when nobody answers: then nothing is known, and nothing is missing."""
+        """Raise `ClusterError` when the cluster does not answer, so that no object counts as missing."""
         facts.require_answer(self.reader, self.server)
         self.catalog: SourceChain = discovery.load_catalog(self.reader)
 
     def walk(self) -> Iterator[tuple[ObjectRef, JSONObject]]:
-        """Each object with its name; the first pages of all kinds are asked at once, further ones one by one."""
+        """Yield each object with its name; requests the first pages of all kinds in parallel, further ones in turn."""
         resources = _choose_resources(self.catalog.list_resources())
         requests = [Request("GET", r.path(), {"limit": str(_PAGE)}, purpose="list") for r in resources]
         for resource, answer in zip(resources, self.reader.try_send_all(requests), strict=True):
@@ -149,9 +149,9 @@ def _order(ref: ObjectRef) -> tuple[str, str, str]:
 
 
 def _find_hidden(cluster: Cluster, refs: Iterable[ObjectRef], person: Person) -> frozenset[ObjectRef]:
-    """Return the Secrets whose owners a person must not see: an owner moves when a value changes.
+    """Return the Secrets whose owners a person must not see, because an owner changes when a value changes.
 
-    - A person who is mapped to a Kubernetes user lists as that user, and only what they may read.
+    - A person who is mapped to a Kubernetes user lists as that user, and gets only what that user may read.
     """
     if not impersonation.find_identity(person, cluster).is_own:
         return frozenset()
@@ -161,7 +161,7 @@ def _find_hidden(cluster: Cluster, refs: Iterable[ObjectRef], person: Person) ->
 
 
 def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
-    """The objects of a cluster in places of this person; one that does not answer gives the problem instead."""
+    """Read the objects of a cluster in the scopes of this person; without an answer, return the problem."""
     person = access.require(for_user, Action.VIEW)
     try:
         with impersonation.open_reader(cluster, for_user=person) as reader:
@@ -188,7 +188,7 @@ def _hold(ref: ObjectRef, item: JSONObject, manager: str) -> Iterator[Holding]:
 
 
 def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdings:
-    """All fields that one field manager owns in a cluster, object by object, in places of this person."""
+    """Read all fields that one field manager owns in a cluster, object by object, in the scopes of this person."""
     person = access.require(for_user, Action.VIEW)
     held: list[Holding] = []
     try:

@@ -1,9 +1,9 @@
-"""Field owners of one object over time, from every reading of its managedFields.
+"""Field owners of one object over time, from every observation of its managedFields.
 
-Plans read live before anything happens, runs get the object back with what they wrote; between two readings that
-differ, fields changed hands. Rule: a field owner is a manager with its operation and subresource
-(https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management); the time of its entry says when,
-where it lies between both readings. Only paths are read here, never values.
+Plans read live before a change, and runs receive the object after their write. Where two consecutive observations
+differ, fields changed owners. Rule: a field owner is a manager with its operation and subresource
+(https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management); the time of its entry dates the
+change if it lies between both observations. Only paths are read here, never values.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FieldOwner(NamedTuple):
 
 
 class Source(StrEnum):
-    """The source of a reading."""
+    """The source of an observation."""
 
     PLAN = "plan"
     RUN = "run"
@@ -51,9 +51,9 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The owners of an object as they were read once; `entries` are raw managedFields, None: there was no object.
+    """The owners of an object as observed once; `entries` are raw managedFields, None for an absent object.
 
-    - `review`, `plan` and `position` name the object change, `run` the apply run that got this answer.
+    - `review`, `plan` and `position` name the object change, `run` the apply run whose answer this is.
     """
 
     at: datetime
@@ -67,7 +67,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class OwnershipSpan:
-    """How many fields an owner has after a moment, and how many it got and gave up in it."""
+    """The number of fields of an owner after a moment, and how many it gained and lost."""
 
     owner: FieldOwner
     fields: int
@@ -77,7 +77,7 @@ class OwnershipSpan:
 
 @dataclass(frozen=True, slots=True)
 class OwnerChange:
-    """One field whose owners changed; nobody before: the field is new to all, nobody after: no one owns it now."""
+    """One field whose owners changed; without owners before it is new, without owners after nothing owns it now."""
 
     path: str
     before: tuple[FieldOwner, ...]
@@ -86,7 +86,7 @@ class OwnerChange:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When owners changed: at `at`, seen by `reading`, not yet so at `since` (None: nothing was read before).
+    """A time at which owners changed: dated `at`, seen by `reading`, not yet so at `since` (None: first observation).
 
     - `handovers` are the first of `handover_count`, in path order.
     """
@@ -102,7 +102,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class OwnershipPeriod:
-    """An owner from the moment it had a field until it had none; `until` None: it has some in the last reading."""
+    """An owner from its first field until it has none; `until` None: it still owns some in the last observation."""
 
     owner: FieldOwner
     since: datetime
@@ -112,7 +112,7 @@ class OwnershipPeriod:
 
 @dataclass(frozen=True, slots=True)
 class OwnersOverTime:
-    """Moments newest first, ownership periods oldest first; `is_cut` says that older readings were left out."""
+    """Moments newest first, ownership periods oldest first; `is_cut`: older observations were left out."""
 
     moments: tuple[Moment, ...] = ()
     periods: tuple[OwnershipPeriod, ...] = ()
@@ -160,15 +160,15 @@ def _hold(before: _Owned, after: _Owned) -> Iterator[OwnershipSpan]:
 
 
 def _date(before: _Owned, after: _Owned, reading: Observation, since: datetime | None) -> datetime:
-    """When fields changed hands, as the entries of those who got some say, else when that was seen."""
+    """Return when fields changed owners: the time in the entries of the new owners, else that of the observation."""
     gained = [o for o, paths in after.paths.items() if paths - before.paths.get(o, frozenset())]
-    # Times of entries are whole seconds.
+    # Entries have whole seconds.
     times = [at for owner in gained if (at := after.times.get(owner)) and (since is None or at > since - _SECOND)]
     return min(max(times), reading.at) if times else reading.at
 
 
 def _make_moment(before: _Owned, after: _Owned, reading: Observation, since: datetime | None) -> Moment | None:
-    """Return the changes between two readings; for the first reading, everything it found."""
+    """Return the changes between two observations; for the first one, everything it found."""
     moved = _find_moved(before, after)
     if not moved and since is not None:
         return None
@@ -187,7 +187,7 @@ def _make_moment(before: _Owned, after: _Owned, reading: Observation, since: dat
 
 
 def _find_periods(moments: Sequence[Moment]) -> tuple[OwnershipPeriod, ...]:
-    """From moments, oldest first: in their order, since managedFields tell times by the second only."""
+    """Return periods from moments, oldest first, in their order: managedFields have whole seconds only."""
     found: list[tuple[int, OwnershipPeriod]] = []
     running: dict[FieldOwner, tuple[int, int]] = {}
     for number, moment in enumerate(moments):
@@ -204,9 +204,9 @@ def _find_periods(moments: Sequence[Moment]) -> tuple[OwnershipPeriod, ...]:
 
 
 def compute_owners(readings: Sequence[Observation], *, is_cut: bool = False) -> OwnersOverTime:
-    """The moments at which owners changed, and who owned something from when to when; pure.
+    """Return the moments at which owners changed and the period of each owner; pure.
 
-    - What the first reading found stands there as a moment without handovers.
+    - The first observation is a moment without handovers.
     """
     moments: list[Moment] = []
     before, since = _Owned({}, {}), None
@@ -228,7 +228,7 @@ def _read_plans(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> It
     found = ObjectChange.objects.filter(
         **_columns(key), plan__target__cluster__slug=cluster, plan__review__in=seen, plan__completed_at__isnull=False
     )
-    # Of an unknown change nothing was read.
+    # Nothing was read for an unknown change.
     found = found.exclude(certainty=Certainty.UNKNOWN)
     rows = found.order_by("-plan__created_at", "-id").values_list(
         "plan__created_at",
@@ -267,10 +267,10 @@ def _read_runs(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> Ite
 
 
 def owners_of(cluster: str, key: Key, *, for_user: Visitor, most: int = MOST_READINGS) -> OwnersOverTime:
-    """The owners of an object's fields over time, by the plans and runs that this person sees.
+    """Return the owners of an object's fields over time, from the plans and runs that this person may see.
 
-    - `key` is (group, kind, namespace, name), as `ObjectRef.key` has it; `cluster` is a slug.
-    - `most` bounds how many plans and how many answers of runs are looked at, the newest of each.
+    - `key` is (group, kind, namespace, name), as in `ObjectRef.key`; `cluster` is a slug.
+    - `most` bounds how many plans and how many run answers are read, the newest of each.
     """
     access.require(for_user, Action.VIEW, [ScopeEntry(cluster, key[2])])
     seen = Review.objects.filter(access.select_reviews(for_user))
@@ -279,7 +279,7 @@ def owners_of(cluster: str, key: Key, *, for_user: Visitor, most: int = MOST_REA
     is_cut = len(plans) > most or len(runs) > most
     readings = [*plans[:most], *runs[:most]]
     if is_cut:
-        # Where one sort of reading was cut, older ones of the other would tell half of the story.
+        # Where one source was cut, older observations of the other would be incomplete.
         start = max(part[most - 1].at for part in (plans, runs) if len(part) > most)
         readings = [reading for reading in readings if reading.at >= start]
     return compute_owners(readings, is_cut=is_cut)

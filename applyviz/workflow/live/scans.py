@@ -1,8 +1,8 @@
-"""Looks at the live objects of a cluster and keeps what no run explains: live changes, drift, what was never reviewed.
+"""Scans: read the live objects of a cluster and store findings: outside changes, drift, unmanaged objects.
 
-A scan is asked for by a person or by the sweep, carried out by a worker that holds a lease, and reads a bounded
-number of objects. What is found for the first time is told in the history, but for the first scan of a cluster and
-for objects that no run ever wrote: they are how things were.
+A person or the recovery task requests a scan; a worker with a lease performs it and reads a bounded number of objects.
+New findings are recorded in the audit trail, except those of the first scan of a cluster and objects that no run ever
+wrote: they existed before.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class ScannedObject:
-    """One finding, before it is kept."""
+    """One finding before it is stored."""
 
     sort: FindingSort
     ref: ObjectRef
@@ -63,7 +63,7 @@ class ScannedObject:
 
     @property
     def key(self) -> str:
-        """The same for the same finding; drift is another one when other fields drifted or to other values."""
+        """Return the key of a finding; drift of other fields or to other values is another finding."""
         at = self.changed_at.isoformat() if self.changed_at else ""
         said = list(self.fields) if self.sort is FindingSort.DRIFTED else []
         parts = [self.sort.value, *self.ref.key, self.manager, self.operation, self.subresource, at, self.run, said]
@@ -72,7 +72,7 @@ class ScannedObject:
 
 @dataclass
 class _Known:
-    """What runs did in a cluster: the last result of each object, and every write."""
+    """The runs on a cluster: the last result of each object, and every write."""
 
     results: dict[Key, ObjectResult] = field(default_factory=dict)
     writes: dict[Key, list[ExternalWrite]] = field(default_factory=dict)
@@ -95,7 +95,7 @@ def _key(ref: ObjectRef) -> Key:
 
 def _read_writes(cluster: Cluster) -> Iterator[tuple[Key, ExternalWrite]]:
     entries = JournalEntry.objects.filter(result__run__plan__target__cluster=cluster)
-    # A request whose answer was lost may have been carried out: it explains what happened at its time.
+    # A request without an answer may have been executed, so it explains changes at its time.
     entries = entries.exclude(method="GET").filter(Q(status=0) | Q(status__lt=400)).exclude(state=EntryState.INTENT)
     columns = ("group", "kind", "namespace", "name")
     rows = entries.order_by("-id").values_list(
@@ -112,7 +112,7 @@ def _read_writes(cluster: Cluster) -> Iterator[tuple[Key, ExternalWrite]]:
 
 
 def request_scan(cluster: Cluster, *, by: Person | None) -> ClusterScan:
-    """Ask for a look at a cluster; raises when one is under way. `by` None: the sweep."""
+    """Request a scan of a cluster; raises when one is already running. `by` None: the recovery task."""
     if by is not None:
         access.require(by, Action.WRITE)
     if cluster.archived_at is not None:
@@ -127,13 +127,13 @@ def request_scan(cluster: Cluster, *, by: Person | None) -> ClusterScan:
 
 
 def find_last_run(cluster: Cluster) -> ApplyRun | None:
-    """The run on a cluster that ended last; a scan that was asked for before does not know what it wrote."""
+    """Return the run on a cluster that ended last; a scan that was requested earlier misses its writes."""
     ended = ApplyRun.objects.filter(plan__target__cluster=cluster).exclude(finished_at=None)
     return ended.order_by("-finished_at").first()
 
 
 def _find_outrun() -> set[int]:
-    """Clusters on which one of the latest runs ended after the last scan was asked for."""
+    """Return the clusters where one of the latest runs ended after the last scan was requested."""
     latest = ApplyRun.objects.exclude(finished_at=None).order_by("-number")
     ended: dict[int, datetime] = {}
     for cluster, at in latest.values_list("plan__target__cluster", "finished_at")[:_LATEST_RUNS]:
@@ -144,7 +144,7 @@ def _find_outrun() -> set[int]:
 
 
 def request_due(*, now: datetime) -> int:
-    """Ask for the scans whose time has come, and for those that a run has made old; gives how many."""
+    """Request the scans that are due or that a run has outdated; return how many."""
     if not settings.APPLYVIZ_SCAN_MINUTES:
         return 0
     before = now - timedelta(minutes=settings.APPLYVIZ_SCAN_MINUTES)
@@ -161,7 +161,7 @@ def request_due(*, now: datetime) -> int:
 
 
 def find_unfinished(*, now: datetime) -> list[int]:
-    """Scans that no worker has in hand."""
+    """Return scans without a worker."""
     waiting = ClusterScan.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), finished_at=None)
     return list(waiting.filter(created_at__lt=now - timedelta(seconds=10)).values_list("pk", flat=True))
 
@@ -207,7 +207,7 @@ def _find_drifted(ref: ObjectRef, live: JSONObject, known: _Known, listing: List
         return
     tag_key = result.run.plan.tag_key.open_bytes()
     schema = listing.catalog.find_kind(change.ref.gvk)
-    if change.ref.gvk != ref.gvk:  # another API version than was applied: fields may have other names
+    if change.ref.gvk != ref.gvk:  # another API version than the applied one: fields may have other names
         return
     masked = changes.mask_object(live, change.ref, tag_key=tag_key, policy=masking_settings.policy_of(result.run.plan))
     root, is_confirmed = schema.root if schema else None, change.certainty is Certainty.CONFIRMED
@@ -286,7 +286,7 @@ def _keep(cluster: Cluster, found: ScannedObject, now: datetime, *, is_told: boo
 
 
 def _finish(scan: ClusterScan, found: list[ScannedObject], problem: str) -> None:
-    """Keep what was found and end the scan; another worker that took it over has ended it already."""
+    """Store the findings and end the scan, unless another worker has already ended it."""
     now = clock.now()
     with transaction.atomic():
         ended = ClusterScan.objects.filter(pk=scan.pk, finished_at=None, started_at=scan.started_at).update(
@@ -313,7 +313,7 @@ def _finish(scan: ClusterScan, found: list[ScannedObject], problem: str) -> None
 
 
 def scan_cluster(scan_id: int) -> None:
-    """Carry a scan out; nothing happens when another worker has it."""
+    """Perform a scan; does nothing when another worker has it."""
     scan = _claim(scan_id)
     if scan is None:
         return
@@ -325,13 +325,13 @@ def scan_cluster(scan_id: int) -> None:
 
 
 def find_last(cluster: Cluster, *, for_user: Visitor) -> ClusterScan | None:
-    """The newest scan that is finished or under way."""
+    """Return the newest scan that is finished or running."""
     access.require(for_user, Action.VIEW)
     return ClusterScan.objects.filter(cluster=cluster).order_by("-id").first()
 
 
 def list_findings(*, for_user: Visitor) -> QuerySet[LiveFinding]:
-    """Return what was found and is still there, without Secrets that are hidden from this person."""
+    """Return the open findings, without Secrets that are hidden from this person."""
     access.require(for_user, Action.VIEW)
     seen = access.limit_findings(LiveFinding.objects.filter(gone_at=None), for_user)
     seen = show_findings(seen, for_user)
@@ -339,7 +339,7 @@ def list_findings(*, for_user: Visitor) -> QuerySet[LiveFinding]:
 
 
 def find_distinct(found: QuerySet[LiveFinding]) -> QuerySet[LiveFinding]:
-    """The findings without drift of objects that a live change is found of: it is the same thing seen twice."""
+    """Return the findings without drift of objects that also have an outside change: both describe the same change."""
     columns = ("cluster", "group", "kind", "namespace", "name")
     changed = found.filter(sort=FindingSort.CHANGED, **{name: OuterRef(name) for name in columns}).order_by()
     return found.exclude(Exists(changed), sort=FindingSort.DRIFTED)

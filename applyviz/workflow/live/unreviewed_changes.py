@@ -1,9 +1,9 @@
-"""Which live changes no run explains: a pure calculation over one live object and what runs wrote to it.
+"""Unreviewed changes: live changes that no run explains; a pure calculation over one object and the writes of runs.
 
 Rule: an entry of managedFields has the time at which its manager last changed a field or its value, in whole seconds
 of the API server's clock (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management). A write
-of a run explains the entry of its own field manager when that time lies between sending and answer. Status is left
-out: it is reported and not wished for.
+of a run explains the entry of its own field manager if that time lies between request and answer. Status is ignored:
+it is reported, not desired.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.ownership.managed_fields import OwnedFields, read_owners
 
-# How far the clocks of an API server and of a worker may be apart.
+# The largest allowed difference between the clocks of an API server and of a worker.
 TOLERANCE = timedelta(seconds=10)
 MOST_FIELDS = 200
 _SECOND = timedelta(seconds=1)
@@ -39,7 +39,7 @@ class ExternalWrite:
 
 @dataclass(frozen=True, slots=True)
 class UnreviewedChange:
-    """What one field owner changed while no run did; `fields` are paths as people read them, the first of them."""
+    """The changes of one field owner that no run made; `fields` are the first readable paths."""
 
     owner: Owner
     at: datetime
@@ -48,17 +48,17 @@ class UnreviewedChange:
 
 
 def read_moment(text: str) -> datetime | None:
-    """The moment of a managedFields entry; None without one."""
+    """Return the time of a managedFields entry; None without one."""
     return datetime.fromisoformat(text) if text else None
 
 
 def is_controller(manager: str) -> bool:
-    """Whether a field manager is part of Kubernetes itself."""
+    """Return whether a field manager is part of Kubernetes itself."""
     return manager in _SYSTEM
 
 
 def is_made_by_controller(live: JSONObject) -> bool:
-    """Whether another object controls this one, as a ReplicaSet controls its Pods."""
+    """Return whether another object controls this one, as a ReplicaSet controls its Pods."""
     owners = get_at(live, ("metadata", "ownerReferences"), [])
     return any(isinstance(one, dict) and one.get("controller") is True for one in owners or ())
 
@@ -88,10 +88,10 @@ def find_unreviewed_changes(
     since: datetime | None = None,
     tolerance: timedelta = TOLERANCE,
 ) -> tuple[UnreviewedChange, ...]:
-    """The entries of an object's owners that no write explains, oldest first.
+    """Return the managedFields entries of an object that no write explains, oldest first.
 
-    - `since` leaves out what was changed before: what was there when the object was first applied by a run was seen
-      by its reviewers. Entries without a time are unexplained only without `since`, at the epoch.
+    - `since` skips earlier changes: reviewers saw what existed when a run first applied the object. Entries without a
+      time count only without `since`, dated at the epoch.
     """
     found = []
     for owned in read_owners(live).entries:

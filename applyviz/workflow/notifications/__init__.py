@@ -1,7 +1,7 @@
-"""Telling people and other programs what happened: in the product, by mail, by signed webhooks.
+"""Notifications to people and other programs: in the product, by email, by signed webhooks.
 
-What happened is read from the history, once for each entry, so that nothing has to remember to tell. Nobody is told
-of what they did themselves, nor of what they may not look at.
+Events are derived from audit entries, once for each entry, so that no use case has to remember to notify. People are
+not notified of their own acts, nor of anything that they may not see.
 """
 
 from applyviz.workflow.notifications.deliveries import ask_again, deliver

@@ -40,7 +40,7 @@ class NotificationChannels:
 
 
 def can_mail(person: Person) -> bool:
-    """Whether this installation sends mail and knows where to."""
+    """Return whether this installation sends email and the person has an address."""
     return bool(settings.APPLYVIZ_MAIL) and bool(person.email)
 
 
@@ -64,7 +64,7 @@ def find_channels(person: Person, event: NotificationKind) -> NotificationChanne
 
 
 def choose(choices: Mapping[NotificationKind, NotificationChannels], *, by: Person) -> None:
-    """Keep what a person chose for themselves."""
+    """Save a person's own notification settings."""
     access.require(by, Action.VIEW)
     with transaction.atomic():
         for event, ways in choices.items():

@@ -1,7 +1,7 @@
-"""Delivering to webhooks: signed, tried again with growing pauses, given up in the end; each attempt leaves its trace.
+"""Webhook deliveries: signed, retried with growing pauses, given up in the end; each attempt is recorded.
 
 The signature is HMAC-SHA256 under the webhook's secret over `TIMESTAMP.BODY`, in `Applyviz-Signature: v1=HEX`. The
-address is vetted at each attempt by the rules of links (`sources/url.py`), and no redirect is followed.
+address is checked at each attempt by the rules of links (`sources/url.py`), and no redirect is followed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def render_body(delivery: Delivery) -> bytes:
 
 
 def sign(secret: bytes, timestamp: str, body: bytes) -> str:
-    """The signature that a receiver recomputes."""
+    """Return the signature that a receiver recomputes."""
     return "v1=" + hmac.new(secret, timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
 
 
@@ -81,14 +81,14 @@ def _claim(delivery_id: int, now: datetime) -> Delivery | None:
 
 
 def deliver(delivery_id: int) -> None:
-    """Try once; nothing happens when it is not due, another worker has it, or it is over."""
+    """Attempt one delivery; does nothing when it is not due, over, or claimed by another worker."""
     now = timezone.now()
     delivery = _claim(delivery_id, now)
     if delivery is None:
         return
     status, error = 0, ""
     if not delivery.webhook.is_enabled or delivery.webhook.archived_at is not None:
-        _finish(delivery, DeliveryState.GIVEN_UP, 0, "the webhook is switched off")
+        _finish(delivery, DeliveryState.GIVEN_UP, 0, "the webhook is disabled")
         return
     try:
         status = _send(delivery, now)
@@ -97,7 +97,7 @@ def deliver(delivery_id: int) -> None:
     if 200 <= status < 300:
         _finish(delivery, DeliveryState.DELIVERED, status, "")
     elif delivery.attempts >= MOST_ATTEMPTS:
-        _finish(delivery, DeliveryState.GIVEN_UP, status, error or "it was not taken")
+        _finish(delivery, DeliveryState.GIVEN_UP, status, error or "it was not accepted")
     else:
         pause = min(_FIRST_PAUSE * 4 ** (delivery.attempts - 1), _LONGEST_PAUSE)
         rows = Delivery.objects.filter(pk=delivery.pk, attempts=delivery.attempts)
@@ -110,8 +110,8 @@ def _finish(delivery: Delivery, state: DeliveryState, status: int, error: str) -
 
 
 def ask_again(*, now: datetime) -> int:
-    """The sweep's part: ask a worker for every delivery and mail that is due; gives their number."""
-    grace = now - timedelta(seconds=3)  # a fresh one has its message on the way
+    """Enqueue every delivery and email that is due; return their number."""
+    grace = now - timedelta(seconds=3)  # the message of a new one is already under way
     due = Delivery.objects.filter(state=DeliveryState.WAITING, due_at__lt=grace).values_list("pk", flat=True)[:200]
     mails = Notification.objects.filter(mail_due_at__lt=grace, mailed_at=None).values_list("pk", flat=True)[:200]
     sent = sum(queue.send(TaskName.DELIVER, delivery_id=pk) for pk in due)

@@ -1,7 +1,7 @@
-"""From entries of the history to happenings, and from those to notifications and deliveries.
+"""Converts audit entries to notification events, and those to notifications and deliveries.
 
-Entries may become visible out of order on PostgreSQL, so every one of the last day that was not told yet is looked
-at, instead of a mark being moved ahead; the key of a happening makes sure that it is told once.
+Entries may become visible out of order on PostgreSQL. Every unprocessed entry of the last day is therefore read,
+instead of keeping a high-water mark; the unique key of an event ensures that it is sent once.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _TOLD = (
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """A happening before it is stored, and who is to be told; `key` tells it from every other one.
+    """An event before it is stored, and its recipients; `key` identifies it.
 
-    - `plan` None: it is about none, and `told` says what it is about.
+    - `plan` None: it is about no plan, and `told` names its subject.
     """
 
     event: NotificationKind
@@ -200,7 +200,7 @@ def queue_delivery(webhook: Webhook, notification_event: NotificationEvent) -> D
 
 
 def _store_all(found: list[_News], entry: AuditEntry | None, webhooks: list[Webhook]) -> int:
-    """Everything that one entry brings, in one transaction; 0 when another worker was faster."""
+    """Store all events of one entry in one transaction; return 0 when another worker was faster."""
     try:
         with transaction.atomic():
             for news in found:
@@ -215,7 +215,7 @@ def _store_all(found: list[_News], entry: AuditEntry | None, webhooks: list[Webh
 
 
 def send_pending() -> int:
-    """Tell everything that was not told yet; gives the number of happenings. Two workers may do so at once."""
+    """Send all pending notifications; return the number of events. Two workers may run this at once."""
     now = timezone.now()
     told = Exists(NotificationEvent.objects.filter(entry_id=OuterRef("pk")))
     entries = AuditEntry.objects.filter(~told, at__gt=now - _LOOKED_BACK, action__in=[a.value for a in _TOLD])

@@ -1,4 +1,4 @@
-"""The notifications of one person: theirs alone."""
+"""The notifications of one person; visible to that person only."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def list_notifications(*, for_user: Person) -> QuerySet[Notification]:
 
 
 def count_unread(*, for_user: Person) -> int:
-    """How many they have not read, up to one more than is ever shown."""
+    """Return the number of unread notifications, at most one more than pages show."""
     unread = list_notifications(for_user=for_user).filter(read_at=None).order_by()
     return unread[: _KEPT_UNREAD + 1].count()
 
 
 def read_one(number: int, *, by: Person) -> Notification:
-    """Mark one as read; theirs alone."""
+    """Mark one of the person's own notifications as read."""
     found = list_notifications(for_user=by).filter(pk=number).first()
     if found is None:
         raise NotVisibleError("there is no such notification")
@@ -35,6 +35,6 @@ def read_one(number: int, *, by: Person) -> Notification:
 
 
 def read_all(*, by: Person, up_to: int) -> int:
-    """Mark everything as read that a page showed: no notification that came after it."""
+    """Mark everything as read that a page showed, but no notification that came later."""
     access.require(by, Action.VIEW)
     return Notification.objects.filter(person=by, pk__lte=up_to, read_at=None).update(read_at=timezone.now())

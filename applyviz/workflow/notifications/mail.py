@@ -1,4 +1,4 @@
-"""Telling one person by mail, once; tried again for a while when the mail server does not take it.
+"""Notification email to one person, sent once; retried for a while when the mail server refuses it.
 
 Each person gets a limited number of emails per hour: later events wait and arrive in one email.
 """
@@ -52,7 +52,7 @@ def _claim(pk: int, now: datetime) -> bool:
 
 
 def _find_next(person: Person, now: datetime) -> datetime | None:
-    """When a person may get the next mail; None: now."""
+    """Return when a person may get the next email; None: now."""
     sent = Notification.objects.filter(person=person, mailed_at__gt=now - _HOUR).order_by("-mailed_at")
     moments = sent.values_list("mailed_at", flat=True).distinct()
     last: datetime | None = moments[MOST_AN_HOUR - 1 : MOST_AN_HOUR].first()
@@ -60,7 +60,7 @@ def _find_next(person: Person, now: datetime) -> datetime | None:
 
 
 def _gather(first: Notification, now: datetime) -> list[Notification]:
-    """A notification that had to wait, with the others of that person that waited as well."""
+    """Return a delayed notification with the other delayed ones of that person."""
     if first.notification_event.at > now - _BACKOFF:
         return [first]
     waiting = Notification.objects.filter(person=first.person, mail_due_at__lte=now, mailed_at=None)
@@ -70,7 +70,7 @@ def _gather(first: Notification, now: datetime) -> list[Notification]:
 
 
 def send_mail(notification_id: int) -> None:
-    """Send the mail of a notification when it is due; nothing happens when another worker has it or it was sent."""
+    """Send the email of a notification when it is due; does nothing when it was sent or another worker has it."""
     now = timezone.now()
     if not _claim(notification_id, now):
         return
@@ -88,7 +88,7 @@ def send_mail(notification_id: int) -> None:
     try:
         _write(person, told).send()
     except (SMTPException, OSError) as error:
-        logger.warning("The mail server did not take notification %s: %s", notification_id, type(error).__name__)
+        logger.warning("the mail server refused notification %s: %s", notification_id, type(error).__name__)
         for one in told:
             waits = one.mail_attempts < MOST_ATTEMPTS
             again = now + _BACKOFF * 4 ** (one.mail_attempts - 1)

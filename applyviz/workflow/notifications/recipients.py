@@ -12,12 +12,12 @@ from applyviz.workflow.foundation.access import Action, Person
 
 
 def without(people: Iterable[Person], actor_id: int | None) -> tuple[Person, ...]:
-    """Each of them once, without who did it and without who was deactivated."""
+    """Return each person once, without the actor and deactivated accounts."""
     return tuple(p for p in dict.fromkeys(people) if p.pk != actor_id and p.is_active)
 
 
 def _list_granted() -> list[Person]:
-    """Everybody who holds any role, by a grant of their own or through a team."""
+    """Return everyone who holds a role, by their own grant or through a team."""
     own = Grant.objects.filter(ended_at=None)
     people = Person.objects.filter(is_active=True)
     granted = people.filter(pk__in=own.exclude(person=None).values("person_id"))

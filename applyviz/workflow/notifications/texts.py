@@ -1,4 +1,4 @@
-"""Happenings in words and as addresses, the same for pages, mail and webhooks."""
+"""Sentences and addresses of notification events, the same for pages, email and webhooks."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _SENTENCES = {
     NotificationKind.EMERGENCY_APPLIED: (
         "%(by)s ran an emergency apply of “%(title)s” without the approvals that its policy requires"
     ),
-    NotificationKind.CHECKPOINT_PUBLISHED: "The history has %(entries)s entries in its global chain",
-    NotificationKind.WEBHOOK_TRIED: "%(by)s tries out a webhook",
+    NotificationKind.CHECKPOINT_PUBLISHED: "A checkpoint was published: the global chain has %(entries)s entries",
+    NotificationKind.WEBHOOK_TRIED: "%(by)s sent a test event",
 }
 
 
@@ -45,7 +45,7 @@ def render_sentence(notification_event: NotificationEvent) -> str:
 
 
 def find_path(notification_event: NotificationEvent) -> str:
-    """The page about it."""
+    """Return the page about an event."""
     facts: Mapping[str, Any] = notification_event.facts
     if facts.get("run"):
         return f"/runs/{facts['run']['number']}/"
@@ -60,5 +60,5 @@ def find_choices_url() -> str:
 
 
 def find_url(notification_event: NotificationEvent) -> str:
-    """The whole address of that page; only a path when the installation does not know its own address."""
+    """Return the full address of that page; only a path when the installation does not know its own address."""
     return settings.APPLYVIZ_URL.rstrip("/") + find_path(notification_event)

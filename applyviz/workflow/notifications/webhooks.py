@@ -1,4 +1,4 @@
-"""Webhooks: who manages them, and what came of telling them. A secret is given once and never shown again."""
+"""Management of webhooks and their deliveries. A secret is entered once and never shown again."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SHORTEST_SECRET = 16
 
 
 def list_webhooks(*, for_user: Person) -> QuerySet[Webhook]:
-    """All that are not retired; administrators alone see them."""
+    """Return all webhooks that are not deleted; for administrators only."""
     access.require(for_user, Action.MANAGE)
     return Webhook.objects.filter(archived_at=None).select_related("created_by").defer("secret")
 
 
 def get_webhook(number: int, *, for_user: Person) -> Webhook:
-    """One by its id."""
+    """Return one webhook by its id; raises `NotVisibleError`."""
     found = list_webhooks(for_user=for_user).filter(pk=number).first()
     if found is None:
         raise NotVisibleError("there is no such webhook")
@@ -78,7 +78,7 @@ def add_webhook(*, name: str, url: str, secret: str, events: Iterable[str], by: 
 def edit_webhook(
     webhook: Webhook, *, name: str, url: str, secret: str, events: Iterable[str], is_enabled: bool, by: Person
 ) -> None:
-    """Change a webhook; an empty secret keeps the one there is."""
+    """Change a webhook; an empty secret keeps the present one."""
     access.require(by, Action.MANAGE)
     wanted = _check(name, url, secret or None, events)
     values: dict[str, object] = {"name": name.strip(), "url": url, "events": wanted, "is_enabled": is_enabled}
@@ -123,7 +123,7 @@ def list_deliveries(webhook: Webhook, *, for_user: Person) -> QuerySet[Delivery]
 
 
 def deliver_again(webhook: Webhook, number: int, *, by: Person) -> None:
-    """Try a delivery again that was given up; the id and the bytes stay the same."""
+    """Retry a delivery that was given up, with the same id and body."""
     access.require(by, Action.MANAGE)
     again = webhook.deliveries.filter(pk=number, state=DeliveryState.GIVEN_UP)
     if not again.update(state=DeliveryState.WAITING, attempts=0, due_at=timezone.now(), finished_at=None):

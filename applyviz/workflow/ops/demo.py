@@ -1,7 +1,7 @@
-"""The demo story on a sandbox: version 1 was reviewed and applied, others wrote since, version 2 waits.
+"""The demo story on a sandbox: version 1 was reviewed and applied, others wrote since, version 2 awaits review.
 
-Everything goes through the use cases that people use, so that the history of the demo is a true one. Only
-the two strangers of the story write to the sandbox directly, as strangers do.
+Every step uses the use cases that people use, so that the history of the demo is genuine. Only the two strangers of
+the story write to the sandbox directly, as real ones would.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _STRANGERS = (
 
 
 class DemoError(ApplyVizError):
-    """The demo story did not go as it is told."""
+    """A step of the demo story failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A demo account; the password is made for this installation."""
+    """A demo account; its password is generated for this installation."""
 
     name: str
     roles: tuple[Role, ...]
@@ -66,12 +66,12 @@ class Account:
 
     @property
     def title(self) -> str:
-        """Its roles as text."""
+        """Return its roles as text."""
         return describe_roles(self.name)
 
 
 def make_accounts() -> tuple[Account, ...]:
-    """Make the demo people with new passwords."""
+    """Create the demo accounts with new passwords."""
     accounts = []
     for name, roles in ROLES.items():
         password = secrets.token_urlsafe(9)
@@ -120,7 +120,7 @@ def _apply(plan: Plan, *, by: Person) -> None:
 
 
 def seed_demo(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> tuple[Account, ...]:
-    """Tell the story with two versions of one set of manifests; nothing happens when it was told before."""
+    """Create the story from two versions of one set of manifests; does nothing when it already exists."""
     if Cluster.objects.filter(slug=SLUG).exists():
         return ()
     with transaction.atomic():
@@ -145,10 +145,10 @@ def seed_demo(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> tuple[
 
 
 def is_told() -> bool:
-    """Whether this installation has anything to show."""
+    """Return whether this installation has anything to show."""
     return Cluster.objects.exists() or Review.objects.exists()
 
 
 def describe_roles(name: str) -> str:
-    """The roles of a demo account as text."""
+    """Return the roles of a demo account as text."""
     return ", ".join(str(role.label) for role in ROLES[name])

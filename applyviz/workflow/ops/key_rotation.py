@@ -1,7 +1,7 @@
-"""Carries sealed content over to the key that seals now, so that keys of before can be taken away.
+"""Key rotation: re-encrypts sealed content under the current key, so that earlier keys can be removed.
 
-What a finished plan holds is immutable, its sealed bytes too: it is counted and left alone, and goes with its
-retention policy. Everything else is opened and sealed again, row by row, each only if nobody changed it meanwhile.
+The content of a finished plan is immutable, its encrypted bytes included: it is counted, left alone, and removed by its
+retention policy. Everything else is decrypted and encrypted again, row by row, unless it changed meanwhile.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from applyviz.workflow.audit import trail
 
 @dataclass(frozen=True, slots=True)
 class RotatedKeys:
-    """How the values of one sealed column fared.
+    """The result of the rotation for one encrypted column.
 
-    - `carried`: sealed anew; `fixed`: under a key of before, in finished plans; `unopened`: no key here opens them.
+    - `carried`: re-encrypted; `fixed`: under an earlier key, in finished plans; `unopened`: no available key fits.
     """
 
     column: str
@@ -69,7 +69,7 @@ def _reseal_column(model: type[models.Model], name: str) -> RotatedKeys:
 
 
 def rotate_keys() -> tuple[RotatedKeys, ...]:
-    """Carry over what can be; one entry for each sealed column. The history tells how many values it were."""
+    """Re-encrypt everything possible and record how many values; return one result for each encrypted column."""
     found = tuple(_reseal_column(model, name) for model, name in _list_columns())
     with transaction.atomic():
         trail.record(

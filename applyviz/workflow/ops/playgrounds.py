@@ -1,8 +1,8 @@
-"""Questions to the playground that are kept so that a link can be shared: for some days, then gone.
+"""Stored playground inputs, so that a link can be shared for some days.
 
-They are no part of the history: nothing was planned for a cluster, so nothing is audited. The key in the link is
-the only way in: what is kept is sealed under it, and the database holds its hash. Values of Secrets are masked before
-anything comes here. Each visitor may ask so many in a while.
+They are not audited, because nothing was planned for a cluster. The key in the link is the only access: the content is
+encrypted under it, and the database holds its hash. Secret values are masked before anything is stored. The number of
+inputs per visitor is limited.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from applyviz.workflow.foundation.errors import NotVisibleError
 KEY_BYTES = 24
 MOST_KEPT = 5_000
 WINDOW = timedelta(minutes=1)
-# Of somebody who signed in it is known who they are.
+# A signed-in person is identified.
 _MORE_FOR_PEOPLE = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A kept question, and until when it is kept."""
+    """A stored input and its expiry."""
 
     content: JSONObject
     created_at: datetime
@@ -44,7 +44,7 @@ def _lifetime() -> timedelta:
 
 
 def admit(visitor: str, *, is_visitor: bool) -> datetime | None:
-    """Count a question of a visitor (account or address); gives until when they must wait, None when they may ask."""
+    """Count an input of a visitor (account or address); return until when they must wait, None when they may go on."""
     most = settings.APPLYVIZ_PLAYGROUND_QUESTIONS * (1 if is_visitor else _MORE_FOR_PEOPLE)
     if not most:
         return None
@@ -68,9 +68,9 @@ def _seal(content: JSONObject, key: str) -> bytes:
 
 
 def keep_input(content: JSONObject, *, at: datetime | None = None) -> str:
-    """Keep a question and give its key.
+    """Store an input and return its key.
 
-    - The oldest go when there are very many, so that visitors cannot fill the database.
+    - Removes the oldest inputs when there are very many, so that visitors cannot fill the database.
     """
     key = secrets.token_urlsafe(KEY_BYTES)
     PlaygroundInput.objects.create(key=_hash(key), content=_seal(content, key), created_at=at or timezone.now())
@@ -81,19 +81,19 @@ def keep_input(content: JSONObject, *, at: datetime | None = None) -> str:
 
 
 def open_input(key: str) -> Kept:
-    """The question that was kept under a key.
+    """Return the input that was stored under a key.
 
-    - Raises `NotVisibleError` for an unknown key, and for one whose time is over.
+    - Raises `NotVisibleError` for an unknown or expired key.
     """
     kept = PlaygroundInput.objects.filter(created_at__gt=timezone.now() - _lifetime())
     row = kept.filter(key=_hash(key)).first()
     if row is None:
-        raise NotVisibleError("this link does not exist, or its time is over")
+        raise NotVisibleError("this link does not exist or has expired")
     content = json.loads(hpke.unseal(bytes(row.content), [_opening_key(key)]))
     return Kept(content, row.created_at, row.created_at + _lifetime())
 
 
 def remove_expired(*, now: datetime) -> int:
-    """Remove every question whose time is over; gives their number."""
+    """Remove every expired input; return their number."""
     removed, _details = PlaygroundInput.objects.filter(created_at__lte=now - _lifetime()).delete()
     return removed

@@ -1,7 +1,6 @@
-"""The sweep: every few seconds it finds messages that were not sent, plans and runs that nobody works on.
+"""Recovery: every few seconds, find unsent messages, and plans and runs without a worker.
 
-It also removes what is kept for a time only. Each part stands for itself: what goes wrong in one holds up no other,
-and runs come first.
+It also removes expired rows. The parts are independent: an error in one does not stop the others, and runs come first.
 """
 
 from __future__ import annotations
@@ -78,11 +77,11 @@ _PARTS: tuple[Callable[[datetime], int], ...] = (
 
 
 def recover() -> int:
-    """Ask again for everything that is waiting for a worker; gives the number of messages sent."""
+    """Enqueue everything that waits for a worker; return the number of messages sent."""
     now, sent = clock.now(), 0
     for part in _PARTS:
         try:
             sent += part(now)
-        except Exception as error:  # whatever it is: what the other parts look after must not wait for its mend
-            log_unexpected(logger, f"a part of the sweep stopped ({part.__name__.strip('_')})", error)
+        except Exception as error:  # any error: the other parts must not wait for its repair
+            log_unexpected(logger, f"a part of the recovery failed ({part.__name__.strip('_')})", error)
     return sent

@@ -1,4 +1,4 @@
-"""What whoever runs the machine may do when no administrator can: audited as a recovery, with a reason."""
+"""Recovery by the operator of the server when no administrator can act: audited, with a reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _actors(reason: str) -> Actors:
 
 
 def get_or_add(name: str, *, reason: str) -> Person:
-    """Return an account, made without a password if there is none."""
+    """Return an account, created without a password if it does not exist."""
     actors = _actors(reason)
     with transaction.atomic():
         person = Person.objects.filter(username=name).first()
@@ -39,7 +39,7 @@ def grant_role(person: Person, role: Role, *, reason: str) -> Grant:
 
 
 def link_accounts(accounts: Iterable[Person], *, reason: str) -> None:
-    """Say that accounts are one human's, also those of administrators."""
+    """Link accounts of one person, administrator accounts included."""
     actors, accounts = _actors(reason), list(accounts)
     if len({person.pk for person in accounts}) < 2:
         raise NotValidError(_("name at least two accounts"))

@@ -1,8 +1,8 @@
-"""Who administers, who ever did, and when a change of rights needs a second administrator.
+"""Administrators: who is one, who ever was, and when a change of rights needs a second one.
 
-Rule: once two humans have ever been administrators, nobody alone grants what approves or runs, and nobody alone removes
-an administrator. While there has only ever been one this cannot be prevented, so it is marked. An account counts from
-when somebody could sign in to it: an invitation that nobody accepted makes no second administrator.
+Rule: once two people have ever been administrators, no single one can grant roles that approve or run, or remove an
+administrator. With only one ever, this cannot be prevented, so such grants are marked. An account counts from its first
+usable sign-in: an invitation that was never accepted does not make a second administrator.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _list_ever() -> list[Person]:
 
 
 def count_ever() -> int:
-    """Return how many humans have ever been administrators."""
+    """Return how many people have ever been administrators."""
     found = _list_ever()
     return len(set(people.name_humans(found).values()))
 
@@ -55,7 +55,7 @@ def list_current() -> list[Person]:
 
 
 def holds_sensitive(person: Person) -> bool:
-    """Return whether an account holds a role that needs two to be granted, were it active."""
+    """Return whether an account holds a role that requires two administrators, even while deactivated."""
     through_team = Q(team__members__person=person, team__members__ended_at=None, team__archived_at=None)
     grants = Grant.objects.filter(Q(person=person) | through_team, ended_at=None, role__in=SENSITIVE)
     return person.is_superuser or grants.exists()
@@ -67,12 +67,12 @@ def gives(team: Team, roles: frozenset[Role]) -> bool:
 
 
 def is_same_human(one: Person, other: Person) -> bool:
-    """Return whether two accounts are one human's."""
+    """Return whether two accounts belong to one person."""
     humans = people.name_humans([one, other])
     return humans[one.pk] == humans[other.pk]
 
 
 def is_in_team(person: Person, team: Team) -> bool:
-    """Return whether the human behind an account is in a team, under any account."""
+    """Return whether the person behind an account is in a team, under any linked account."""
     members = Person.objects.filter(memberships__team=team, memberships__ended_at=None)
     return any(is_same_human(person, member) for member in members)

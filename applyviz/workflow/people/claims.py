@@ -1,7 +1,7 @@
-"""One-time links by which invited people claim their account: whoever made it never knows the password.
+"""One-time links by which invited people claim their account, so that its creator never knows the password.
 
 A link works once and for three days; the database holds the hash of its secret (256 random bits). For an account that
-somebody claimed before, only a command on the machine makes one: else an administrator could take accounts over.
+was claimed before, only a command on the server creates a link: otherwise an administrator could take accounts over.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _hash(token: str) -> str:
 
 
 def _make(person: Person, *, by: Person | None, reason: str = "") -> str:
-    """Keep a new link; earlier ones that nobody used are over."""
+    """Store a new link; earlier unused ones expire."""
     token, now = secrets.token_urlsafe(32), clock.now()
     AccountClaim.objects.filter(person=person, used_at=None, expires_at__gt=now).update(expires_at=now)
     AccountClaim.objects.create(
@@ -43,9 +43,9 @@ def _make(person: Person, *, by: Person | None, reason: str = "") -> str:
 
 
 def make_link(person: Person, *, by: Person) -> str:
-    """Return the secret of a new link to an account that nobody has claimed yet.
+    """Return the secret of a new link to an account that was never claimed.
 
-    - Raises `NotAllowedError` for an account with a password, and for a program's.
+    - Raises `NotAllowedError` for an account with a password, and for a service account.
     """
     access.require(by, Action.MANAGE)
     if person.has_usable_password():
@@ -59,7 +59,7 @@ def make_link(person: Person, *, by: Person) -> str:
 
 
 def recover(person: Person, *, reason: str) -> str:
-    """Return the secret of a new link to any account, for a command on the machine."""
+    """Return the secret of a new link to any account, for a command on the server."""
     if not reason.strip():
         raise NotValidError(_("a recovery needs a reason"))
     with transaction.atomic():
@@ -67,7 +67,7 @@ def recover(person: Person, *, reason: str) -> str:
 
 
 def find_claim(token: str) -> AccountClaim:
-    """Return the link of a secret while it works; raises `NotVisibleError`."""
+    """Return the claim of a secret while it is valid; raises `NotVisibleError`."""
     found = AccountClaim.objects.filter(token_hash=_hash(token), used_at=None, expires_at__gt=clock.now())
     claim = found.select_related("person").first()
     if claim is None or not claim.person.is_active:
@@ -76,9 +76,9 @@ def find_claim(token: str) -> AccountClaim:
 
 
 def claim_account(token: str, *, password: str, address: str) -> Person:
-    """Set the password of an account by its link, once; every session of the account ends.
+    """Set the password of an account by its link, once; ends every session of the account.
 
-    - Raises `NotVisibleError` for a link that does not work, `NotValidError` for a weak password.
+    - Raises `NotVisibleError` for an invalid link, `NotValidError` for a weak password.
     """
     claim = find_claim(token)
     person = claim.person

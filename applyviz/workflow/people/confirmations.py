@@ -1,7 +1,7 @@
-"""The second administrator: confirms what another one asked for, as a different human who gains nothing by it.
+"""Confirmation by a second administrator: a different person who does not benefit from the change.
 
-Whether the change is still allowed is asked again. `recover` does it for a command on the machine, when nobody is there
-who could: the machine's owner stands for the second one, and the history says so.
+Confirming checks again whether the change is still allowed. `recover` confirms by a command on the server when no
+second administrator can; the audit trail records it as such.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _GAINS = frozenset({PendingKind.GRANT, PendingKind.MEMBER, PendingKind.ACTIVATE}
 
 
 def _gains(change: PendingChange, person: Person) -> bool:
-    """Whether the human behind an account would gain by a change."""
+    """Return whether the person behind an account would benefit from a change."""
     if change.kind not in _GAINS:
         return False
     gainer = Person.objects.filter(pk=change.given.get("person") or 0).first()
@@ -95,10 +95,10 @@ def find_blocker(change: PendingChange, *, by: Person) -> str:
 
 
 def confirm_change(change: PendingChange, *, by: Person) -> None:
-    """Do what another administrator asked for, as the second one.
+    """Carry out a pending change as the second administrator.
 
-    - Raises `NotAllowedError` for the same human under any account and for whoever gains by it, `NotPossibleError` when
-      it was answered, is over, or would leave no administrator.
+    - Raises `NotAllowedError` for the requester under any account and for a beneficiary, `NotPossibleError` when the
+      change was answered, has expired, or would leave no administrator.
     """
     access.require(by, Action.MANAGE)
     blocker = find_blocker(change, by=by)
@@ -110,7 +110,7 @@ def confirm_change(change: PendingChange, *, by: Person) -> None:
 
 
 def recover(change: PendingChange, *, reason: str) -> None:
-    """Do what an administrator asked for, by a command on the machine; raises `NotValidError` without a reason."""
+    """Carry out a pending change by a command on the server; raises `NotValidError` without a reason."""
     if not reason.strip():
         raise NotValidError(_("a recovery needs a reason"))
     with transaction.atomic():

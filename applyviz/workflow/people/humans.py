@@ -1,7 +1,7 @@
-"""Who is the same human as whom, and who is in which team.
+"""Which accounts belong to one person, and who is in which team.
 
-Rule: accounts that an administrator linked, and accounts with the same mail address (case and `+alias` apart), are
-one human; nobody gets anything approved by being there twice. The database knows links alone (`records/guards.py`).
+Rule: accounts that an administrator linked, and accounts with one mail address (ignoring case and `+alias`), belong to
+one person, who counts once for approvals. The database knows explicit links only (`records/triggers.py`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from applyviz.workflow.foundation.access import Person
 
 
 def name_mailbox(address: str) -> str:
-    """A mail address without what does not change where it arrives; "" for none."""
+    """Return a mail address without parts that do not change its mailbox; "" for none."""
     local, at, domain = address.strip().casefold().rpartition("@")
     return f"{local.partition('+')[0]}@{domain}" if at and local else ""
 
 
 def name_humans(people: Iterable[Person]) -> dict[int, str]:
-    """Which human stands behind each account, by its id: equal names, one human."""
+    """Return the person behind each account, by its id: equal names mean one person."""
     people = list(people)
     linked = dict(AccountLink.objects.filter(person__in=people).values_list("person_id", "human"))
     named: dict[int, str] = {}
@@ -32,7 +32,7 @@ def name_humans(people: Iterable[Person]) -> dict[int, str]:
 
 
 def list_teams(people: Iterable[Person]) -> dict[int, frozenset[str]]:
-    """The slugs of the teams that each account is in now."""
+    """Return the slugs of the current teams of each account."""
     people = list(people)
     found: dict[int, set[str]] = {person.pk: set() for person in people}
     rows = TeamMember.objects.filter(person__in=people, ended_at=None, team__archived_at=None)

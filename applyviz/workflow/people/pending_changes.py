@@ -1,4 +1,4 @@
-"""Changes of rights that wait for a second administrator: asked for, shown, declined, or forgotten after a week."""
+"""Changes of rights that wait for a second administrator: requested, listed, declined, or expired after a week."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LASTS = timedelta(days=7)
 def ask(
     kind: PendingKind, *, by: Person, given: Mapping[str, JSONValue], told: Mapping[str, JSONValue]
 ) -> PendingChange:
-    """Keep a change until a second administrator confirms it; nothing of it happens before."""
+    """Store a change until a second administrator confirms it; nothing takes effect before."""
     now = clock.now()
     with transaction.atomic():
         same = PendingChange.objects.filter(kind=kind, state=PendingState.WAITING, expires_at__gt=now, asked_by=by)
@@ -38,19 +38,19 @@ def ask(
 
 
 def list_waiting(*, for_user: Visitor) -> QuerySet[PendingChange]:
-    """Return what waits for a second administrator; for administrators and auditors."""
+    """Return the changes that wait for a second administrator; for administrators and auditors."""
     access.require(for_user, Action.VIEW_ACCOUNTS)
     return read_waiting()
 
 
 def read_waiting() -> QuerySet[PendingChange]:
-    """Return what waits, for a command on the machine."""
+    """Return the waiting changes, for a command on the server."""
     found = PendingChange.objects.filter(state=PendingState.WAITING, expires_at__gt=clock.now())
     return found.select_related("asked_by")
 
 
 def get_waiting(number: int) -> PendingChange:
-    """Return one change that still waits; raises `NotVisibleError`."""
+    """Return one waiting change; raises `NotVisibleError`."""
     found = read_waiting().filter(pk=number).first()
     if found is None:
         raise NotVisibleError(_("no change with this number is waiting for confirmation"))
@@ -58,7 +58,7 @@ def get_waiting(number: int) -> PendingChange:
 
 
 def settle(change: PendingChange, state: PendingState, *, by: Person | None) -> None:
-    """Answer a change in the caller's transaction; raises `NotPossibleError` when somebody did so before."""
+    """Answer a change in the caller's transaction; raises `NotPossibleError` when it was already answered."""
     now = clock.now()
     waiting = PendingChange.objects.filter(pk=change.pk, state=PendingState.WAITING, expires_at__gt=now)
     if not waiting.update(state=state, answered_by=by, answered_at=now):
@@ -66,7 +66,7 @@ def settle(change: PendingChange, state: PendingState, *, by: Person | None) -> 
 
 
 def decline(change: PendingChange, *, by: Person) -> None:
-    """Say no to what another administrator asked for, or take back what one asked for."""
+    """Decline a change that another administrator requested, or withdraw one's own."""
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         settle(change, PendingState.DECLINED, by=by)

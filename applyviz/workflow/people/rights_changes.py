@@ -1,7 +1,7 @@
-"""Changes of who may do what, once they are allowed: rows, marks and audit entries in one transaction.
+"""Changes of rights that are allowed: rows, marks and audit entries in one transaction.
 
-Whether somebody may, and whether a second administrator has to confirm, `teams` and `confirming` decide. The last
-administrator stays, whoever asks.
+`teams` and `confirmations` check the right and the need for a second administrator. The last administrator always
+stays.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from applyviz.workflow.people import administrators
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """Who asked (nobody: a command on the machine), who confirmed, and why a command did it."""
+    """Who requested (None: a command on the server), who confirmed, and the reason of a command."""
 
     by: Person | None
     confirmed_by: Person | None = None
@@ -32,11 +32,11 @@ class Actors:
 
     @property
     def is_sole(self) -> bool:
-        """Whether one administrator does it alone, because there has only ever been one."""
+        """Return whether one administrator acts alone, because there has only ever been one."""
         return self.by is not None and self.confirmed_by is None and not administrators.needs_second()
 
     def record(self, action: AuditAction, detail: dict[str, JSONValue], *, is_sole: bool = False) -> None:
-        """Write it into the history, with everybody who took part."""
+        """Record an audit entry with everyone who took part."""
         told = dict(detail)
         if self.confirmed_by is not None and self.by is not None:
             told |= {"asked by": self.by.get_username(), "confirmed by": self.confirmed_by.get_username()}
@@ -48,7 +48,7 @@ class Actors:
 
 
 def describe_grant(role: str, person: Person | None, team: Team | None, scope: Scope) -> dict[str, JSONValue]:
-    """Return a grant as the history and pages tell it; for a team, who is in it."""
+    """Return a grant for audit entries and pages; for a team, with its members."""
     whom = person.get_username() if person else f"team {team.slug if team else ''}"
     told: dict[str, JSONValue] = {"role": role, "to": whom, "where": str(scope)}
     if team is not None:
@@ -58,18 +58,18 @@ def describe_grant(role: str, person: Person | None, team: Team | None, scope: S
 
 
 def scope_of(grant: Grant) -> Scope:
-    """Return where a grant holds."""
+    """Return the scope of a grant."""
     return Scope(grant.cluster_pattern, grant.namespace_pattern, grant.is_cluster_scoped)
 
 
 def _keep_administrator() -> None:
-    """Raise unless somebody is left who can manage."""
+    """Raise unless an administrator remains."""
     if not administrators.list_current():
         raise NotPossibleError(_("at least one administrator must remain"))
 
 
 def add_grant(role: Role, *, actors: Actors, person: Person | None, team: Team | None, scope: Scope) -> Grant:
-    """Give a role to a person or a team."""
+    """Grant a role to a person or a team."""
     with transaction.atomic():
         is_sole = role in administrators.SENSITIVE and actors.is_sole
         grant = Grant.objects.create(
@@ -89,7 +89,7 @@ def add_grant(role: Role, *, actors: Actors, person: Person | None, team: Team |
 
 
 def end_grant(grant: Grant, *, actors: Actors) -> None:
-    """Take a role back, from now on; raises `NotPossibleError` for the last administrator's."""
+    """End a grant from now on; raises `NotPossibleError` for the last administrator's."""
     with transaction.atomic():
         if not Grant.objects.filter(pk=grant.pk, ended_at=None).update(ended_at=clock.now(), ended_by=actors.by):
             raise NotPossibleError(_("the grant is already removed"))
@@ -98,7 +98,7 @@ def end_grant(grant: Grant, *, actors: Actors) -> None:
 
 
 def add_member(team: Team, person: Person, *, actors: Actors) -> TeamMember:
-    """Put somebody into a team."""
+    """Add a person to a team."""
     with transaction.atomic():
         is_sole = administrators.gives(team, administrators.SENSITIVE) and actors.is_sole
         try:
@@ -121,7 +121,7 @@ def add_member(team: Team, person: Person, *, actors: Actors) -> TeamMember:
 
 
 def end_member(member: TeamMember, *, actors: Actors) -> None:
-    """Take somebody out of a team, from now on."""
+    """Remove a person from a team from now on."""
     with transaction.atomic():
         if not TeamMember.objects.filter(pk=member.pk, ended_at=None).update(ended_at=clock.now()):
             raise NotPossibleError(_("the member is already removed"))
@@ -130,7 +130,7 @@ def end_member(member: TeamMember, *, actors: Actors) -> None:
 
 
 def archive_team(team: Team, *, actors: Actors) -> None:
-    """End a team: it grants nothing any more."""
+    """Archive a team: its grants no longer count."""
     with transaction.atomic():
         if not Team.objects.filter(pk=team.pk, archived_at=None).update(archived_at=clock.now()):
             raise NotPossibleError(_("the team is already archived"))
@@ -139,7 +139,7 @@ def archive_team(team: Team, *, actors: Actors) -> None:
 
 
 def set_active(person: Person, *, is_active: bool, actors: Actors) -> None:
-    """Let an account sign in, or not any more; its grants stay and count for nothing meanwhile."""
+    """Activate or deactivate an account; its grants stay but do not count while it is deactivated."""
     with transaction.atomic():
         changed = Person.objects.filter(pk=person.pk, is_active=not is_active).update(is_active=is_active)
         if not changed:

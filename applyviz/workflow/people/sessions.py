@@ -1,4 +1,4 @@
-"""The sessions that a person signed in to: listed for them, and ended by them."""
+"""The signed-in sessions of a person: listed for them, and ended by them."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ KEPT = timedelta(days=30)
 
 
 def remember(person: Person, *, session: str, address: str, agent: str, before: str = "") -> None:
-    """Keep that a session belongs to a person; `before` is the key that it had until now."""
+    """Record the session of a person; `before` is the key that it had until now."""
     OpenSession.objects.filter(session_key=before).delete()
     given = {"person": person, "address": address[:45], "agent": agent[:120], "started_at": clock.now()}
     OpenSession.objects.update_or_create(session_key=session, defaults=given)
 
 
 def list_open(person: Person) -> list[OpenSession]:
-    """Return the sessions of a person that still open pages, newest first."""
+    """Return the active sessions of a person, newest first."""
     alive = Session.objects.filter(expire_date__gt=clock.now()).values("session_key")
     return list(OpenSession.objects.filter(person=person, session_key__in=alive))
 
 
 def end(session: str) -> None:
-    """End one session; whoever holds its cookie is signed out."""
+    """End one session; its browser is signed out."""
     Session.objects.filter(session_key=session).delete()
 
 
 def end_others(person: Person, *, keep: str) -> int:
-    """End every session of a person but one, in the caller's transaction; gives how many those were."""
+    """End every session of a person but one, in the caller's transaction; return how many."""
     keys = [one.session_key for one in list_open(person) if one.session_key != keep]
     Session.objects.filter(session_key__in=keys).delete()
     return len(keys)
 
 
 def sign_out_others(person: Person, *, keep: str) -> int:
-    """End the other sessions of whoever asks; in the history. Gives how many those were."""
+    """End the person's other sessions and record it; return how many."""
     with transaction.atomic():
         ended = end_others(person, keep=keep)
         detail = {"others": ended}
@@ -51,5 +51,5 @@ def sign_out_others(person: Person, *, keep: str) -> int:
 
 
 def forget_old(*, now: datetime) -> None:
-    """Remove what is known of sessions that ended long ago."""
+    """Remove records of sessions that ended long ago."""
     OpenSession.objects.filter(started_at__lt=now - KEPT).delete()

@@ -1,11 +1,11 @@
-"""Signing in, and proving again that it is you: delayed after failures, never locked out, in the history.
+"""Sign-in and reauthentication: delayed after failures, never locked out, and audited.
 
-Rule: after a failure the next attempt of this name from this address waits one second, then two, four and so on up to
-thirty; what comes earlier is refused and not even looked at. Nobody else's failures delay a name, so nobody locks
-anybody out. Many failures of one address pace what it tries with names that never signed in from there. Counts are in
-a fixed number of buckets in the database: no flood fills a table, and no restart forgets. An attempt is counted before
-its password is looked at, so that many at one moment are not all let in. Names that fail are kept in the history only
-when there is such an account, because people type passwords into the wrong field.
+Rule: after a failure, the next attempt of this name from this address must wait one second, then two, four and so on up
+to thirty; an earlier attempt is refused unchecked. Failures from other addresses do not delay a name, so an attacker
+cannot lock anyone out. Many failures from one address slow its attempts on names that never signed in from there.
+Counts use a fixed number of database buckets: a flood fills no table, and a restart resets nothing. An attempt is
+counted before its password is checked, so that parallel attempts cannot all pass. The audit trail holds failed names
+only of existing accounts, because people type passwords into the wrong field.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PACE = timedelta(seconds=1)
 
 
 class Proof(StrEnum):
-    """What came of giving a password once more."""
+    """The result of a reauthentication."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -44,7 +44,7 @@ class Proof(StrEnum):
 
 
 def find_delay(failures: int) -> timedelta:
-    """Return how long the next attempt waits after so many failures: 1 s, doubling to 30 s."""
+    """Return the delay after so many failures: 1 s, doubling to 30 s."""
     return min(timedelta(seconds=1 << min(failures - 1, 5)), LONGEST) if failures > 0 else timedelta()
 
 
@@ -53,7 +53,7 @@ def _pair(name: str, address: str) -> int:
 
 
 def _take(kind: LimitKind, bucket: int, *, window: timedelta = WINDOW, is_even: bool = False) -> datetime | None:
-    """Count an attempt; gives until when it has to wait instead, and then counts nothing."""
+    """Count an attempt; if it must wait, count nothing and return until when."""
     now = clock.now()
     with transaction.atomic():
         SignInLimit.objects.bulk_create([SignInLimit(kind=kind, bucket=bucket, since=now)], ignore_conflicts=True)
@@ -67,7 +67,7 @@ def _take(kind: LimitKind, bucket: int, *, window: timedelta = WINDOW, is_even: 
 
 
 def _find_pace(name: str, address: str) -> datetime | None:
-    """Until when an address with very many failures waits with a name that never signed in from there."""
+    """Return until when an address with many failures must wait with a name that never signed in from there."""
     row = SignInLimit.objects.filter(kind=LimitKind.ADDRESS, bucket=find_bucket(LimitKind.ADDRESS, address)).first()
     if row is None or row.failures < MOST_OF_ADDRESS or row.since <= clock.now() - WINDOW:
         return None
@@ -77,18 +77,18 @@ def _find_pace(name: str, address: str) -> datetime | None:
 
 
 def begin_attempt(name: str, address: str) -> datetime | None:
-    """Count an attempt to sign in before its password is looked at.
+    """Count an attempt to sign in before its password is checked.
 
-    - Gives until when this name must wait at this address, if it must: then nothing was counted, and the password is
-      not to be looked at. `record_success` takes the count back.
+    - Returns until when this name must wait at this address, or None. When it must wait, nothing was counted, and the
+      password must not be checked. `record_success` takes the count back.
     """
     return _find_pace(name, address) or _take(LimitKind.PAIR, _pair(name, address))
 
 
 def count_probe(address: str) -> bool:
-    """A program tried something that opens nothing; False when its address did so too often.
+    """Count an invalid token of a program; return False when its address sent too many.
 
-    - Counted apart from sign-ins, and without a line in the history for each.
+    - Counted apart from sign-ins, without an audit entry for each.
     """
     bucket = find_bucket(LimitKind.ADDRESS, f"program at {address}")
     with transaction.atomic():
@@ -96,7 +96,7 @@ def count_probe(address: str) -> bool:
 
 
 def record_failure(name: str, address: str) -> None:
-    """Somebody gave a wrong password: write it down, and once more when the longest delay is reached."""
+    """Record a wrong password, and once more when the longest delay is reached."""
     person = Person.objects.filter(username=name).first()
     shown = {"name": name if person else "unknown account", "address": address}
     with transaction.atomic():
@@ -110,7 +110,7 @@ def record_failure(name: str, address: str) -> None:
 
 
 def record_success(person: Person, address: str) -> None:
-    """Somebody signed in: their failures from this address are forgotten, those of others are not."""
+    """Record a sign-in; forget this person's failures from this address, but not those of others."""
     with transaction.atomic():
         bucket = _pair(person.get_username(), address)
         SignInLimit.objects.filter(kind=LimitKind.PAIR, bucket=bucket).update(failures=0)
@@ -118,9 +118,9 @@ def record_success(person: Person, address: str) -> None:
 
 
 def reauthenticate(person: Person, password: str, address: str, *, session: str) -> Proof:
-    """Return whether this is the password of who is signed in; counted per session, and never against the account.
+    """Check the password of the signed-in person; counted per session, and never against the account.
 
-    - After `PROOFS_OF_SESSION` wrong ones the session is to end, and no other.
+    - After `PROOFS_OF_SESSION` wrong ones this session must end, and no other.
     - Raises `TooOftenError` with the seconds to wait after a wrong one.
     """
     bucket, lasting = find_bucket(LimitKind.SESSION, session), timedelta(days=1)
@@ -155,9 +155,9 @@ def count_seconds(until: datetime) -> int:
 
 
 def change_password(person: Person, *, new: str, address: str, keep_session: str) -> int:
-    """Set a new password; every other session of the account ends. Gives how many those were.
+    """Set a new password; ends every other session of the account. Return how many.
 
-    - The present password was proved before. API tokens stay. Raises `NotValidError` for a weak one.
+    - The caller has reauthenticated the person. API tokens stay. Raises `NotValidError` for a weak password.
     """
     try:
         validate_password(new, person)
@@ -173,5 +173,5 @@ def change_password(person: Person, *, new: str, address: str, keep_session: str
 
 
 def is_fresh(proved_at: float | None) -> bool:
-    """Return whether a proof, given as seconds since the epoch, is not older than five minutes."""
+    """Return whether a proof, given as seconds since the epoch, is at most five minutes old."""
     return proved_at is not None and 0 <= clock.now().timestamp() - proved_at <= PROOF_LASTS.total_seconds()

@@ -1,8 +1,8 @@
-"""Accounts, teams and grants: who is there, who is in which team, who was given which role where.
+"""Accounts, teams and grants, managed by administrators; each step is audited.
 
-An administrator does it, and each step is in the history. Nothing is taken back silently: memberships and grants are
-ended with a moment. Nobody grants a role to themselves, to a team of theirs or under another account of theirs, and
-the last administrator stays. What approves, runs or administers waits for a second administrator (`administrators`).
+Memberships and grants end with a time stamp and are never deleted. People cannot grant a role to themselves, to their
+own team or to a linked account, and the last administrator stays. Roles that approve, run or administer require a
+second administrator (`administrators`).
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ _ADMINISTERS = frozenset({Role.ADMINISTRATOR})
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """A new account, and the secret of the link by which the invited person claims it; it is shown once."""
+    """A new account, and the secret of its claim link, which is shown once."""
 
     person: Person
     token: str
 
 
 def list_people(*, for_user: Visitor) -> QuerySet[Person]:
-    """All accounts; for administrators and auditors."""
+    """Return all accounts; for administrators and auditors."""
     access.require(for_user, Action.VIEW_ACCOUNTS)
     return Person.objects.order_by("username")
 
 
 def get_person(name: str, *, for_user: Visitor) -> Person:
-    """One account by its name."""
+    """Return one account by its name; raises `NotVisibleError`."""
     access.require(for_user, Action.VIEW_ACCOUNTS)
     found = Person.objects.filter(username=name).first()
     if found is None:
@@ -71,13 +71,13 @@ def get_person(name: str, *, for_user: Visitor) -> Person:
 
 
 def list_teams(*, for_user: Visitor) -> QuerySet[Team]:
-    """The teams that are not retired; everybody who is in may know them, because policies name them."""
+    """Return the teams that are not archived; visible to every member, because policies name them."""
     access.require(for_user, Action.VIEW)
     return Team.objects.filter(archived_at=None).prefetch_related("members__person")
 
 
 def get_team(slug: str, *, for_user: Visitor) -> Team:
-    """One team by its short name."""
+    """Return one team by its slug; raises `NotVisibleError`."""
     found = list_teams(for_user=for_user).filter(slug=slug).first()
     if found is None:
         raise NotVisibleError(f"there is no team {slug}")
@@ -85,13 +85,13 @@ def get_team(slug: str, *, for_user: Visitor) -> Team:
 
 
 def list_grants(*, for_user: Visitor) -> QuerySet[Grant]:
-    """All grants in force."""
+    """Return all grants in force."""
     access.require(for_user, Action.VIEW_ACCOUNTS)
     return Grant.objects.filter(ended_at=None).select_related("person", "team", "by", "confirmed_by")
 
 
 def _link_mailbox(person: Person) -> None:
-    """Accounts with one mail address are one human, for the database as well."""
+    """Link accounts with one mail address in the database as well."""
     mailbox = humans.name_mailbox(person.email)
     same = [p for p in Person.objects.exclude(email="") if humans.name_mailbox(p.email) == mailbox] if mailbox else []
     if len(same) > 1:
@@ -99,7 +99,7 @@ def _link_mailbox(person: Person) -> None:
 
 
 def count_as_one(accounts: Iterable[Person]) -> None:
-    """Link accounts, with all that are linked to any of them, in the caller's transaction."""
+    """Link accounts, with all accounts linked to them, in the caller's transaction."""
     accounts = list(accounts)
     linked = set(AccountLink.objects.filter(person__in=accounts).values_list("human", flat=True))
     name = min(linked, default=f"human-{min(p.pk for p in accounts)}")
@@ -109,9 +109,9 @@ def count_as_one(accounts: Iterable[Person]) -> None:
 
 
 def add_person(*, by: Person, name: str, email: str) -> Invited:
-    """Make an account that can do nothing yet; the invited person sets its password by the link.
+    """Create an account without roles; the invited person sets its password by the link.
 
-    - Nobody else ever knows that password: the link works once, and for some days.
+    - The inviting administrator never learns the password: the link works once, and for some days.
     """
     access.require(by, Action.MANAGE)
     with transaction.atomic():
@@ -128,9 +128,10 @@ def add_person(*, by: Person, name: str, email: str) -> Invited:
 
 
 def set_active(person: Person, *, by: Person, is_active: bool) -> PendingChange | None:
-    """Let an account sign in, or not any more; its grants stay and count for nothing meanwhile.
+    """Activate or deactivate an account; its grants stay but do not count while it is deactivated.
 
-    - Gives what waits for a second administrator: to deactivate one, and to activate who approves, runs or administers.
+    - Returns the pending change if a second administrator must confirm: to deactivate an administrator, and to activate
+      an account that approves, runs or administers.
     """
     access.require(by, Action.MANAGE)
     if administrators.is_same_human(person, by):
@@ -148,13 +149,13 @@ def _is_administrator(person: Person) -> bool:
 
 
 def link_accounts(accounts: Iterable[Person], *, by: Person) -> None:
-    """Say that accounts are one human: none of them approves what another wrote, and they count once."""
+    """Link accounts of one person: none of them can approve what another wrote, and they count once."""
     access.require(by, Action.MANAGE)
     accounts = list(accounts)
     if len({person.pk for person in accounts}) < 2:
         raise NotValidError(_("name at least two accounts"))
     if administrators.needs_second() and any(administrators.was_ever(person) for person in accounts):
-        # Else one of two could make both one human, and be the only one there has ever been.
+        # Otherwise one of two administrators could link both, and become the only one there has ever been.
         raise NotAllowedError(_("to link administrator accounts, run manage.py people link on the server"))
     with transaction.atomic():
         count_as_one(accounts)
@@ -163,7 +164,7 @@ def link_accounts(accounts: Iterable[Person], *, by: Person) -> None:
 
 
 def create_team(*, by: Person, slug: str, name: str) -> Team:
-    """Make a team without members."""
+    """Create a team without members."""
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         try:
@@ -176,9 +177,9 @@ def create_team(*, by: Person, slug: str, name: str) -> Team:
 
 
 def archive_team(team: Team, *, by: Person) -> PendingChange | None:
-    """Archive a team: it grants nothing any more; policies that name it can no longer be met.
+    """Archive a team: its grants no longer count, and policies that name it can no longer be met.
 
-    - Gives what waits for a second administrator, for a team that administers.
+    - Returns the pending change if a second administrator must confirm: for a team that administers.
     """
     access.require(by, Action.MANAGE)
     if administrators.gives(team, _ADMINISTERS) and administrators.needs_second():
@@ -188,9 +189,9 @@ def archive_team(team: Team, *, by: Person) -> PendingChange | None:
 
 
 def add_member(team: Team, person: Person, *, by: Person) -> TeamMember | PendingChange:
-    """Put somebody into a team.
+    """Add a person to a team.
 
-    - Gives what waits for a second administrator, for a team that approves, runs or administers.
+    - Returns the pending change if a second administrator must confirm: for a team that approves, runs or administers.
     """
     access.require(by, Action.MANAGE)
     if administrators.is_same_human(person, by):
@@ -204,7 +205,7 @@ def add_member(team: Team, person: Person, *, by: Person) -> TeamMember | Pendin
 
 
 def end_member(member: TeamMember, *, by: Person) -> PendingChange | None:
-    """Take somebody out of a team, from now on; gives what waits for a second administrator."""
+    """Remove a person from a team; return the pending change if a second administrator must confirm."""
     access.require(by, Action.MANAGE)
     if administrators.gives(member.team, _ADMINISTERS) and administrators.needs_second():
         told: dict[str, JSONValue] = {"team": member.team.slug, "leaves": member.person.get_username()}
@@ -233,12 +234,12 @@ def _require_grantable(role: Role, *, by: Person, person: Person | None, team: T
 def grant_role(
     role: Role, *, by: Person, person: Person | None = None, team: Team | None = None, scope: Scope
 ) -> Grant | PendingChange:
-    """Give a role to a person or to a team.
+    """Grant a role to a person or a team.
 
-    - Gives what waits for a second administrator: what approves, runs, administers or runs without approval, once
-      there have ever been two. Before, such a grant is marked.
-    - Raises `NotAllowedError` for oneself, a team or a program of one's own, under any account.
-    - Raises `NotValidError` for an administrator of a part, or for what is no pattern.
+    - Returns the pending change for roles that approve, run, administer or bypass approval, once there have been two
+      administrators. Before that, such a grant is marked.
+    - Raises `NotAllowedError` for the person themselves, their own team or service account, under any account.
+    - Raises `NotValidError` for an administrator of only some scopes, or an invalid pattern.
     """
     access.require(by, Action.MANAGE)
     _require_grantable(role, by=by, person=person, team=team, scope=scope)
@@ -255,7 +256,7 @@ def grant_role(
 
 
 def end_grant(grant: Grant, *, by: Person) -> PendingChange | None:
-    """Take a role back, from now on; gives what waits for a second administrator, for an administrator's."""
+    """End a grant; return the pending change if a second administrator must confirm."""
     access.require(by, Action.MANAGE)
     if grant.role == Role.ADMINISTRATOR and administrators.needs_second():
         told = rights_changes.describe_grant(grant.role, grant.person, grant.team, rights_changes.scope_of(grant))

@@ -1,8 +1,8 @@
-"""Doors for programs: tokens that act as an account within a scope, and service accounts for pipelines.
+"""API tokens that act as an account within a scope, and service accounts for pipelines.
 
-A token is shown once; its hash is kept. What it may do is what its account may, narrowed to the scope; no scope lets
-it approve, and a service account never approves at all. A service account counts as one human with who made it, so
-that nobody agrees with what their own program asked for (the database says the same, `records/guards.py`).
+A token is shown once; its hash is stored. It may do what its account may, narrowed to the scope; no scope includes
+approving, and a service account never approves. A service account counts as one person with its creator, so that people
+cannot approve what their own program requested (the database enforces the same, `records/triggers.py`).
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _ACTIONS = {
 
 
 class NotKnownError(NotAllowedError):
-    """No token, or none that opens anything (any more)."""
+    """The request has no valid token."""
 
     status = 401
 
 
 class TooManyError(NotPossibleError):
-    """Asked too often; `seconds` until it makes sense to ask again."""
+    """Too many requests; `seconds` to wait before the next one."""
 
     status = 429
 
@@ -54,13 +54,13 @@ class TooManyError(NotPossibleError):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A program that asks: its token and the account that it acts as."""
+    """A calling program: its token and the account that it acts as."""
 
     token: ApiToken
     person: Person
 
     def require(self, action: Action) -> None:
-        """Let it pass, or raise `NotAllowedError`: the scope comes before the roles of the account."""
+        """Pass, or raise `NotAllowedError`: the scope is checked before the roles of the account."""
         if action not in _ACTIONS[TokenScope(self.token.scope)]:
             raise NotAllowedError(
                 _("the scope of this token (%(scope)s) does not allow it to %(value)s")
@@ -85,9 +85,9 @@ def _is_owner(person: Person, account: Person) -> bool:
 
 
 def make_token(*, by: Person, account: Person, name: str, scope: TokenScope, days: int) -> tuple[ApiToken, str]:
-    """A token for oneself or for a service account of one's own; the text is given here and never again.
+    """Create a token for the person or one of their service accounts; return its text, which is never shown again.
 
-    - Raises `NotAllowedError` for another's account, `NotValidError` for a name or time that is none.
+    - Raises `NotAllowedError` for another's account, `NotValidError` for an invalid name or expiry.
     """
     access.require(by, Action.MANAGE_TOKENS)
     if not _is_owner(by, account):
@@ -117,7 +117,7 @@ def make_token(*, by: Person, account: Person, name: str, scope: TokenScope, day
 
 
 def revoke_token(token: ApiToken, *, by: Person) -> None:
-    """End a token now: its account, who owns that, or an administrator."""
+    """Revoke a token at once; by its account, the owner of that account, or an administrator."""
     access.require(by, Action.MANAGE_TOKENS)
     if not _is_owner(by, token.person) and not access.can(by, Action.MANAGE):
         raise NotAllowedError(_("only the owner or an administrator can revoke a token"))
@@ -129,7 +129,7 @@ def revoke_token(token: ApiToken, *, by: Person) -> None:
 
 
 def list_tokens(*, for_user: Visitor) -> QuerySet[ApiToken]:
-    """One's own tokens and those of one's service accounts, newest first; all for who manages or audits."""
+    """Return the person's own tokens and those of their service accounts, newest first; all tokens for managers."""
     person = access.require(for_user, Action.VIEW)
     rows = ApiToken.objects.select_related("person__service__owner", "made_by", "revoked_by").order_by("-id")
     if access.can(person, Action.VIEW_ACCOUNTS):
@@ -138,7 +138,7 @@ def list_tokens(*, for_user: Visitor) -> QuerySet[ApiToken]:
 
 
 def get_token(pk: int, *, for_user: Visitor) -> ApiToken:
-    """One token by its id; `NotVisibleError` when there is none, or not for this person."""
+    """Return one token by its id; raises `NotVisibleError` when it does not exist or is not visible."""
     found = list_tokens(for_user=for_user).filter(pk=pk).first()
     if found is None:
         raise NotVisibleError("there is no such token")
@@ -146,9 +146,9 @@ def get_token(pk: int, *, for_user: Visitor) -> ApiToken:
 
 
 def make_service_account(*, by: Person, name: str, purpose: str) -> Person:
-    """An account for a program of one's own; it can do nothing until an administrator grants it a role.
+    """Create a service account of the person; it can do nothing until an administrator grants it a role.
 
-    - It has no password, never approves, and counts as one human with who made it.
+    - It has no password, never approves, and counts as one person with its creator.
     """
     access.require(by, Action.WRITE)
     if ServiceAccount.objects.filter(person=by).exists():
@@ -167,14 +167,14 @@ def make_service_account(*, by: Person, name: str, purpose: str) -> Person:
 
 
 def list_service_accounts(*, for_user: Visitor) -> QuerySet[ServiceAccount]:
-    """One's own service accounts; all for who manages or audits."""
+    """Return the person's own service accounts; all for managers and auditors."""
     person = access.require(for_user, Action.VIEW)
     rows = ServiceAccount.objects.select_related("person", "owner")
     return rows if access.can(person, Action.VIEW_ACCOUNTS) else rows.filter(owner=person)
 
 
 def _count_request(token: ApiToken, address: str) -> None:
-    """One request more in this minute; raises `TooManyError` beyond the limit."""
+    """Count a request of this minute; raises `TooManyError` beyond the limit."""
     now = timezone.now()
     minute = int(now.timestamp()) // 60
     rows = ApiToken.objects.filter(pk=token.pk)
@@ -185,10 +185,10 @@ def _count_request(token: ApiToken, address: str) -> None:
 
 
 def find_caller(text: str, *, address: str) -> Caller:
-    """Who asks with a token.
+    """Return the caller of a request with a token.
 
-    - Raises `NotKnownError` for what opens nothing, `TooManyError` when it asked too often, or its address with
-      tokens that open nothing; a good token from the same address goes on.
+    - Raises `NotKnownError` for an invalid token, `TooManyError` when the token sent too many requests, or its address
+      too many invalid tokens; a valid token from the same address still works.
     """
     now = timezone.now()
     rows = ApiToken.objects.select_related("person").filter(revoked_at=None, expires_at__gt=now)

@@ -1,6 +1,6 @@
-"""The calculation that planning and running share: the same frozen bytes, options and rules, live read anew.
+"""The calculation that planning and running share: the same frozen bytes, options and rules, with live read again.
 
-A run recomputes with the very code that made the plan, so that equal effects mean equal calculations.
+A run recomputes with the code that created the plan, so that equal effects mean equal calculations.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from applyviz.workflow.plans.conflict_rules import rules_from_json
 from applyviz.workflow.plans.resolutions import read_decisions
 
 _RENDERED = {"kustomize": "kustomize", "helm": "Helm"}
-# While a cluster is slow to answer, whoever waits for it is told every second.
+# While a cluster is slow to answer, the lease is renewed every second.
 _BEAT = 1.0
 
 
 def _drive(planner: sets.SetPlanner, reader: ClusterReader, beat: Callable[[], object]) -> Iterator[PlannedObject]:
-    """Answer a planner, each request as soon as its answer comes: the cluster works while we calculate."""
+    """Answer a planner, each request as soon as its answer arrives: the cluster works while we calculate."""
     if reader.parallel < 2:
 
         def send_all(requests: Sequence[Request]) -> list[Answer]:
@@ -72,9 +72,9 @@ def _drive(planner: sets.SetPlanner, reader: ClusterReader, beat: Callable[[], o
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """A calculation that is about to start: who is asked, what is known of kinds, and the planner.
+    """A prepared calculation: the reader, the known kinds, and the planner.
 
-    - `catalog` knows the kinds that the source defines itself, too.
+    - `catalog` includes the kinds that the source itself defines.
     """
 
     reader: ClusterReader
@@ -84,22 +84,22 @@ class Calculation:
     planner: sets.SetPlanner
 
     def run(self, beat: Callable[[], object] = lambda: None) -> Iterator[PlannedObject]:
-        """Ask the cluster and calculate; each change as soon as it is ready.
+        """Read the cluster and calculate; yield each change as soon as it is ready.
 
-        - `beat()` is called again and again while the cluster is waited for; what it raises ends the calculation.
+        - `beat()` is called repeatedly while the cluster has not answered; an exception from it ends the calculation.
         """
         with defer_full_gc():
             yield from _drive(self.planner, self.reader, beat)
 
     def recompute(self, ref: ObjectRef) -> PlannedObject | None:
-        """One object as it would be planned now; None when the source does not name it."""
+        """Return one object as it would be planned now; None when the source does not name it."""
         same = [d for d in self.documents if (d.ref.gvk, d.ref.name) == (ref.gvk, ref.name)]
         chosen = [d for d in same if d.ref.namespace in ("", ref.namespace)]
         context = replace(self.context, catalog=self.catalog, now=_now())
         options = self.planner.options
         if chosen:
             chosen, options = chosen[:1], replace(options, prune=Prune())
-        else:  # something that the set prunes: only the whole set tells
+        else:  # an object that the set prunes: only the whole set knows it
             chosen = list(self.documents)
         planner = sets.SetPlanner(chosen, options=options, context=context)
         found = sets.drive(planner, self.reader.try_send_all)
@@ -107,14 +107,14 @@ class Calculation:
 
 
 def load_bundle(revision: SourceRevision) -> SourceBundle:
-    """The frozen files of a source revision."""
+    """Return the frozen files of a source revision."""
     return SourceBundle(
         tuple(BundledFile(row.name, row.content.open_bytes(), row.provenance) for row in revision.files.all())
     )
 
 
 def read_sources(revision: SourceRevision) -> dict[str, EditedText]:
-    """The text of each frozen file, with the tool that rendered it; what is no UTF-8 text is left out."""
+    """Return the text of each frozen file, with the tool that rendered it; skip files that are not UTF-8."""
     found = {}
     for file in load_bundle(revision).files:
         with suppress(UnicodeDecodeError):
@@ -130,7 +130,7 @@ def _is_crd(document: ManifestDocument) -> bool:
 
 
 def read_documents(revision: SourceRevision) -> tuple[tuple[ManifestDocument, ...], tuple[PlanProblem, ...]]:
-    """Parse the frozen files in a child process with limits; every problem is kept."""
+    """Parse the frozen files in a child process with limits; keep every problem."""
     files = read_bundle(load_bundle(revision))
     documents = tuple(document for file in files for document in file.documents)
     return documents, tuple(PlanProblem(found.reason, found.position) for file in files for found in file.problems)
@@ -143,7 +143,7 @@ def _now() -> str:
 def _look_around(
     documents: tuple[ManifestDocument, ...], catalog: Catalog, namespace: str, reader: ClusterReader
 ) -> RelatedObjects:
-    """The live objects that risks and the graph look at; what may not be read is left out, or known to be unread."""
+    """Read the live objects that risks and the graph refer to; skip unreadable ones, or mark them as unread."""
     asked = find_related_requests([document.ref for document in documents], catalog, namespace=namespace)
     reads = list_reference_reads([document.obj for document in documents], catalog, namespace=namespace)
     answers = reader.try_send_all([*asked, *(read.request for read in reads)])
@@ -154,7 +154,7 @@ def _look_around(
 def _list_places(
     plan: Plan, documents: tuple[ManifestDocument, ...], catalog: Catalog, namespace: str
 ) -> frozenset[ScopeEntry]:
-    """Where the objects of the source are, by what the cluster says of their kinds."""
+    """Return the scopes of the objects of the source, using the cluster's information about their kinds."""
     slug = plan.target.cluster.slug
     found = set()
     for document in documents:
@@ -171,10 +171,10 @@ def prepare(
     check: Callable[[frozenset[ScopeEntry]], None] = lambda _: None,
     has_notes: bool = True,
 ) -> Calculation:
-    """Make ready to calculate a plan: documents, catalog, neighbors, planner; reads nothing else of the cluster.
+    """Prepare the calculation of a plan: documents, catalog, related objects, planner; read nothing more from it.
 
-    - `has_notes`: whether reasons and risks are wanted, and what they look at; effects are the same without.
-    - `check` is told where the objects of the source are before any of them is read, and may raise.
+    - `has_notes`: include reasons and risks, and read the objects that they need; effects are the same without.
+    - `check` receives the scopes of the source objects before any of them is read, and may raise.
     """
     options = options_from_json(plan.options)
     documents, problems = read_documents(plan.revision)

@@ -1,4 +1,4 @@
-"""Object changes between the engine and the database: masked for what is shown, sealed for the sender."""
+"""Conversion of object changes between engine and database: masked for display, encrypted for the sender."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def _worst(change: engine.PlannedObject) -> str:
 
 
 def _list_kinds(change: engine.PlannedObject) -> list[list[str]]:
-    """Kind and level of each risk, as `workflow.policies.risks` gathers them for a plan."""
+    """Return kind and level of each risk, as `workflow.policies.risks` gathers them for a plan."""
     return [list(one) for one in dict.fromkeys((h.kind.value, h.level.value) for h in change.risks)]
 
 
 def count_open(change: engine.PlannedObject) -> int:
-    """How many conflicts neither a decision nor a rule answers."""
+    """Return how many conflicts have neither a resolution nor a rule."""
     answered = {(answer.path, answer.manager) for answer in change.answers}
     return sum((conflict.path, conflict.manager) not in answered for conflict in change.conflicts)
 
 
 def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject) -> dict[str, Any]:
-    """Every column of a change's row that follows from the change; `masked` is the same as it may be shown."""
+    """Return every column of a row that is derived from the change; `masked` is its masked version."""
     gvk = change.ref.gvk
     return {
         "step": change.step,
@@ -64,7 +64,7 @@ def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject) -
 
 
 def make_row(change: engine.PlannedObject, masked: engine.PlannedObject, *, plan: Plan, position: int) -> ObjectChange:
-    """The row of a change, not saved yet; `masked` is the same as it may be shown."""
+    """Return the unsaved row of a change; `masked` is its masked version."""
     sealed = Sealed.of_json(change_to_json(change))
     return ObjectChange(plan=plan, position=position, sealed=sealed, **derive_columns(change, masked))
 
@@ -77,37 +77,37 @@ def refresh_row(row: ObjectChange, change: engine.PlannedObject, masked: engine.
 
 
 def mask_object(obj: JSONObject, ref: ObjectRef, *, tag_key: bytes, policy: MaskPolicy) -> JSONObject:
-    """An object as it may be shown beside the masked change of the same object: equal values, equal tags."""
+    """Mask an object with the tags of its masked change, so that equal values have equal tags."""
     return masking.mask(obj, gvk=ref.gvk, tag_key=tag_key, scope="/".join(ref.key), policy=policy)
 
 
 def ref_of(row: ObjectChange) -> ObjectRef:
-    """Which object a row is about."""
+    """Return the object that a row describes."""
     return ObjectRef(GroupVersionKind(row.group, row.version, row.kind), row.namespace, row.name)
 
 
 def read_masked(row: ObjectChange) -> engine.PlannedObject:
-    """The change as it may be shown: every value of a Secret is masked."""
+    """Return the change for display: every Secret value is masked."""
     return replace(change_from_json(row.document), step=row.step)
 
 
 def open_sealed(row: ObjectChange) -> engine.PlannedObject:
-    """The whole change, values of Secrets included; for the sender alone."""
+    """Return the whole change, Secret values included; for the sender only."""
     return replace(change_from_json(row.sealed.open_json()), step=row.step)
 
 
 def read_masked_core(row: ObjectChange) -> engine.PlannedObject:
-    """As `read_masked`, with nothing but what a run journals."""
+    """Return the change as `read_masked` does, with only what a run journals."""
     return core_from_json(row.document)
 
 
 def open_sealed_core(row: ObjectChange) -> engine.PlannedObject:
-    """As `open_sealed`, with nothing but what is sent and verified."""
+    """Return the change as `open_sealed` does, with only what is sent and verified."""
     return core_from_json(row.sealed.open_json())
 
 
 def place_rows(rows: Iterable[ObjectChange], ordered: Iterable[engine.PlannedObject]) -> list[ObjectChange]:
-    """Give rows the step and place that the finished plan gives them; returns the rows that moved.
+    """Give rows the step and position of the finished plan; return the rows that moved.
 
     - An object that the source names twice has two rows; they keep their order.
     """

@@ -1,8 +1,8 @@
-"""Comparing two plans of a review: which objects do something else, and what moved in each.
+"""Comparison of two plans of a review: objects whose effect differs, and what changed in each.
 
-Objects are compared by the keyed hash of their effect first; only those that differ are read. Masks are made
-under a key per plan, so what holds any is masked anew under one key, by who can open it: equal secrets must not
-look moved. What holds none is compared as it is shown.
+Objects are compared by the keyed hash of their effect first; only those that differ are read. Each plan masks with its
+own key. Objects with masked values are therefore masked again with one key by a worker, so that equal secrets do not
+look different. Objects without masked values are compared as displayed.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from applyviz.workflow.plans.planner import get_plan
 _Key = tuple[str, str, str, str]
 _PAIRS = ("manifest", "live", "after")
 MOST_DETAILED = 40
-"""Of so many objects it is told what moved."""
+"""The largest number of objects whose differences are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """The rows of one object that does something else; None where a plan does not have it.
+    """The rows of one object whose effect differs; None where a plan does not have it.
 
     - `row` is that of the second plan, else that of the first.
     """
@@ -53,7 +53,7 @@ def _gather(rows: Iterable[ObjectChange]) -> dict[_Key, list[ObjectChange]]:
 
 
 def find_differing(first: Plan, second: Plan) -> tuple[Differing, ...]:
-    """The objects that the second plan does something else with, in its order; those it lacks come last."""
+    """Return the objects whose effect differs, in the order of the second plan; those it lacks come last."""
     if first.digest and first.digest == second.digest:
         return ()
     waiting = _gather(first.changes.defer("document", "sealed").order_by("position"))
@@ -67,12 +67,12 @@ def find_differing(first: Plan, second: Plan) -> tuple[Differing, ...]:
 
 
 def name_of(differing: Differing) -> str:
-    """A name of the object within its two plans; an object may be named twice by a source."""
+    """Return a name of the object within its two plans; a source may name an object twice."""
     return f"{'second' if differing.second is not None else 'first'}:{differing.row.position}"
 
 
 def holds_secrets(differing: Differing) -> bool:
-    """Whether a value of the object is masked in either plan, so that what moved is for who can open it."""
+    """Return whether a value of the object is masked in either plan, so that only a worker can compare it."""
     return any(is_masked(row.document) for row in (differing.first, differing.second) if row is not None)
 
 
@@ -83,7 +83,7 @@ def _compare(
 
 
 def compare_masked(differing: Differing) -> ObjectMove | None:
-    """What moved for one object that holds no masked value."""
+    """Return what changed for one object without masked values."""
     first, second = (None if row is None else read_masked(row) for row in (differing.first, differing.second))
     return _compare(differing, first, second)
 
@@ -93,7 +93,7 @@ def _open_alike(row: ObjectChange | None, tag_key: bytes, policy: MaskPolicy) ->
 
 
 def compare_secrets(first: Plan, second: Plan) -> JSONObject:
-    """What moved for each object that holds masked values, by `name_of`; for who can open, as JSON for `read_move`."""
+    """Return what changed for each object with masked values, by `name_of`, as JSON for `read_move`; decrypts."""
     key = second.tag_key.open_bytes(), masking_settings.policy_of(second)
     found: dict[str, JSONValue] = {}
     for one in find_differing(first, second)[:MOST_DETAILED]:
@@ -126,7 +126,7 @@ def _read_field(data: JSONObject) -> FieldMove:
 
 
 def read_move(data: JSONObject | None) -> ObjectMove | None:
-    """A move as `compare_secrets` wrote it."""
+    """Read a move that `compare_secrets` wrote."""
     if data is None:
         return None
     move: ObjectMove = from_json(ObjectMove, {name: value for name, value in data.items() if name != "fields"})
@@ -134,7 +134,7 @@ def read_move(data: JSONObject | None) -> ObjectMove | None:
 
 
 def choose_plans(review: Review, *, first: int | None, second: int | None, for_user: Visitor) -> tuple[Plan, Plan]:
-    """The two plans that are asked for, or the latest complete one and the one before it.
+    """Return the two requested plans, or the latest complete plan and the one before it.
 
     - Raises `NotVisibleError` when the review has no such plans, or one is not complete.
     """

@@ -1,7 +1,7 @@
-"""Conflict rules: proposed by one person, in force once another agreed, ended by either; all of it on record.
+"""Conflict rules: proposed by one person, in force once another approves, ended by either; every step is recorded.
 
-A rule begins as a decision on a conflict, or as a field that is to be left out of comparison. A plan freezes the
-rules that are in force when it is made; when they change, what they reach is planned again before it is approved.
+A rule begins as a resolution of a conflict, or as a field to ignore in comparisons. A plan freezes the rules in force
+when it is created; when a rule changes, affected plans must be re-planned before they can be approved.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from applyviz.workflow.plans import changes
 
 @dataclass(frozen=True, slots=True)
 class RuleDraft:
-    """What a rule would say: objects of one kind by a pattern of names, one field, one way.
+    """The content of a rule: objects of one kind by a name pattern, one field, one resolution.
 
-    - `namespace` "" is every namespace, `manager` "" every field manager; `name` may hold `*`.
+    - `namespace` "" means every namespace, `manager` "" every field manager; `name` may contain `*`.
     """
 
     group: str
@@ -50,7 +50,7 @@ class RuleDraft:
 
 
 def list_places(cluster: Cluster, namespace: str) -> list[ScopeEntry]:
-    """What a rule reaches: one namespace, or everything in its cluster."""
+    """Return the scopes that a rule reaches: one namespace, or everything in its cluster."""
     if namespace:
         return [ScopeEntry(cluster.slug, namespace)]
     return [ScopeEntry(cluster.slug), ScopeEntry(cluster.slug, EVERY_NAMESPACE)]
@@ -77,15 +77,15 @@ def _check_draft(draft: RuleDraft, reason: str) -> None:
 
 
 def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> ConflictRule:
-    """Propose a rule for the cluster of a plan; it does nothing until somebody else agrees.
+    """Propose a rule for the cluster of a plan; it has no effect until another person approves it.
 
-    - Raises `NotValidError` without a reason or name, `NotPossibleError` when such a rule stands already.
+    - Raises `NotValidError` without a reason or name, `NotPossibleError` when such a rule already exists.
     """
     access.require(by, Action.DECIDE, list_places(plan.target.cluster, draft.namespace))
     _check_draft(draft, reason)
     cluster = plan.target.cluster
     with transaction.atomic():
-        lock_cluster(cluster.pk)  # rules of a cluster are numbered one after the other
+        lock_cluster(cluster.pk)  # rules of a cluster are numbered in order
         same = ConflictRule.objects.filter(
             cluster=cluster,
             state__in=(RuleState.PROPOSED, RuleState.IN_FORCE),
@@ -121,15 +121,15 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> Co
 
 
 def is_own(rule: ConflictRule, person: Person) -> bool:
-    """Whether the human behind an account proposed a rule, under any account."""
+    """Return whether the person behind an account proposed a rule, under any linked account."""
     humans = people.name_humans([person, rule.proposed_by])
     return humans[person.pk] == humans[rule.proposed_by_id]
 
 
 def agree_rule(rule: ConflictRule, *, by: Person) -> None:
-    """Approval to a proposed rule: it is in force for every plan made from now on.
+    """Approve a proposed rule: it applies to every plan created from now on.
 
-    - Raises `NotAllowedError` for one's own, `NotPossibleError` when it waits for nobody any more.
+    - Raises `NotAllowedError` for the person's own rule, `NotPossibleError` when it no longer awaits approval.
     """
     access.require(by, Action.APPROVE, list_places(rule.cluster, rule.namespace))
     if is_own(rule, by):
@@ -155,27 +155,27 @@ def _end(rule: ConflictRule, *, by: Person, note: str, before: RuleState, after:
 
 
 def decline_rule(rule: ConflictRule, *, by: Person, note: str = "") -> None:
-    """End a proposal before it is in force: an approver declines it, or who proposed it takes it back."""
+    """End a proposal before it is in force: an approver declines it, or its author withdraws it."""
     action = Action.DECIDE if rule.proposed_by_id == by.pk else Action.APPROVE
     access.require(by, action, list_places(rule.cluster, rule.namespace))
     _end(rule, by=by, note=note, before=RuleState.PROPOSED, after=RuleState.DECLINED)
 
 
 def revoke_rule(rule: ConflictRule, *, by: Person, note: str = "") -> None:
-    """End a rule that is in force; what it decided is open again in every later plan."""
+    """End a rule that is in force; later plans leave its conflicts open again."""
     access.require(by, Action.ACKNOWLEDGE, list_places(rule.cluster, rule.namespace))
     _end(rule, by=by, note=note, before=RuleState.IN_FORCE, after=RuleState.REVOKED)
 
 
 def list_rules(cluster: Cluster, *, for_user: Visitor) -> QuerySet[ConflictRule]:
-    """Every rule of a cluster, those that ended included, the newest first."""
+    """Return every rule of a cluster, ended ones included, newest first."""
     access.require(for_user, Action.VIEW)
     rows = ConflictRule.objects.filter(cluster=cluster).order_by("-number")
     return rows.select_related("proposed_by", "agreed_by", "ended_by", "plan__review", "cluster")
 
 
 def get_rule(cluster: Cluster, number: int, *, for_user: Visitor) -> ConflictRule:
-    """One rule of a cluster by its number; `NotVisibleError` when there is none."""
+    """Return one rule of a cluster by its number; raises `NotVisibleError` when it does not exist."""
     rule = list_rules(cluster, for_user=for_user).filter(number=number).first()
     if rule is None:
         raise NotVisibleError(f"cluster {cluster.slug} has no rule {number}")
@@ -183,7 +183,7 @@ def get_rule(cluster: Cluster, number: int, *, for_user: Visitor) -> ConflictRul
 
 
 def rules_to_json(cluster: Cluster) -> list[JSONObject]:
-    """The rules in force on a cluster, as a plan keeps them."""
+    """Return the rules in force on a cluster, as a plan stores them."""
     rows = ConflictRule.objects.filter(cluster=cluster, state=RuleState.IN_FORCE).order_by("number")
     return [
         {
@@ -201,12 +201,12 @@ def rules_to_json(cluster: Cluster) -> list[JSONObject]:
 
 
 def rules_from_json(frozen: Iterable[JSONObject]) -> tuple[EngineRule, ...]:
-    """Frozen rules as the engine takes them."""
+    """Convert stored rules to engine rules."""
     return tuple(EngineRule(**{**rule, "path": tuple(rule["path"]), "way": RuleWay(rule["way"])}) for rule in frozen)
 
 
 def find_blockers(plan: Plan) -> tuple[str, ...]:
-    """Why a plan must be made anew: rules that reach its objects were agreed to or ended since it was made."""
+    """Return why a plan must be re-planned: rules that reach its objects were approved or ended since its creation."""
     before = {rule.number: rule for rule in rules_from_json(plan.rules)}
     now = {rule.number: rule for rule in rules_from_json(rules_to_json(plan.target.cluster))}
     moved = [(before.get(n) or now[n]) for n in sorted(before.keys() ^ now.keys())]

@@ -1,4 +1,4 @@
-"""What another tool will meet when it applies a plan: conflicts, and fields of other managers that it changes back."""
+"""Forecast of another tool's apply: its conflicts, and the fields of other managers that it resets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOVED = (FieldOperation.CHANGED, FieldOperation.CLEARED)
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What the tool will meet: conflicts that stop it, and fields of others that it sets back."""
+    """Conflicts that stop the tool, and fields of other managers that it resets."""
 
     conflicts: int = 0
     conflicting: int = 0

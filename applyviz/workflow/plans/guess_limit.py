@@ -1,8 +1,8 @@
-"""A limit to guessing: how many values of one Secret a person may plan with on one day.
+"""A limit to guessing: how many values of one Secret a person may plan with per day.
 
-A plan may tell its author whether a value is the live one, or lets them infer it from what blocks it. Twenty different
-values a day answer no search; whoever means it well changes a password once. A value counts once however it is written
-(`data`, `stringData`, an item of a List), and so do Secrets inside the text of annotations of any object.
+A plan may reveal to its author whether a value equals the live one, or let them infer it from what blocks the plan. A
+legitimate author changes a password once a day; twenty values do not make a search feasible. A value counts once
+however it is written (`data`, `stringData`, an item of a List), also in Secrets inside annotations of any object.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ANNOTATIONS = ("metadata", "annotations")
 
 
 def _list_values(obj: JSONObject) -> dict[str, str]:
-    """The values that a Secret will have, however they are written."""
+    """Return the values that a Secret will have, however they are written."""
     found = {}
     for holder in ("data", "stringData"):
         values = obj.get(holder)
@@ -68,7 +68,7 @@ def _name_place(document: ManifestDocument) -> str:
 
 
 def _count(by: str, cluster: Cluster, namespace: str, document: ManifestDocument, value: str) -> int:
-    """How many values this makes today, this one too; 0 for a value that was planned with before."""
+    """Return how many values this makes today, this one included; 0 for a value that was planned with before."""
     today = clock.now().date()
     where = {"human": by, "cluster": cluster, "namespace": namespace, "name": _name_place(document), "day": today}
     known = PlannedSecretValue.objects.filter(**where)
@@ -84,7 +84,7 @@ def limit_guesses(documents: Iterable[ManifestDocument], cluster: Cluster, *, na
     """Count the values of each Secret that a person plans with today.
 
     - `namespace` is that of documents that name none.
-    - Raises `NotAllowedError` beyond `MOST_A_DAY` values of one Secret; a value of earlier that day is none more.
+    - Raises `NotAllowedError` above `MOST_A_DAY` values of one Secret; a repeated value does not count again.
     """
     key = hmac.digest(digests.digest_key(), b"applyviz planned values of Secrets", "sha256")
     guessed = ((document, _list_guessed(document, key)) for document in documents)
@@ -93,7 +93,7 @@ def limit_guesses(documents: Iterable[ManifestDocument], cluster: Cluster, *, na
         return
     human = humans.name_humans([by])[by.pk]
     with transaction.atomic():
-        lock_cluster(cluster.pk)  # two plans at once are counted one after the other
+        lock_cluster(cluster.pk)  # concurrent plans are counted one after the other
         PlannedSecretValue.objects.filter(day__lt=(clock.now() - _KEPT).date()).delete()
         over = [d for d, v in found if _count(human, cluster, d.ref.namespace or namespace, d, v) > MOST_A_DAY]
     if over:

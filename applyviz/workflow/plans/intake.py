@@ -1,6 +1,6 @@
-"""Manifests as somebody brings them, for forms, API and links: collected, rendered or fetched, then read once.
+"""Intake of manifests for forms, API and links: collected, rendered or fetched, then parsed once.
 
-Limits and hosts are those of `applyviz.sources`; nothing is stored here. Reading happens in a child process.
+`applyviz.sources` limits sizes and hosts; nothing is stored here. Parsing happens in a child process.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ PASTED = "pasted.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What somebody brings: files by their paths, a text, a link, or several of them.
+    """The input of a review: files by their paths, a text, a link, or several of them.
 
-    - `kustomization` names the folder among the files that is rendered; "" renders nothing, "." is their top.
+    - `kustomization` names the folder among the files to render; "" renders nothing, "." is their root.
     """
 
     files: tuple[tuple[str, bytes], ...] = ()
@@ -34,14 +34,14 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The frozen manifests, and what was read in each file."""
+    """The frozen manifests, and the parsed content of each file."""
 
     bundle: SourceBundle
     files: tuple[ParsedFile, ...]
 
     @property
     def has_objects(self) -> bool:
-        """Whether any file holds an object."""
+        """Return whether any file holds an object."""
         return any(file.documents for file in self.files)
 
 
@@ -65,10 +65,10 @@ def _take_all(given: Given) -> Iterator[BundledFile]:
 
 
 def read_manifests(given: Given) -> Intake:
-    """Freeze what somebody brings and read it once; fetches a link.
+    """Freeze the input and parse it once; fetches a link.
 
-    - Raises `SourceError` for what is too large, unreachable or cannot be rendered. Problems of single documents are
-      no error: they are in the files.
+    - Raises `SourceError` for input that is too large, unreachable or cannot be rendered. Problems of single documents
+      do not raise: they are in the files.
     """
     bundle = SourceBundle.of(_take_all(given))
     return Intake(bundle, tuple(read_bundle(bundle)))

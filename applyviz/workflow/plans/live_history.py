@@ -20,9 +20,9 @@ from applyviz.workflow.plans.live_values import WITHHELD, find_readable
 _OF_RUNS = (AuditAction.OBJECT_INTENT.value, AuditAction.OBJECT_RESULT.value)
 _OF_LIVE = (AuditAction.LIVE_CHANGED.value, AuditAction.LIVE_DRIFTED.value)
 NOT_SHOWN = {"detail": WITHHELD}
-"""The detail of an entry that a reader is not shown."""
+"""The replacement for a detail that a reader may not see."""
 TELLING = Q(group="", kind="Secret", action__in=(*_OF_RUNS, *_OF_LIVE))
-"""The entries that say how a Secret compares with its live values."""
+"""The actions whose entries reveal how a Secret compares with its live values."""
 Secret = tuple[str, str, str]
 
 

@@ -1,9 +1,9 @@
-"""Who learns how a manifest compares with the live values of a Secret: whoever may read the Secret anyway.
+"""Visibility of comparisons with live Secret values: only for people who may read the Secret anyway.
 
 Rule: "same" and "changed" answer one guess per plan. Where people are mapped to Kubernetes users, their own
-SelfSubjectAccessReview for `get` on that Secret decides; where they are not, authors and approvers of the place see it
-and nobody else does. Everybody reads how the manifest compares with what was last applied. Doubt hides: a plan that
-nobody asked for a reader is shown as to somebody who may read no Secret.
+SelfSubjectAccessReview for `get` on that Secret decides; otherwise only authors and approvers of the scope see the
+comparison. Everyone may see how the manifest compares with the last applied one. In doubt it is hidden: a plan that
+was loaded without a reader is shown as to a person who may read no Secret.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Compared = tuple[str, str, int, str]
 
 
 def is_compared(row: ObjectChange) -> bool:
-    """Whether a row says how the manifest of a Secret compares with its live values."""
+    """Return whether a row reveals how the manifest of a Secret compares with its live values."""
     return _compares(row.group, row.kind, row.operation)
 
 
@@ -53,20 +53,20 @@ def _compares(group: str, kind: str, operation: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LiveView:
-    """What one reader sees of one plan: `readable` are the Secrets that they may read; None: all of them."""
+    """One reader's view of a plan: `readable` are the Secrets that they may read; None: all of them."""
 
     readable: frozenset[Name] | None = frozenset()
 
     def hides(self, row: ObjectChange) -> bool:
-        """Whether the reader does not learn how this object compares with live."""
+        """Return whether the comparison of this object with live is hidden from the reader."""
         return is_compared(row) and self.readable is not None and (row.namespace, row.name) not in self.readable
 
     def show(self, rows: Iterable[ObjectChange]) -> list[ObjectChange]:
-        """The rows as the reader sees them; those with something to hide are copies."""
+        """Return the rows for the reader; rows with hidden content are copies."""
         return [_blur(row) if self.hides(row) else row for row in rows]
 
     def read(self, row: ObjectChange) -> engine.PlannedObject:
-        """The change of a row as the reader sees it, masked."""
+        """Return the masked change of a row for the reader."""
         change = changes.read_masked(row)
         return withhold_live(change) if self.hides(row) else change
 
@@ -88,7 +88,7 @@ def find_readable(cluster: Cluster, names: Sequence[Name], reader: Visitor, *, c
 
 
 def list_allowed(cluster: Cluster, names: Sequence[Name], *, by: Person) -> list[Name]:
-    """Those Secrets that a person may `get`, asked of the cluster as whom they are mapped to; for who can connect."""
+    """Return the Secrets that a person may `get`, according to the cluster and their mapping; needs a connection."""
     with impersonation.open_reader(cluster, for_user=by) as reader:
         asked = [RequiredAccess("get", "", "secrets", namespace, name).ask() for namespace, name in names]
         answers = reader.try_send_all(asked)
@@ -97,7 +97,7 @@ def list_allowed(cluster: Cluster, names: Sequence[Name], *, by: Person) -> list
 
 Ask = Callable[[Cluster, list[Name], Person], Iterable[Name]]
 ask_cluster: Ask | None = None
-"""How pages ask, set by `worker requests`; without it nothing is readable."""
+"""How pages ask a worker, set by `worker_requests`; without it nothing is readable."""
 
 
 def _try_find_identity(reader: Visitor, cluster: Cluster) -> impersonation.Identity | None:
@@ -121,7 +121,7 @@ def _find_readable(
     if missing and can_ask and ask_cluster is not None:
         try:
             allowed = set(ask_cluster(cluster, missing, reader))
-        except ApplyVizError:  # no answer is a no, and is asked for again
+        except ApplyVizError:  # a missing answer means no, and is requested again
             return frozenset(name for name in names if known.get(name))
         known = {**known, **{name: name in allowed for name in missing}}
         cache.set(key, known, _CACHE_SECONDS)
@@ -129,7 +129,7 @@ def _find_readable(
 
 
 def keep_compared(rows: Iterable[ObjectChange]) -> dict[str, Any]:
-    """What the summary of a plan keeps of its Secrets that are compared with live, so that lists need not look."""
+    """Return the Secrets of a plan that are compared with live, for its summary, so that lists need no more queries."""
     return {_KEPT: [[r.namespace, r.name, r.position, r.operation] for r in rows if is_compared(r)]}
 
 
@@ -158,10 +158,10 @@ def _find_view(
 
 
 def show_plan(plan: Plan, reader: Visitor, *, can_ask: bool = True) -> Plan:
-    """The plan as a reader sees it: its figures tell nothing of live values that are hidden from them.
+    """Return the plan for a reader, without figures that reveal hidden live values.
 
-    - `can_ask`: whether a cluster may be asked now; for lists of many plans only what is known counts.
-    - The instance is changed and never saved: every state of a plan changes by an update of its row.
+    - `can_ask`: whether a cluster may be asked now; lists of many plans use known answers only.
+    - The instance is changed and never saved: a plan's state changes by an update of its row.
     """
     if getattr(plan, "shown_to", None) == reader:
         return plan
@@ -169,10 +169,10 @@ def show_plan(plan: Plan, reader: Visitor, *, can_ask: bool = True) -> Plan:
 
 
 def show_plans(plans: Iterable[Plan], reader: Visitor) -> None:
-    """Have each plan of a list shown as by `show_plan`; the number of queries grows with clusters, not with plans.
+    """Apply `show_plan` to each plan of a list; the number of queries grows with clusters, not with plans.
 
-    - No cluster is asked: only what is known counts.
-    - Plans that did not get as far as a summary keep nothing of their Secrets; those are read together.
+    - Asks no cluster: only known answers count.
+    - Plans without a summary have no record of their Secrets; those are read together.
     """
     waiting = [plan for plan in plans if getattr(plan, "shown_to", None) != reader]
     silent = [plan.pk for plan in waiting if _KEPT not in plan.summary]
@@ -205,7 +205,7 @@ def _show(
 
 
 def blur_counts(counts: dict[str, int], hidden: Iterable[str]) -> dict[str, int]:
-    """Counts by operation with the hidden ones as what is not shown."""
+    """Return counts by operation, with the hidden ones counted as not shown."""
     found = Counter(hidden)
     if not found:
         return counts
@@ -215,7 +215,7 @@ def blur_counts(counts: dict[str, int], hidden: Iterable[str]) -> dict[str, int]
 
 
 def _without(summary: dict[str, Any], positions: set[int]) -> dict[str, Any]:
-    """A summary without what it says of hidden objects in its overview; forecasts are left out."""
+    """Return a summary without hidden objects in its overview, and without forecasts."""
     kept = {name: value for name, value in summary.items() if name not in ("forecast", "sentence", "counts")}
     overview = summary.get("overview") or {}
     risks = []
@@ -232,7 +232,7 @@ def _without(summary: dict[str, Any], positions: set[int]) -> dict[str, Any]:
 
 
 def hidden_positions(plan: Plan) -> frozenset[int]:
-    """The positions of the objects that are hidden from the reader of a plan."""
+    """Return the positions of the objects that are hidden from the reader of a plan."""
     view = view_of(plan)
     if view.readable is None:
         return frozenset()
@@ -241,13 +241,13 @@ def hidden_positions(plan: Plan) -> frozenset[int]:
 
 
 def view_of(plan: Plan) -> LiveView:
-    """What the reader of a plan sees; of a plan that was loaded for nobody, nothing of any Secret."""
+    """Return the view of a plan's reader; for a plan that was loaded without a reader, no Secret is readable."""
     found: LiveView = getattr(plan, "live_view", LiveView())
     return found
 
 
 def show_run(run: ApplyRun, reader: Visitor) -> ApplyRun:
-    """Return a run as a reader sees it: without what became of Secrets that are hidden from them."""
+    """Return a run as a reader sees it, without the outcomes of Secrets that are hidden from them."""
     show_plan(run.plan, reader)
     if view_of(run.plan).readable is None:
         return run
@@ -259,7 +259,7 @@ def show_run(run: ApplyRun, reader: Visitor) -> ApplyRun:
 
 
 def count_outcomes(run: ApplyRun) -> dict[str, int]:
-    """The outcomes of a run as everybody may read them: nothing of Secrets that are compared with live."""
+    """Return the outcomes of a run that everyone may see, without Secrets that are compared with live."""
     rows = list(run.results.values_list("outcome", "change__group", "change__kind", "change__operation"))
     counts = dict(sorted(Counter(outcome for outcome, *_what in rows).items()))
     hidden = [outcome for outcome, *what in rows if _compares(*what)]
@@ -267,7 +267,7 @@ def count_outcomes(run: ApplyRun) -> dict[str, int]:
 
 
 def show_result(result: ObjectResult, view: LiveView) -> ObjectResult:
-    """What came out for an object as the reader sees it."""
+    """Return the result of an object as the reader sees it."""
     if not view.hides(result.change):
         return result
     shown = copy(result)

@@ -1,9 +1,9 @@
-"""What was promised against what is there: every change and every removal of the plan, server noise aside.
+"""Outcome check: compares the approved change with the live object, ignoring server-managed fields.
 
-Both directions count: a promised change or removal that did not happen is broken as much as one that came out
-otherwise. Identity, versions, times, status and ownership records change by themselves, and the server allocates
-addresses and ports: none of them is a broken promise. When the promise was only estimated, neither is what the server
-added beside it, or an empty value that the API leaves out.
+Both directions count: a planned change or removal that did not happen is as wrong as a different value. Identity,
+versions, times, status and ownership records change without a request, and the server allocates addresses and ports:
+these are not compared. For an estimated plan, values that the server added and empty values that the API omits are
+ignored as well.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from applyviz.engine.schema.walk import MISSING, find_value
 _NOISE = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
 )
-# Given by the server or its controllers where nobody asked for a value.
+# Set by the server or its controllers when the manifest does not set them.
 _ALLOCATED = frozenset({"f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCheckNodePort", "f:volumeName"})
 
 
 def identity(live: JSONObject | None) -> dict[str, str]:
-    """The uid and resourceVersion of an object; empty when it is absent."""
+    """Return the uid and resourceVersion of an object; empty when it is absent."""
     if live is None:
         return {}
     return {name: str(get_at(live, ("metadata", name), "")) for name in ("uid", "resourceVersion")}
@@ -39,12 +39,12 @@ def _plain(obj: JSONObject) -> dict[str, JSONValue]:
 
 
 def _is_allocated(difference: StructuralDifference) -> bool:
-    """Whether a difference is a value that nobody promised and the server gave."""
+    """Return whether a difference is an allocated value that the plan does not contain."""
     return difference.before is MISSING and any(element in _ALLOCATED for element in difference.path)
 
 
 def _holds(got: JSONValue, promised: JSONValue) -> bool:
-    """Whether a value has everything that was promised; more may be in it."""
+    """Return whether a value contains everything that was planned; it may contain more."""
     if isinstance(promised, Mapping):
         return isinstance(got, Mapping) and all(k in got and _holds(got[k], v) for k, v in promised.items())
     if isinstance(promised, list):
@@ -60,7 +60,7 @@ def _is_addition(difference: StructuralDifference) -> bool:
 
 
 def _has_stayed(difference: StructuralDifference, before: JSONObject | None, root: Node | None) -> bool:
-    """Whether a field is still there that was to be removed, or still has the value that was to change."""
+    """Return whether a field that should be removed still exists, or a field that should change has its old value."""
     held = MISSING if before is None else find_value(root, before, difference.path)
     if held is MISSING:
         return False
@@ -68,7 +68,7 @@ def _has_stayed(difference: StructuralDifference, before: JSONObject | None, roo
 
 
 def _is_left_out(difference: StructuralDifference, root: Node | None) -> bool:
-    """Whether an empty value of a field is not there: Go leaves those out; an entry of a map stays."""
+    """Return whether an empty field value is absent: Go omits those, but keeps the entries of maps."""
     if difference.after is not MISSING or root is None or difference.before not in (None, "", 0, {}, []):
         return False
     place: Node | None = root
@@ -81,7 +81,7 @@ def _is_left_out(difference: StructuralDifference, root: Node | None) -> bool:
 
 
 def _is_within(path: FieldPath, touched: Collection[FieldPath]) -> bool:
-    """Whether a path is one of these, in one of them, or around one."""
+    """Return whether a path equals one of these, is inside one, or contains one."""
     return any(path[: len(one)] == one[: len(path)] for one in touched)
 
 
@@ -95,12 +95,12 @@ def find_broken(
     has_moved: bool = False,
     omits_empty: bool = False,
 ) -> tuple[StructuralDifference, ...]:
-    """Return where what is there is not what was promised.
+    """Return the paths where live differs from the approved change.
 
-    - `before`: the object before the change (None: it was absent): what stays as it was there, although the plan
-      changes or removes it, is broken even where additions are not.
+    - `before`: the object before the change (None: absent). A field that the plan changes or removes must not keep its
+      value from there, even where additions are accepted.
     - `has_moved`: others may have written meanwhile; then only fields that the plan touches count.
-    - `omits_empty`: the kind is built in, so the API leaves out empty values of its fields.
+    - `omits_empty`: the kind is built in, so the API omits empty values of its fields.
     """
     found = diff_objects(_plain(promised), _plain(without_chosen(got, promised, before)), root=root)
     if has_moved:

@@ -1,8 +1,8 @@
-"""The seal of a plan: a keyed hash over every stored byte that a run rests on, made when the plan is complete.
+"""The MAC of a plan: a keyed hash over every stored byte that a run uses, computed when the plan is complete.
 
-It is made of the rows as the planner holds them, never of what is read back, and kept with the plan. Who can write
-past the database's triggers cannot make one: the key is not in the database. A seal that fits says that nothing was
-changed since; one that does not fit, or is missing, says nothing: then all is derived anew (`runs/binding.py`).
+It covers the rows in the planner's memory, never rows that were read back, and is stored with the plan. An attacker
+who bypasses the database's triggers cannot compute it: the key is not in the database. A matching MAC proves that
+nothing changed since. Without a matching one, everything is derived again (`runs/plan_integrity.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow.foundation import digests
 
 KEY = "seal"
-"""Under which name of `Plan.summary` it is kept."""
+"""The key of the MAC in `Plan.summary`."""
 
 _OF_A_PLAN = (
     "id",
@@ -33,15 +33,15 @@ _OF_A_CHANGE = tuple(f.attname for f in ObjectChange._meta.concrete_fields if f.
 
 
 def _key() -> bytes:
-    """A key for nothing but seals, so that no other digest of this installation can pass for one."""
+    """Return a key for MACs only, so that no other digest of this installation can pass for one."""
     return hmac.new(digests.digest_key(), b"applyviz seal of a stored plan", hashlib.sha256).digest()
 
 
 def make_seal(plan: Plan, rows: Iterable[ObjectChange]) -> str:
-    """The seal of a plan and all its changes, in the order of their positions; hexadecimal text.
+    """Return the hexadecimal MAC of a plan and all its changes, in the order of their positions.
 
-    - Covers digest, target, identity, options, decisions, policies and tag key of the plan, and every column of
-      each change: the masked document, the sealed bytes, what is sent, step and position.
+    - Covers digest, target, identity, options, resolutions, policies and tag key of the plan, and every column of each
+      change: the masked document, the encrypted bytes, what is sent, step and position.
     """
     found = hmac.new(_key(), digestmod=hashlib.sha256)
 
@@ -59,6 +59,6 @@ def _hash(token: bytes) -> str:
 
 
 def fits(plan: Plan, rows: Iterable[ObjectChange]) -> bool:
-    """Whether the seal that a plan keeps is that of what is stored now; False as well when it keeps none."""
+    """Return whether the MAC of a plan matches what is stored now; False when it has none."""
     kept = plan.summary.get(KEY)
     return isinstance(kept, str) and hmac.compare_digest(kept.encode(), make_seal(plan, rows).encode())

@@ -1,7 +1,7 @@
-"""Making a plan: read the cluster, calculate, store each change as it is ready, and seal it with a digest.
+"""Planning: read the cluster, calculate, store each change as it is ready, and complete the plan with a digest.
 
-The task may come twice: a plan is claimed with a lease and an epoch, and a worker that lost it stores
-nothing more. What a lost worker had stored is calculated anew.
+The task may arrive twice: a plan is claimed with a lease and an epoch, and a worker that lost it stores nothing more.
+The next worker calculates again what the lost worker had stored.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Claim:
     epoch: int
 
     def renew(self, **values: Any) -> bool:
-        """Keep the plan for another lease; False when another worker took it or it is finished."""
+        """Renew the lease of the plan; return False when another worker took it or it is finished."""
         return bool(
             Plan.objects.filter(pk=self.plan.pk, state=PlanState.PLANNING, epoch=self.epoch).update(
                 **{"lease_until": _lease_end(), **values}
@@ -109,14 +109,14 @@ def _count(stored: Iterable[engine.PlannedObject]) -> dict[str, int]:
 
 
 def _count_for_all(stored: Iterable[engine.PlannedObject]) -> dict[str, int]:
-    """The counts as everybody may read them: nothing of how a Secret compares with live."""
+    """Return the counts that everyone may see, without comparisons of Secrets with live."""
     found = list(stored)
     hidden = (c.operation.value for c in found if c.ref.gvk.kind == "Secret" and c.versions.live is not None)
     return live_values.blur_counts(_count(found), hidden)
 
 
 def _keep_places(plan: Plan, places: Collection[ScopeEntry]) -> None:
-    """Remember where a plan reads and writes, before it does; raise where its requester has no right."""
+    """Store the scopes that a plan reads and writes before it does; raise where its requester has no right."""
     for place in sorted(places):
         if not access.can(plan.requested_by, Action.WRITE, [place]):
             where = f"namespace {place.namespace}" if place.namespace else "objects of no namespace"
@@ -129,7 +129,7 @@ def _keep_places(plan: Plan, places: Collection[ScopeEntry]) -> None:
 
 
 def _fix_identity(claim: _Claim) -> None:
-    """Fix as whom the plan asks the cluster, and would be run, and what is masked: as it is settled now."""
+    """Fix the identity of the plan's requests, and of its run, and the masking settings of this moment."""
     plan = claim.plan
     plan.identity = impersonation.find_identity(plan.requested_by, plan.target.cluster).to_json()
     plan.masking = masking_settings.policy_to_json(masking_settings.policy_for(plan.target.cluster))
@@ -137,7 +137,7 @@ def _fix_identity(claim: _Claim) -> None:
 
 
 def _fix_account(claim: _Claim) -> None:
-    """Make sure that the cluster answers and is the one that was added; fix as whom it knows its credential."""
+    """Verify that the cluster answers and is the registered one; fix the account of its credential."""
     plan, cluster = claim.plan, claim.plan.target.cluster
     with connect.open_reader(cluster) as own:
         found = facts.require_same(own, uid=cluster.uid, server=cluster.server, name=cluster.name)
@@ -164,7 +164,7 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     known = set(access.places_of(plan.review))
     for change in renewer.each(prepared.run(renewer.check)):
         place = ScopeEntry(plan.target.cluster.slug, change.ref.namespace)
-        if place not in known:  # something that the set prunes
+        if place not in known:  # an object that the set prunes
             _keep_places(plan, {place})
             known.add(place)
         with renewer.interruptible():
@@ -205,7 +205,7 @@ def _add_risks(
 
 
 def _seal(plan: Plan, rows: list[ObjectChange], bound: dict[str, str]) -> dict[str, str]:
-    """Seal a plan as it will be stored; what it is bound to is set on it first."""
+    """Compute the MAC of a plan as it will be stored, after setting what it is bound to."""
     for name, value in bound.items():
         setattr(plan, name, value)
     return {plan_mac.KEY: plan_mac.make_seal(plan, sorted(rows, key=lambda row: row.position))}
@@ -275,24 +275,24 @@ def _fail(claim: _Claim, reason: str) -> None:
 
 
 def _give_back(claim: _Claim) -> None:
-    """Leave the plan to the next worker at once; that this one was asked to end is no failed attempt."""
+    """Return the plan to the next worker at once; a requested stop does not count as a failed attempt."""
     Plan.objects.filter(pk=claim.plan.pk, state=PlanState.PLANNING, epoch=claim.epoch).update(
         epoch=claim.epoch - 1, lease_until=clock.now()
     )
 
 
 def make_plan(plan_id: int) -> None:
-    """Calculate a plan and store it, change by change; nothing happens when another worker has it.
+    """Calculate a plan and store it change by change; does nothing when another worker has it.
 
-    - An error that applyviz knows fails the plan with its reason; so does one it does not know, without
-      its text, which may hold anything.
+    - A known error fails the plan with its reason; an unexpected one fails it without its text, which may quote
+      anything.
     """
     claim = _claim(plan_id)
     if claim is None:
         return
     failpoints.reach("plan.claimed")
     if claim.epoch > _MAX_ATTEMPTS:
-        _fail(claim, "planning was interrupted several times; look at the log of the worker")
+        _fail(claim, "planning was interrupted several times; check the worker log")
     else:
         _calculate_claimed(claim)
     turns.wake_next(claim.plan)
@@ -308,7 +308,7 @@ def _calculate_claimed(claim: _Claim) -> None:
             with connect.open_reader(claim.plan.target.cluster, impersonation.read_identity(claim.plan)) as reader:
                 _calculate(claim, reader, renewer)
     except LeaseLostError:
-        logger.info("Plan %s is made by another worker", plan_id)
+        logger.info("another worker creates plan %s", plan_id)
     except WorkerStoppingError:
         _give_back(claim)
     except ApplyVizError as error:
@@ -319,7 +319,7 @@ def _calculate_claimed(claim: _Claim) -> None:
 
 
 def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
-    """One plan of a review by its number."""
+    """Return one plan of a review by its number."""
     require(for_user, Action.VIEW)
     plans = Plan.objects.select_related("review__author", "target__cluster", "requested_by", "revision")
     missing = NotVisibleError(f"there is no plan {number} of review {review_number}")
@@ -333,7 +333,7 @@ def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
 
 
 def find_unfinished() -> list[int]:
-    """Plans that no worker has: never claimed for a while, or the lease ran out."""
+    """Return plans without a worker: unclaimed for a while, or with an expired lease."""
     now = clock.now()
     lost = Q(lease_until__lt=now) | Q(lease_until=None, created_at__lt=now - timedelta(seconds=5))
     return list(Plan.objects.filter(lost, state=PlanState.PLANNING).values_list("pk", flat=True))

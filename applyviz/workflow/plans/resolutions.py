@@ -1,7 +1,7 @@
-"""Decisions on conflicts: kept with who made them, carried by every later plan of the review.
+"""Resolutions of conflicts: stored with their authors, used by every later plan of the review.
 
-A plan is immutable, so a decision makes the next one. It answers one field and one field manager; a
-conflict that nobody saw is never forced.
+A plan is immutable, so a resolution creates the next one. It answers one conflict between a field and one field
+manager; a conflict that was not shown is never forced.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from applyviz.workflow.plans import changes
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The way out of one conflict: which object, which field, who owns it now."""
+    """The resolution of one conflict: the object, the field, its current owner, and the kind."""
 
     ref: ObjectRef
     path: FieldPath
@@ -40,9 +40,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class ResolutionScope:
-    """Which open conflicts of a plan are meant; what is left empty narrows nothing.
+    """A selection of open conflicts of a plan; empty fields match everything.
 
-    - `position`: of one object; `kind`: (group, kind); `path`: one field; `manager`: who is in the way.
+    - `position`: of one object; `kind`: (group, kind); `path`: one field; `manager`: the conflicting manager.
     """
 
     manager: str = ""
@@ -51,12 +51,12 @@ class ResolutionScope:
     path: FieldPath | None = None
 
     def has(self, conflict: Conflict) -> bool:
-        """Whether a conflict of a chosen object is meant."""
+        """Return whether a conflict of a selected object is included."""
         return self.manager in ("", conflict.manager) and self.path in (None, conflict.path)
 
 
 def list_open(change: PlannedObject) -> list[Conflict]:
-    """The conflicts of a refused object that neither a decision nor a rule answers."""
+    """Return the conflicts of a blocked object that have neither a resolution nor a rule."""
     if change.operation is not Operation.BLOCKED:
         return []
     answered = {(answer.path, answer.manager) for answer in change.answers}
@@ -64,7 +64,7 @@ def list_open(change: PlannedObject) -> list[Conflict]:
 
 
 def list_refused(plan: Plan, scope: ResolutionScope | None = None) -> Iterator[tuple[int, PlannedObject]]:
-    """The refused objects of a plan that a scope reaches, each with its place, as they may be shown."""
+    """Return the blocked objects of a plan within a scope, each with its position, masked."""
     scope = scope or ResolutionScope()
     rows = plan.changes.filter(operation=Operation.BLOCKED.value).defer("sealed")
     if scope.position is not None:
@@ -78,9 +78,9 @@ def list_refused(plan: Plan, scope: ResolutionScope | None = None) -> Iterator[t
 def choose_everywhere(
     plan: Plan, way: ResolutionKind, *, manager: str = "", scope: ResolutionScope | None = None
 ) -> list[Choice]:
-    """The same way out for every open conflict of a plan, or for those that a scope reaches.
+    """Return the same resolution for every open conflict of a plan, or for those within a scope.
 
-    - A field that several field managers are in the way of is decided for all of them, or stays open.
+    - A field that conflicts with several managers is resolved for all of them, or stays open.
     """
     scope = scope or ResolutionScope(manager)
     return [
@@ -138,10 +138,10 @@ def _record(plan: Plan, ref: ObjectRef, choices: list[Choice], *, by: Person, no
 
 
 def record_choices(plan: Plan, choices: Iterable[Choice], *, by: Person, note: str = "") -> list[JSONObject]:
-    """Keep decisions on the open conflicts of a plan; gives all that the next plan carries out.
+    """Store resolutions of the open conflicts of a plan; return all resolutions of the next plan.
 
-    - A later decision on a field takes the place of the one before.
-    - Raises `NotPossibleError` for a conflict that the plan does not have, or no longer.
+    - A later resolution of a field replaces the earlier one.
+    - Raises `NotPossibleError` for a conflict that the plan does not have, or no longer has.
     """
     choices = list(choices)
     if not choices:
@@ -161,9 +161,9 @@ def record_choices(plan: Plan, choices: Iterable[Choice], *, by: Person, note: s
 
 
 def undo_decision(plan: Plan, place: int, *, by: Person) -> list[JSONObject]:
-    """What the next plan carries out without one decision of this plan; the decision itself stays on record.
+    """Return the resolutions of the next plan without one of this plan; the removed one stays on record.
 
-    - Raises `NotPossibleError` when the plan carries out no such decision.
+    - Raises `NotPossibleError` when the plan has no such resolution.
     """
     access.require(by, Action.DECIDE, access.places_of(plan.review))
     if not 0 <= place < len(plan.decisions):
@@ -191,7 +191,7 @@ def undo_decision(plan: Plan, place: int, *, by: Person) -> list[JSONObject]:
 
 
 def list_made(plan: Plan) -> dict[tuple[str, str], Resolution]:
-    """Who made each decision that a plan carries out, by object and field: the latest one before the plan."""
+    """Return the latest resolution before the plan for each field that it resolves, by object and field."""
     in_force = {("/".join(d["object"]), render_path(tuple(d["path"]))): d["way"] for d in plan.decisions}
     if not in_force:
         return {}
@@ -201,7 +201,7 @@ def list_made(plan: Plan) -> dict[tuple[str, str], Resolution]:
 
 
 def read_decisions(plan: Plan) -> dict[tuple[str, str, str, str], tuple[EngineDecision, ...]]:
-    """The decisions that a plan carries out, by object, as the engine takes them."""
+    """Return the resolutions of a plan, by object, for the engine."""
     found: dict[tuple[str, str, str, str], tuple[EngineDecision, ...]] = {}
     for entry in plan.decisions:
         group, kind, namespace, name = entry["object"]

@@ -1,8 +1,8 @@
-"""What would undo a finished run, as a new review: an ordinary plan that needs an approval of its own.
+"""Revert of a finished run as a new review: an ordinary plan that needs its own approval.
 
-Computed from the versions that the run's plan had sealed: created objects are deleted, changed ones go back
-field by field under the same field manager, deleted ones are created again. What cannot be undone is said in the
-review; what moved since the run is said in each of its plans.
+Computed from the encrypted versions in the run's plan: created objects are deleted, changed ones return field by field
+under the same field manager, deleted ones are created again. The review lists what cannot be reverted; each of its
+plans lists what changed since the run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SHOWN = 10
 
 @dataclass(slots=True)
 class _Gathered:
-    """What the review is made of, as it is gathered."""
+    """The content of the review while it is collected."""
 
     files: list[BundledFile] = field(default_factory=list)
     deletions: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ def _list_done(run: ApplyRun) -> list[ObjectResult]:
 
 
 def find_undo_blockers(run: ApplyRun, *, for_user: Visitor) -> tuple[str, ...]:
-    """Why this person cannot ask what would undo this run; empty when they can."""
+    """Return why this person cannot revert this run; empty when they can."""
     blockers = []
     if not run.is_finished:
         blockers.append(_("the run is not finished"))
@@ -72,7 +72,7 @@ def find_undo_blockers(run: ApplyRun, *, for_user: Visitor) -> tuple[str, ...]:
 
 
 def _last_answer(result: ObjectResult) -> JSONObject | None:
-    """The object as the server answered the last write of a run; None when no answer holds it."""
+    """Return the object from the server's answer to the last write of a run; None when no answer contains it."""
     entries = JournalEntry.objects.filter(result=result, status__gte=200, status__lt=300).exclude(method="DELETE")
     last = entries.order_by("-sequence").first()
     if last is None or last.sealed_answer is None:
@@ -90,10 +90,10 @@ def _gather(run: ApplyRun, options: ApplyOptions) -> _Gathered:
     found = _Gathered()
     for result in _results(run):
         if result.outcome == Outcome.UNKNOWN:
-            found.notes.append(f"{changes.ref_of(result.change)} is left out: nobody knows whether it was applied")
+            found.notes.append(f"{changes.ref_of(result.change)} is left out: its outcome is unknown")
     for number, result in enumerate(_list_done(run)):
         change, answer = changes.open_sealed(result.change), _last_answer(result)
-        if answer is not None:  # what admission made of it counts, not what was promised
+        if answer is not None:  # the admitted object counts, not the planned one
             change = replace(change, versions=replace(change.versions, after=answer))
         undo = revert.invert(change, mode=options.mode, manager=options.field_manager, root=_root(change))
         found.notes.extend(undo.notes)
@@ -109,7 +109,7 @@ def _gather(run: ApplyRun, options: ApplyOptions) -> _Gathered:
 
 
 def _write(manifest: JSONObject) -> bytes:
-    # JSON texts within YAML: a text such as "no" or "0644" stays what it is, whoever reads it.
+    # JSON strings within YAML: a text such as "no" or "0644" keeps its type in every parser.
     text = yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, default_style=None)
     is_same = is_same_json(yaml.safe_load(text), manifest)
     return text.encode() if is_same else yaml.safe_dump(manifest, default_style='"').encode()
@@ -127,7 +127,7 @@ def _make_options(options: ApplyOptions, found: _Gathered) -> ApplyOptions:
 
 
 def require_undo(run: ApplyRun, *, by: Person) -> None:
-    """Nothing, or `NotPossibleError` with everything that blocks undoing this run."""
+    """Raise `NotPossibleError` with everything that blocks reverting this run."""
     access.require(by, Action.WRITE, access.places_of(run.plan.review))
     blockers = find_undo_blockers(run, for_user=by)
     if blockers:
@@ -135,9 +135,9 @@ def require_undo(run: ApplyRun, *, by: Person) -> None:
 
 
 def prepare_inverse(run: ApplyRun, *, by: Person) -> Callable[[], Review]:
-    """Open what the run sealed and calculate what would undo it; the result opens the review of just that.
+    """Decrypt the run's versions and calculate the revert; the result opens its review.
 
-    - Raises `NotPossibleError` with everything that blocks; nothing is approved or applied by it.
+    - Raises `NotPossibleError` with everything that blocks; approves and applies nothing.
     """
     require_undo(run, by=by)
     options = options_from_json(run.plan.options)
@@ -155,7 +155,7 @@ def _open_review(run: ApplyRun, found: _Gathered, options: ApplyOptions, by: Per
         review = reviews.create_review(
             by=by,
             title=f"Undo run {run.number}: {run.plan.review.title}"[:200],
-            reason=f"This would undo run {run.number} of review {run.plan.review.number}.",
+            reason=f"Reverts run {run.number} of review {run.plan.review.number}.",
             ticket=run.plan.review.ticket,
             cluster=run.plan.target.cluster,
             options=options,
@@ -166,7 +166,7 @@ def _open_review(run: ApplyRun, found: _Gathered, options: ApplyOptions, by: Per
 
 
 def _list_moved(result: ObjectResult, now: PlannedObject) -> Iterator[str]:
-    """The fields that this would set back although they are not as the run left them."""
+    """Yield the fields that the revert would reset although they changed since the run."""
     left = _last_answer(result)
     live = now.versions.live
     if left is None or live is None:
@@ -181,7 +181,7 @@ def _list_moved(result: ObjectResult, now: PlannedObject) -> Iterator[str]:
 
 
 def note_moved(plan: Plan, found: Iterable[PlannedObject]) -> None:
-    """For a plan that undoes a run: keep what moved since that run and would be set back all the same."""
+    """Store in a plan that reverts a run which fields changed since that run and would be reset anyway."""
     undo = Undo.objects.filter(review_id=plan.review_id).select_related("run").first()
     if undo is None:
         return

@@ -1,6 +1,6 @@
-"""Reviews: opening one freezes the manifests and asks for the first plan; a re-plan asks for the next.
+"""Reviews: opening one freezes the manifests and requests the first plan; a re-plan requests the next.
 
-Plans are immutable: whatever changes makes a new one, with a number of its own.
+Plans are immutable: every change creates a new plan with its own number.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def create_review(
     bundle: SourceBundle,
     applied_by: Applier = Applier.SELF,
 ) -> Review:
-    """Open a review: freeze its manifests, ask for plan 1.
+    """Open a review: freeze its manifests and request plan 1.
 
-    - `applied_by`: another tool applies it; then its plans can be agreed on by word only, and are never run here.
+    - `applied_by`: another tool applies it; its plans can be approved, but never run here.
     - Raises `NotAllowedError` without the role author, `NotValidError` without title or manifests.
     """
     place = ScopeEntry(cluster.slug, options.namespace)
@@ -148,12 +148,12 @@ def replan_review(
     note: str = "",
     undone: int | None = None,
 ) -> Plan:
-    """Ask for the next plan of a review: of the same manifests and options, or of new ones.
+    """Request the next plan of a review, from the same manifests and options or new ones.
 
-    - `choices` answer conflicts of the latest plan; decisions made before stay in force for their fields.
-    - `undone`: the place of one decision of the latest plan that the next one no longer carries out.
-    - Options that take over decide every open conflict so, field by field: what nobody saw is not forced.
-    - Raises `NotPossibleError` while a plan is being made, and once the review was applied or closed.
+    - `choices` resolve conflicts of the latest plan; earlier resolutions stay valid for their fields.
+    - `undone`: the index of one resolution of the latest plan that the next plan drops.
+    - Options that force conflicts resolve each open conflict by its field: a conflict that was not shown is not forced.
+    - Raises `NotPossibleError` while a plan is being created, and once the review was applied or closed.
     """
     access.require(by, Action.WRITE, access.places_of(review))
     with transaction.atomic():
@@ -181,7 +181,7 @@ def replan_review(
 
 
 def close_review(review: Review, *, by: Person) -> None:
-    """End a review without applying it."""
+    """Close a review without applying it."""
     access.require(by, Action.WRITE, access.places_of(review))
     with transaction.atomic():
         closed = Review.objects.filter(pk=review.pk, state=ReviewState.OPEN).update(
@@ -193,7 +193,7 @@ def close_review(review: Review, *, by: Person) -> None:
 
 
 def get_review(number: int, *, for_user: Visitor) -> Review:
-    """One review by its number; `NotVisibleError` when there is none or not for this person."""
+    """Return one review by its number; raises `NotVisibleError` when it does not exist or is not visible."""
     access.require(for_user, Action.VIEW)
     missing = NotVisibleError(f"there is no review {number}")
     try:
@@ -206,7 +206,7 @@ def get_review(number: int, *, for_user: Visitor) -> Review:
 
 
 def list_reviews(*, for_user: Visitor) -> QuerySet[Review]:
-    """The reviews this person may see, newest first."""
+    """Return the reviews that this person may see, newest first."""
     access.require(for_user, Action.VIEW)
     seen = Review.objects.filter(access.select_reviews(for_user))
     return seen.select_related("author").prefetch_related("targets__cluster")

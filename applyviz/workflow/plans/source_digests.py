@@ -1,7 +1,7 @@
-"""Digests of sources: keyed and salted, so that they betray no bytes; who holds a file compares it by uploading it.
+"""Digests of sources: keyed and salted, so that they reveal no content; compare a file by uploading it.
 
-A bare hash of a manifest with a six-digit PIN is found in seconds, and one that is equal in two reviews answers
-guesses. So each revision has a salt of its own, and comparing is counted per person: it is a guess as well.
+A bare hash of a manifest with a six-digit PIN is cracked in seconds, and equal hashes in two reviews confirm guesses.
+So each revision has its own salt, and comparisons are counted per person: each is a guess as well.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class ComparedFile:
-    """What a file was compared as, and the names of the files of the source that are equal to it."""
+    """The form in which a file was compared, and the names of the equal files of the source."""
 
     name: str
     equal_to: tuple[str, ...]
@@ -47,7 +47,7 @@ def key_of(salt: str) -> bytes:
 
 
 def _count(by: Person) -> None:
-    """Count one comparison of a human, under any account; raises `TooOftenError` above the limit."""
+    """Count one comparison of a person, under any account; raises `TooOftenError` above the limit."""
     human = humans.name_humans([by])[by.pk]
     now, bucket = clock.now(), rate_limit.find_bucket(LimitKind.COMPARER, human)
     with transaction.atomic():
@@ -59,10 +59,10 @@ def _count(by: Person) -> None:
 
 
 def compare_file(plan: Plan, *, by: Person, name: str, data: bytes) -> ComparedFile:
-    """Say which files of the source of a plan are equal to a file that somebody holds, byte for byte.
+    """Return which files of the source of a plan equal an uploaded file byte for byte.
 
-    - Counted: at most `MOST_A_DAY` a day and human, because a comparison answers a guess. In the history.
-    - Raises `NotVisibleError` for who may not look at the review, `NotValidError` for a file that is too large.
+    - Limited to `MOST_A_DAY` per day and person, because a comparison confirms a guess; audited.
+    - Raises `NotVisibleError` for a hidden review, `NotValidError` for a file that is too large.
     """
     access.require(by, Action.VIEW, access.places_of(plan.review))
     if len(data) > MOST_BYTES:

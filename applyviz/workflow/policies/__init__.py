@@ -1,6 +1,6 @@
-"""Policies: what must hold before a plan runs; every one that covers an object of the plan counts, the strictest wins.
+"""Policies: the requirements of a plan; of all policies that cover an object of the plan, the strictest wins.
 
-`find_policy` is the door; what it gives is frozen and complete, so that nobody else reads the rows.
+`find_policy` is the public entry; its result is frozen and complete, so that no caller reads the rows.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
 
 
 def list_places(plan: Plan) -> tuple[ScopeEntry, ...]:
-    """Where a plan writes; while it writes nothing yet, the namespace that it was asked for."""
+    """Return the scopes that a plan writes to; before planning, the requested namespace."""
     slug = plan.target.cluster.slug
     rows = plan.changes.exclude(operation=Operation.UNCHANGED.value)
     found = rows.order_by("namespace").values_list("namespace", flat=True).distinct()
@@ -61,13 +61,13 @@ def list_places(plan: Plan) -> tuple[ScopeEntry, ...]:
 
 
 def list_in_force() -> QuerySet[PolicyVersion]:
-    """The version in force of every policy that is not retired, by name."""
+    """Return the version in force of every policy that is not archived, by name."""
     versions = PolicyVersion.objects.filter(number=F("policy__number"), policy__archived_at=None)
     return versions.select_related("policy").order_by("policy__slug")
 
 
 def find_policy_at(places: Iterable[ScopeEntry]) -> PolicyRules:
-    """The strictest of all policies that hold in any of some places; the built-in one where none does."""
+    """Return the strictest of all policies within any of these scopes; the built-in one when none applies."""
     wanted = tuple(places)
     found = [
         (row.policy.slug, row.number, rules_from_json(row.rules))
@@ -78,7 +78,7 @@ def find_policy_at(places: Iterable[ScopeEntry]) -> PolicyRules:
 
 
 def find_policy(plan: Plan) -> PolicyRules:
-    """The policy of a plan: frozen, complete, and with the version that its digest is bound to."""
+    """Return the policy of a plan: frozen, complete, and with the version that its digest is bound to."""
     return find_policy_at(list_places(plan))
 
 
@@ -96,7 +96,7 @@ def count_high_risks(plan: Plan, policy: PolicyRules, *, hidden: Collection[int]
 
 
 def list_demands(policy: PolicyRules, high_risks: Iterable[RiskKind]) -> tuple[Demand, ...]:
-    """The approvals that a plan with these risks needs: all of them must be met."""
+    """Return the approvals that a plan with these risks needs: all of them must be met."""
     present = set(high_risks)
     more = [Demand(d.approvals, d.team, d.danger.value) for d in policy.risk_demands if d.danger in present]
     return keep_strictest((*policy.demands, *more))

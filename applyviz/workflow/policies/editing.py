@@ -1,4 +1,4 @@
-"""Writing policies: each edit is a version of its own that nobody changes any more, and an entry of the history."""
+"""Editing of policies: each edit is an immutable version and an audit entry."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_APPROVALS, MOST_AT_ONCE, LONGEST_HOURS, LONGEST_ROLLOUT = 9, 64, 24 * 365, 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a policy, together with the others, would ask of one plan."""
+    """The requirements of a policy, together with the others, for one plan."""
 
     policy: Strictest
     holds: bool
@@ -107,9 +107,9 @@ def list_versions(slug: str, *, for_user: Visitor) -> list[PolicyVersion]:
 
 
 def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str = "") -> PolicyVersion:
-    """Write the next version of a policy, the first one when there is none; it is in force at once.
+    """Publish the next version of a policy, or the first one; it is in force at once.
 
-    - Every plan that it covers has to be planned again: its digest is bound to the version.
+    - Every plan that it covers must be re-planned: the digest is bound to the version.
     - Raises `NotValidError` with everything that is wrong.
     """
     access.require(by, Action.MANAGE)
@@ -151,7 +151,7 @@ def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str 
 
 
 def archive_policy(slug: str, *, by: Person, note: str = "") -> None:
-    """Let a policy hold no longer; its versions stay on record."""
+    """Archive a policy; its versions stay on record."""
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         if not Policy.objects.filter(slug=slug, archived_at=None).update(archived_at=clock.now()):
@@ -161,7 +161,7 @@ def archive_policy(slug: str, *, by: Person, note: str = "") -> None:
 
 
 def evaluate(plan: Plan, *, slug: str = "", scope: Scope | None = None, rules: Rules | None = None) -> Evaluation:
-    """What would be asked of a plan if a policy said this; as things are, when none is given. Nothing is kept."""
+    """Return what a plan would require under a changed policy, or under the present ones; stores nothing."""
     places = policies.list_places(plan)
     found = [
         (row.policy.slug, row.number, rules_from_json(row.rules))

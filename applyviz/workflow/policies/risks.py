@@ -1,6 +1,6 @@
-"""The risks of a plan: one list, from which pages, acknowledgements, policies and counts are made.
+"""The risks of a plan: one list for pages, acknowledgements, policies and counts.
 
-What is not written has no risk yet: an object that is blocked by a conflict counts once its conflicts are resolved.
+An object that is blocked by a conflict has no risk yet; its risks count once its conflicts are resolved.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class PlanRisk:
 
     @property
     def is_of_plan(self) -> bool:
-        """Whether it is a risk of the plan as a whole and of none of its objects."""
+        """Return whether it is a risk of the whole plan instead of its objects."""
         return self.kind is RiskKind.MANY_OBJECTS
 
     @property
     def needs_acknowledgement(self) -> bool:
-        """Whether somebody must acknowledge it before the plan can be approved."""
+        """Return whether it must be acknowledged before the plan can be approved."""
         return needs_acknowledgement(Risk(self.kind, self.level))
 
 
@@ -46,7 +46,7 @@ def _place(risk: PlanRisk) -> tuple[int, bool, int, int]:
 
 
 def gather_risks(rows: Iterable[ObjectChange], *, many: int) -> tuple[PlanRisk, ...]:
-    """The risks of the changes of a plan, the worst first; `many`: up to how many changes at once are no risk."""
+    """Return the risks of the changes of a plan, worst first; `many`: the number of changes above which is a risk."""
     found: dict[tuple[RiskLevel, RiskKind], list[int]] = {}
     written = []
     for row in rows:
@@ -65,6 +65,6 @@ def gather_risks(rows: Iterable[ObjectChange], *, many: int) -> tuple[PlanRisk, 
 
 
 def list_risks(plan: Plan, *, many: int) -> tuple[PlanRisk, ...]:
-    """The risks of a stored plan."""
+    """Return the risks of a stored plan."""
     rows = plan.changes.filter(has_effect=True).only("position", "operation", "has_effect", "high_risks", "plan_id")
     return gather_risks(rows.order_by("position"), many=many)

@@ -1,7 +1,7 @@
 """The rules of one policy, and the strictest of several: frozen values, read from and written to plain JSON.
 
-Left out on purpose: exceptions. Who must run a plan without the approval that its policy asks for breaks the glass
-(`workflow/breakglass.py`), which is a record of its own.
+Left out on purpose: exceptions. A plan that must run without the required approvals needs an emergency apply
+(`workflow/runs/emergency_apply.py`), which has its own record.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from applyviz.workflow.policies.windows import Freeze, Window, Windows
 
 BUILT_IN = "built-in@1"
 MANY_OBJECTS = 50
-# The risks for which a policy may ask for more approvals.
+# The risks for which a policy may require more approvals.
 POLICY_RISKS = (
     RiskKind.DELETED,
     RiskKind.REPLACED,
@@ -39,7 +39,7 @@ AT_ONCE = 16
 
 
 class OnFailure(StrEnum):
-    """What a run does when an object could not be applied."""
+    """What a run does after an object could not be applied."""
 
     STOP = "stop"
     CARRY_ON = "carry on"
@@ -47,7 +47,7 @@ class OnFailure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RiskDemand:
-    """How many approvals a plan with a risk needs in all, and from which team ("" anybody's)."""
+    """The total approvals for a plan with a risk, and their team ("": anyone who may approve)."""
 
     danger: RiskKind
     approvals: int
@@ -56,13 +56,13 @@ class RiskDemand:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What one policy says.
+    """The content of one policy.
 
-    - `asking_teams`: who may ask (members of any of them; none named: every author); `approvals` from members of
-      `approving_team` ("" anybody who may approve).
+    - `asking_teams`: the teams whose members may request (none: every author); `approvals` come from members of
+      `approving_team` ("": anyone who may approve).
     - `refuses_sole`: approvals by people whose role rests on a grant of the sole administrator do not count.
-    - `approval_hours` 0: approvals last; `windows` none: always.
-    - `concurrency`: objects of one step that are written at once; `rollout_seconds`: the deadline of the wait.
+    - `approval_hours` 0: approvals do not expire; `windows` empty: always open.
+    - `concurrency`: objects of one step that are written in parallel; `rollout_seconds`: the rollout deadline.
     """
 
     asking_teams: tuple[str, ...] = ()
@@ -88,14 +88,14 @@ def rules_to_json(rules: Rules) -> dict[str, Any]:
 
 
 def rules_from_json(data: Mapping[str, Any]) -> Rules:
-    """Read rules back."""
+    """Read rules from their stored form."""
     read: Rules = from_json(Rules, dict(data))
     return read
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Approvals that must be there, and why; `team` "" counts everybody who may approve."""
+    """Required approvals and their reason; `team` "" counts everyone who may approve."""
 
     approvals: int
     team: str = ""
@@ -104,12 +104,12 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRules:
-    """The strictest of all policies that hold for a plan.
+    """The strictest of all policies that apply to a plan.
 
     - `version` names each of them with its version, `BUILT_IN` when there is none; it is part of the plan digest.
-    - `asking`: of each group of teams the requester must be in one. `demands`: all must be met, one approval may
-      meet several. `risk_demands` add to them when the plan has that danger.
-    - `windows`: of each group one must be open. `rollout_deadline`: the longest that any of them allows.
+    - `asking`: the requester must be in one team of each group. `demands`: all must be met, one approval may meet
+      several. `risk_demands` are added when the plan has that risk.
+    - `windows`: one of each group must be open. `rollout_deadline`: the longest of all.
     """
 
     version: str = BUILT_IN
@@ -131,7 +131,7 @@ class PolicyRules:
 
 
 def keep_strictest(demands: Iterable[Demand]) -> tuple[Demand, ...]:
-    """Of several demands on one team the greatest; those that ask for nothing go."""
+    """Return the greatest of several demands on one team; drop those without approvals."""
     kept: dict[str, Demand] = {}
     for demand in demands:
         if demand.approvals > 0 and (demand.team not in kept or demand.approvals > kept[demand.team].approvals):
@@ -140,7 +140,7 @@ def keep_strictest(demands: Iterable[Demand]) -> tuple[Demand, ...]:
 
 
 def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> PolicyRules:
-    """Put policies (slug, number, rules) together: where they differ, the strictest counts."""
+    """Combine policies (slug, number, rules): where they differ, the strictest wins."""
     chosen = sorted(found, key=lambda one: one[0])
     rules = [rule for _, _, rule in chosen]
     lasting = [r.approval_hours for r in rules if r.approval_hours]

@@ -1,7 +1,7 @@
-"""When plans may run: weekly windows and freezes, in the wall time of a named zone.
+"""Change windows: weekly windows and freezes, in the local time of a named zone.
 
-Rule: a window opens at `start` and closes at `end` on each of its days; one whose end is not after its start goes
-on into the next day. Days and hours are those that clocks on the wall show, so that a window moves with summer time.
+Rule: a window opens at `start` and closes at `end` on each of its days; if its end is not after its start, it closes
+on the next day. Days and hours are local, so a window moves with daylight saving time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def _render_days(days: tuple[int, ...]) -> str:
-    """Days as people write them: three and more in a row as a range."""
+    """Return days as people write them: three and more in a row as a range."""
     if len(days) == len(DAYS):
         return "daily"
     parts: list[str] = []
@@ -42,7 +42,7 @@ class Window:
     zone: str = "UTC"
 
     def holds(self, now: datetime) -> bool:
-        """Whether a moment lies in it."""
+        """Return whether a moment is within the window."""
         local = now.astimezone(ZoneInfo(self.zone))
         start, end, at = time.fromisoformat(self.start), time.fromisoformat(self.end), local.time()
         if start < end:
@@ -56,7 +56,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """Nothing runs from one local moment (`YYYY-MM-DDTHH:MM`) until another."""
+    """A period of local times (`YYYY-MM-DDTHH:MM`) in which nothing runs."""
 
     start: str
     end: str
@@ -68,16 +68,16 @@ class Freeze:
 
     @property
     def starts_at(self) -> datetime:
-        """Its first moment."""
+        """Return its first moment."""
         return self._moment(self.start)
 
     @property
     def ends_at(self) -> datetime:
-        """Its end, no longer part of it."""
+        """Return its end (exclusive)."""
         return self._moment(self.end)
 
     def holds(self, now: datetime) -> bool:
-        """Whether a moment lies in it."""
+        """Return whether a moment is within the freeze."""
         return self.starts_at <= now < self.ends_at
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ Windows = tuple[Window, ...]
 
 
 def _say_frozen(freeze: Freeze) -> str:
-    """Until when, on the clocks of its own zone, and why."""
+    """Return the end, in the zone of the freeze, and the reason."""
     facts = {"until": date_format(freeze.ends_at, "j M Y H:i"), "zone": freeze.zone, "reason": freeze.reason}
     if freeze.reason:
         return _("changes are frozen until %(until)s %(zone)s: %(reason)s") % facts
@@ -96,9 +96,9 @@ def _say_frozen(freeze: Freeze) -> str:
 
 
 def find_closed(windows: Iterable[Windows], freezes: Iterable[Freeze], now: datetime) -> tuple[str, ...]:
-    """Why nothing may run at a moment; empty when it may.
+    """Return why nothing may run at a moment; empty when it may.
 
-    - Every group of windows must have one that is open; no freeze may hold.
+    - One window of every group must be open; no freeze may be active.
     """
     frozen = [_say_frozen(freeze) for freeze in freezes if freeze.holds(now)]
     closed = [
@@ -110,7 +110,7 @@ def find_closed(windows: Iterable[Windows], freezes: Iterable[Freeze], now: date
 
 
 def find_opening(windows: Iterable[Windows], freezes: Iterable[Freeze], now: datetime) -> datetime | None:
-    """The next quarter of an hour at which plans may run, within four weeks; None when there is none."""
+    """Return the next quarter of an hour at which plans may run, within four weeks; None when there is none."""
     groups, frozen = tuple(windows), tuple(freezes)
     step = timedelta(minutes=15)
     at = now
@@ -133,7 +133,7 @@ def _parse_days(text: str) -> tuple[int, ...]:
     for part in text.lower().split(","):
         first, _dash, last = part.partition("-")
         if first not in names or (last and last not in names):
-            raise ValueError(f"{part!r} is no day; days are {', '.join(DAYS)}")
+            raise ValueError(f"{part!r} is not a day; days are {', '.join(DAYS)}")
         start = names.index(first)
         count = (names.index(last) - start) % 7 if last else 0
         days |= {(start + n) % 7 for n in range(count + 1)}
@@ -141,7 +141,7 @@ def _parse_days(text: str) -> tuple[int, ...]:
 
 
 def parse_window(text: str) -> Window:
-    """Read `Mon-Fri 09:00-17:00 Europe/Berlin`, as `str` of a window writes it.
+    """Parse `Mon-Fri 09:00-17:00 Europe/Berlin`, the `str` of a window.
 
     - Raises `ValueError` with what is wrong.
     """
@@ -152,7 +152,7 @@ def parse_window(text: str) -> Window:
 
 
 def parse_freeze(text: str) -> Freeze:
-    """Read `2026-12-20T18:00 2027-01-04T08:00 Europe/Berlin Holidays`, as `str` of a freeze writes it.
+    """Parse `2026-12-20T18:00 2027-01-04T08:00 Europe/Berlin Holidays`, the `str` of a freeze.
 
     - Raises `ValueError` with what is wrong.
     """

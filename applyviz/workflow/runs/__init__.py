@@ -1,7 +1,7 @@
-"""Apply runs: started by an approval, carried out by a worker, resumed by whoever finds them unfinished.
+"""Apply runs: started after approval, executed by a worker, resumed by another one if that worker is lost.
 
-The only room that may use the writer. Every state change is a conditional update; every request is written
-down before it is sent.
+Only this room may use the writer. Every state change is a conditional update; every request is journaled before it is
+sent.
 """
 
 from applyviz.workflow.runs.execute import execute_run

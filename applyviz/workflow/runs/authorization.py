@@ -1,7 +1,7 @@
-"""Rights count when they are used: is the approval that started a run still one when a worker picks it up?
+"""Authorization of a run when a worker claims it: do its approvals and roles still count?
 
-Asked before the first write and by every worker that resumes. A change window counts until something was sent: what
-was begun inside it is ended, not left half done.
+Checked before the first write and by every worker that resumes. The change window is checked until the first request
+was sent: a run that began inside the window may finish.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def _find_people(run: ApplyRun, places: tuple[ScopeEntry, ...]) -> Iterator[str]
 
 
 def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
-    """Why a run may not write (any more); empty when it may.
+    """Return why a run may not write, or may no longer write; empty when it may.
 
-    - Approvals and emergency applies must be genuine (`approval_macs`): one that was inserted stops the run.
-    - Who asked, who approved and who started must be active and in their roles; approvals count once per human, by
-      what is known of their accounts now. The policy and the conflict rules must be those of the plan.
-    - That the stored plan is still the approved one is asked elsewhere, of every row (`runs/binding.py`).
-    - While nothing was sent the change window must be open as well, whoever had the run before.
+    - Approvals and emergency applies must be genuine (`approval_macs`): an inserted one stops the run.
+    - The requester, the approvers and the person who started the run must be active and in their roles. Approvals count
+      once per person, by the account links known now. Policy and conflict rules must be those of the plan.
+    - `plan_integrity.py` checks separately, for every row, that the stored plan is the approved one.
+    - Until the first request was sent, the change window must be open as well, even after a change of workers.
     """
     places = policies.list_places(run.plan)
     blockers = list(_find_people(run, places))
@@ -57,14 +57,14 @@ def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
     blockers += conflict_rules.find_blockers(run.plan)
     policy = policies.find_policy(run.plan)
     if policy.version != run.plan.policy_version:
-        blockers.append("the policy changed since the plan was approved: plan again")
+        blockers.append("the policy changed since the plan was approved: re-plan")
     if EmergencyApply.objects.filter(plan=run.plan).exists():
         return tuple(blockers)
     genuine = approval_macs.keep_genuine(run.approvals.select_related("by", "entry"))
     spent = quorum.keep_distinct(run.plan, quorum.keep_counted(policy, genuine))
     needs = quorum.meet(policies.list_demands(policy, policies.count_high_risks(run.plan, policy)), spent)
     if any(need.missing for need in needs):
-        blockers.append("the policy asks for more approvals than were given")
+        blockers.append("the policy requires more approvals than were given")
     if not JournalEntry.objects.filter(result__run=run).exists():
         blockers += approving.find_timing_blockers(policy)
     return tuple(blockers)

@@ -1,7 +1,7 @@
-"""Before the first write: is every effect still the approved one? If one is not, nothing is written.
+"""Effect check before the first write: if any effect differs from the approved one, nothing is written.
 
-The whole set is calculated again from the same bytes and today's live objects; each effect is compared with
-the one that was approved. Where they differ, what moved is listed, masked.
+The whole set is calculated again from the same bytes and the current live objects, and each effect is compared with
+the approved one. For those that differ, the changes are listed, masked.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _SHOWN = 50
 
 
 def is_unreadable(now: PlannedObject) -> bool:
-    """Whether nothing is known of the live object: that is no news of it, and nothing moved."""
+    """Return whether the live object could not be read: then nothing is known to have changed."""
     return now.operation is Operation.ERROR and now.certainty is Certainty.UNKNOWN
 
 
 def find_moved(
     result: ObjectResult, now: PlannedObject, *, tag_key: bytes, kind: KindSchema | None
 ) -> list[dict[str, JSONValue]] | None:
-    """What moved since the review, masked; None when the effect is the approved one."""
+    """Return what changed since the review, masked; None when the effect is the approved one."""
     row = result.change
     if digest_effect(now) == row.effect:
         return None
@@ -64,7 +64,7 @@ def _describe_move(result: ObjectResult, now: PlannedObject, moved: list[dict[st
 
 
 def raise_if_stale(result: ObjectResult, now: PlannedObject, *, tag_key: bytes, kind: KindSchema | None) -> None:
-    """Raise `StopError` with what moved, or why nobody knows, unless a change is the approved one."""
+    """Raise `StopError`, with what changed or why it is unknown, unless the effect is the approved one."""
     if is_unreadable(now):
         raise StopError(
             Outcome.FAILED, mask_change(now, tag_key=tag_key, policy=masking_settings.policy_of(result.run.plan)).error
@@ -77,7 +77,7 @@ def raise_if_stale(result: ObjectResult, now: PlannedObject, *, tag_key: bytes, 
 def match(
     results: Iterable[ObjectResult], found: Iterable[PlannedObject]
 ) -> list[tuple[ObjectResult, PlannedObject | None]]:
-    """Pair results with newly calculated changes; an object that is named twice pairs in order."""
+    """Pair results with newly calculated changes; objects that are named twice pair in order."""
     waiting: dict[tuple[str, str, str, str], list[PlannedObject]] = {}
     for change in found:
         waiting.setdefault(change.ref.key, []).append(change)
@@ -89,7 +89,7 @@ def match(
 
 
 def remember_checked(pairs: Iterable[tuple[ObjectResult, PlannedObject | None]]) -> None:
-    """Store at which uid and resourceVersion each effect was found to be the approved one."""
+    """Store the uid and resourceVersion at which each effect was confirmed as the approved one."""
     checked = []
     for result, change in pairs:
         result.checked = identity(change.versions.live if change else None)

@@ -1,8 +1,8 @@
-"""Breaking the glass: a complete plan runs without the approval that its policy asks for, loudly.
+"""Emergency apply: a complete plan runs without the approvals that its policy requires.
 
-It needs a right of its own, a reason and a ticket, and leaves a record of its own that is never changed; every page
-of the review and the run says so. It lifts approvals, change windows, freezes and who may ask. It lifts nothing that
-makes a plan unsafe to run: unresolved conflicts, errors, what is unknown, another digest, a later plan.
+It needs the break-glass role, a reason and a ticket, and leaves an immutable record; every page of the review and the
+run shows it. It bypasses approvals, change windows, freezes and limits on requesters. It bypasses nothing that makes a
+plan unsafe: unresolved conflicts, errors, unknown live state, another digest, a later plan.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from applyviz.workflow.runs.start import begin_run
 
 
 def find_break_glass_blockers(plan: Plan) -> tuple[str, ...]:
-    """What even breaking the glass does not lift; empty when the plan can be run so."""
+    """Return what even an emergency apply does not bypass; empty when the plan can be run that way."""
     stop = states.find_stop(plan.target.cluster)
     return (*stop, *approving.find_unsafe(plan, policies.find_policy(plan)))
 
 
 def list_lifted(plan: Plan, policy: PolicyRules) -> tuple[str, ...]:
-    """What the plan lacks by its policy and would run without."""
+    """Return the requirements of the policy that the plan does not meet and that the run would bypass."""
     needs = tuple(str(need) for need in quorum.count_quorum(plan, policy).needs if need.missing)
     asked = tuple(b for b in approving.find_plan_blockers(plan) if b not in find_break_glass_blockers(plan))
     return (*asked, *needs, *approving.find_timing_blockers(policy))
 
 
 def list_administrators() -> list[Person]:
-    """Everybody who is told when the glass is broken: active administrators and superusers."""
+    """Return the recipients of notifications about emergency applies: active administrators and superusers."""
     grants = Grant.objects.filter(role=Role.ADMINISTRATOR, ended_at=None).select_related("person")
     whole = [grant for grant in grants if is_everywhere(grant)]
     members = Q(memberships__ended_at=None, memberships__team__in={g.team_id for g in whole if g.team_id})
@@ -49,9 +49,9 @@ def list_administrators() -> list[Person]:
 
 
 def start_emergency_apply(plan: Plan, *, by: Person, digest: str, reason: str, ticket: str) -> ApplyRun:
-    """Run a plan now; the approvals that it has are left unspent.
+    """Run a plan now; its approvals stay unspent.
 
-    - Raises `NotValidError` without reason or ticket, `NotPossibleError` when the plan is unsafe or lacks nothing.
+    - Raises `NotValidError` without reason or ticket, `NotPossibleError` when the plan is unsafe or misses no approval.
     """
     if not reason.strip() or not ticket.strip():
         raise NotValidError(_("an emergency apply needs a reason and a ticket"))
@@ -87,12 +87,12 @@ def start_emergency_apply(plan: Plan, *, by: Person, digest: str, reason: str, t
 
 
 def find_broken(plan: Plan) -> EmergencyApply | None:
-    """The record of a plan that was run without approval."""
+    """Return the record of a plan's emergency apply, or None."""
     return EmergencyApply.objects.filter(plan=plan).first()
 
 
 def list_broken(*, for_user: Visitor) -> QuerySet[EmergencyApply]:
-    """All such records that a person may see, newest first: part of every evidence."""
+    """Return all emergency applies that a person may see, newest first; part of every evidence."""
     access.require(for_user, Action.VIEW)
     seen = Review.objects.filter(access.select_reviews(for_user))
     return EmergencyApply.objects.filter(plan__review__in=seen).select_related("plan__review", "plan__target__cluster")

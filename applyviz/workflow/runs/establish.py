@@ -1,4 +1,4 @@
-"""After a CustomResourceDefinition was applied: wait until the server serves its kind, with a deadline.
+"""Waits after applying a CustomResourceDefinition until the server serves its kind, with a deadline.
 
 Rule: condition `Established` of the definition, then a list of its resource that is no longer 404.
 """
@@ -26,9 +26,9 @@ def _served_path(crd: JSONObject) -> str:
 
 
 def wait_until_served(reader: ClusterReader, change: PlannedObject, *, clock: Callable[[], float]) -> ObjectFlow[bool]:
-    """Wait for the kind of a definition just applied; False when it is not served within the time.
+    """Wait for the kind of a definition that was just applied; return False when the deadline passes.
 
-    - Not being served in time stops nothing here: the objects of that kind will say so themselves.
+    - A missed deadline stops nothing here: the objects of that kind will fail with their own reason.
     """
     gvk = change.ref.gvk
     if (gvk.group, gvk.kind) != (_GROUP, _KIND) or change.operation in (Operation.UNCHANGED, Operation.PRUNE):

@@ -1,7 +1,7 @@
-"""Carrying a run out: claim, check every effect, then step by step and object by object.
+"""Execution of a run: claim it, check every effect, then apply step by step and object by object.
 
-A worker that resumes does not check again what was checked: objects that are done stay done, and the others
-are compared with live one by one.
+A worker that resumes does not repeat the check: finished objects stay finished, and the others are compared with live
+one by one.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _READING_PAUSES = (0.5, 1.0, 2.0)
 
 
 class RunStoppedError(ApplyVizError):
-    """The run ends before anything (more) is written; the text says why."""
+    """The run ends before anything, or anything more, is written; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A claimed run with everything that is needed to carry it out; `fresh` is what the check calculated, by result."""
+    """A claimed run with everything needed to execute it; `fresh` holds the changes from the check, by result."""
 
     claim: Claim
     reader: ClusterReader
@@ -57,18 +57,18 @@ class _Work:
     fresh: dict[int, PlannedObject] = field(default_factory=dict)
 
     def recompute(self, result: ObjectResult) -> PlannedObject:
-        """The change of one object as it would be planned now."""
+        """Return the change of one object as it would be planned now."""
         change = self.prepared.recompute(changes.ref_of(result.change))
         if change is None:
             raise StopError(Outcome.STALE, "the object is no longer part of what would be planned")
         return change
 
     def pop_checked(self, result: ObjectResult) -> PlannedObject | None:
-        """The change as the check of this worker calculated it, once: a write is bound to what it read then."""
+        """Return the change from this worker's check, once: the write is bound to the live object of that check."""
         return self.fresh.pop(result.pk, None)
 
     def find_path(self, change: PlannedObject) -> str:
-        """The address of an object."""
+        """Return the URL path of an object."""
         resource = self.prepared.catalog.find_resource(change.ref.gvk)
         if resource is None:
             raise StopError(
@@ -78,7 +78,7 @@ class _Work:
 
 
 def _read_results(claim: Claim) -> list[ObjectResult]:
-    """All objects in their order, with their changes: what is checked is what is used."""
+    """Return all results in order, with their changes: the rows that are checked are the rows that are used."""
     rows = ObjectResult.objects.filter(run=claim.run).select_related("change")
     return list(rows.order_by("step", "position"))
 
@@ -86,7 +86,7 @@ def _read_results(claim: Claim) -> list[ObjectResult]:
 def _check_plan(claim: Claim, results: list[ObjectResult]) -> None:
     odd = find_difference(claim.run, [result.change for result in results])
     if odd:
-        raise RunStoppedError(f"the stored plan is not the one that was approved ({odd}): plan again")
+        raise RunStoppedError(f"the stored plan is not the one that was approved ({odd}): re-plan")
 
 
 def _check_target(claim: Claim, reader: ClusterReader) -> None:
@@ -102,7 +102,7 @@ def _check_target(claim: Claim, reader: ClusterReader) -> None:
 
 
 def _check_permissions(claim: Claim, reader: ClusterReader, results: list[ObjectResult]) -> None:
-    """An identity that may no longer write what was approved writes nothing of it."""
+    """Stop an identity that no longer has the permissions for the approved writes."""
     identity = impersonation.read_identity(claim.run.plan)
     left = [result for result in results if result.outcome in Outcome.unfinished()]
     requests = [r for result in left for r in changes.read_masked_core(result.change).requests]
@@ -112,7 +112,7 @@ def _check_permissions(claim: Claim, reader: ClusterReader, results: list[Object
 
 
 def _read_again(work: _Work, change: PlannedObject | None, sleep: Callable[[float], None]) -> PlannedObject | None:
-    """A change whose live object could not be read, calculated anew until it can, with pauses; else as it is."""
+    """Recalculate a change whose live object could not be read, with pauses, until it can; else return it unchanged."""
     for pause in _READING_PAUSES:
         if change is None or not effect_check.is_unreadable(change):
             return change
@@ -125,7 +125,7 @@ def _read_again(work: _Work, change: PlannedObject | None, sleep: Callable[[floa
 def _check_effects(
     work: _Work, results: list[ObjectResult], sleep: Callable[[float], None]
 ) -> tuple[RunState, str] | None:
-    """None when every effect is still the approved one; else those that are not have their outcome, and so the run."""
+    """Return None when every effect is still the approved one; else record outcomes and return how the run ends."""
     pairs = effect_check.match(results, work.renewer.each(work.prepared.run(work.renewer.check)))
     pairs = [(result, _read_again(work, change, sleep)) for result, change in pairs]
     stale = []
@@ -150,7 +150,7 @@ def _check_effects(
 
 
 def _read_verdict(found: Iterable[tuple[ObjectResult, Outcome, str]]) -> tuple[RunState, str] | None:
-    """How a run ends of which these objects did not pass the check; None when there are none."""
+    """Return how a run ends after these failed checks; None without any."""
     told = list(found)
     unread = [
         f"{changes.ref_of(result.change)}: {detail}" for result, outcome, detail in told if outcome != Outcome.STALE
@@ -162,7 +162,7 @@ def _read_verdict(found: Iterable[tuple[ObjectResult, Outcome, str]]) -> tuple[R
 
 @dataclass(frozen=True, slots=True)
 class _ClusterClients:
-    """Ways to a cluster: `own` asks who it is, everything else goes out as the identity of the plan."""
+    """Clients of a cluster: `own` identifies it, all other requests use the identity of the plan."""
 
     own: ClusterReader
     reader: ClusterReader
@@ -186,9 +186,9 @@ def _open_access(lines: _ClusterClients, work: _Work, rules: RunRules) -> Access
 
 
 def _check_last_write(claim: Claim, lines: _ClusterClients) -> bool:
-    """Before a run ends early: find out what became of what a lost worker had sent. Whether all is done, after all.
+    """Before a run ends early, determine the outcome of a lost worker's last writes; return whether everything is done.
 
-    - Where nobody can look, it stays open, and the end of the run calls it unknown.
+    - When live cannot be read, the write stays open, and the end of the run records it as unknown.
     """
     results = _read_results(claim)
     begun = [result for result in results if result.outcome == Outcome.APPLYING]
@@ -206,7 +206,7 @@ def _check_last_write(claim: Claim, lines: _ClusterClients) -> bool:
     except (LeaseLostError, WorkerStoppingError):
         raise
     except ApplyVizError as error:
-        log_unexpected(logger, f"run {claim.run.number} ends early, and nobody can look at what was sent", error)
+        log_unexpected(logger, f"run {claim.run.number} ends early, and its last write cannot be checked", error)
         return False
     with FlowExecutor[Ended](claim, width=min(rules.at_once, lines.reader.parallel), sleep=lines.sleep) as crew:
         deque(crew.execute(iter(flows), may_start=lambda: True, may_wait=lambda: True), maxlen=0)
@@ -215,13 +215,13 @@ def _check_last_write(claim: Claim, lines: _ClusterClients) -> bool:
 
 
 def _carry_out(claim: Claim, lines: _ClusterClients) -> tuple[RunState, str]:
-    """Check, then write; what must not go on looks back at what was sent, and ends."""
+    """Check, then write; a run that must stop checks its last writes and ends."""
     if claim.is_canceled():
         return (RunState.SUCCEEDED if _check_last_write(claim, lines) else RunState.CANCELED), ""
     if claim.is_hopeless():
-        raise RunStoppedError("one worker after the other was lost over it; look at their logs")
+        raise RunStoppedError("several workers were lost during this run; check their logs")
     blockers = find_claim_blockers(claim.run)
-    if blockers:  # rights count when they are used: approvers and requester must still have them
+    if blockers:  # approvers and requester must still have their roles
         is_done = _check_last_write(claim, lines)
         return (RunState.SUCCEEDED, "") if is_done else (RunState.FAILED, "; ".join(blockers))
     return _check_and_write(claim, lines)
@@ -233,7 +233,7 @@ def _check_and_write(claim: Claim, lines: _ClusterClients) -> tuple[RunState, st
     _check_plan(claim, results)
     _check_target(claim, lines.own)
     is_checked = all(result.checked is not None for result in results)
-    if not is_checked:  # a worker that found out that it must not go on was lost before it could say so
+    if not is_checked:  # an earlier worker found that the run must stop, and was lost before recording it
         told = ((r, Outcome(r.outcome), r.detail) for r in results if r.outcome not in Outcome.unfinished())
         if (verdict := _read_verdict(told)) is not None:
             return verdict
@@ -252,12 +252,12 @@ def _check_and_write(claim: Claim, lines: _ClusterClients) -> tuple[RunState, st
 
 
 def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Carry out a run; nothing happens when another worker has it or it is finished.
+    """Execute a run; does nothing when another worker has it or it is finished.
 
-    - Writes are sent only for effects that are the approved ones, bound to the live object just read.
-    - A worker that loses its lease stops at once and leaves everything to the one that has it; so does one whose
-      database went away, because what it last wrote may or may not be there.
-    - A worker that is asked to end finishes the objects in hand, and leaves the rest to the next one.
+    - Writes only approved effects, bound to the live object that was just read.
+    - Stops at once when the lease is lost or the database goes away, because the last write may or may not be stored,
+      and leaves everything to the next worker.
+    - A worker that is asked to stop finishes the objects in progress, and leaves the rest to the next worker.
     """
     claim = claim_run(run_id)
     if claim is None:
@@ -275,9 +275,9 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
         failpoints.reach("run.finishing")
         claim.finish(state, error=error)
     except LeaseLostError:
-        logger.info("Run %s is owned by another worker", claim.run.number)
+        logger.info("run %s is owned by another worker", claim.run.number)
     except WorkerStoppingError:
-        logger.info("Run %s is left to the next worker: this one was asked to end", claim.run.number)
+        logger.info("run %s is left to the next worker: this one was asked to stop", claim.run.number)
         claim.give_back()
     except ApplyVizError as stop:
         claim.finish(RunState.FAILED, error=str(stop))

@@ -1,8 +1,8 @@
-"""Carries the objects of one step out side by side, at most so many at once.
+"""Executes the objects of one step in parallel, up to a limit.
 
-One thread, the caller's, drives every flow: it starts objects in their order, writes down what several of
-them have to say in one transaction that also keeps the lease, and only then lets threads ask the cluster.
-What was started is always finished; nothing is started once the run may not go on.
+The calling thread drives every flow: it starts objects in order, persists the pending records of several flows in one
+transaction that also renews the lease, and only then lets threads call the cluster. A started flow is always finished;
+no flow is started once the run must stop.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False, slots=True)
 class _Member(Generic[T]):
-    """One flow that goes on, what it waits for, and until when it pauses."""
+    """One unfinished flow, the step that it waits for, and until when it sleeps."""
 
     flow: ObjectFlow[T]
     step: Step | None = None
@@ -36,7 +36,7 @@ class _Member(Generic[T]):
     ended: list[T] = field(default_factory=list)
 
     def advance(self, value: object = None, error: Exception | None = None) -> None:
-        """Give the flow what came of its step, and take its next one."""
+        """Send the flow the result of its step, and take the next step."""
         self.future = None
         try:
             self.step = self.flow.throw(error) if error is not None else self.flow.send(value)
@@ -51,7 +51,7 @@ class _Member(Generic[T]):
             self.ended.append(stop.value)
 
     def write_down(self) -> object:
-        """Do what was held back, then what the flow waits for."""
+        """Persist what was deferred, then the current step."""
         for do in self.held:
             do()
         return self.step.do() if isinstance(self.step, Persist) else None
@@ -60,7 +60,7 @@ class _Member(Generic[T]):
 class FlowExecutor(Generic[T]):
     """Drives flows; use it as a context manager.
 
-    - `width`: how many objects are on their way at once; 1 asks the cluster in this very thread.
+    - `width`: how many objects are in progress at once; 1 calls the cluster in the calling thread.
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class FlowExecutor(Generic[T]):
     def execute(
         self, flows: Iterator[ObjectFlow[T]], *, may_start: Callable[[], bool], may_wait: Callable[[], bool]
     ) -> Iterator[T]:
-        """Carry flows out; gives what each ended with, as soon as it has.
+        """Drive flows; yield the result of each as soon as it ends.
 
-        - `may_start()` is asked before each start; `may_wait()` whether concluded objects are waited for.
-        - Raises `LeaseLostError` at the first writing down after the run was lost.
+        - `may_start()` is called before each start; `may_wait()` says whether objects with an outcome are waited for.
+        - Raises `LeaseLostError` at the first write after the run was lost.
         """
         is_more = True
         while is_more or self._members:
@@ -104,7 +104,7 @@ class FlowExecutor(Generic[T]):
             self._ask()
             ended = self._take_ended()
             yield from ended
-            if not (ended and is_more):  # else somebody's place is free: first fill it
+            if not (ended and is_more):  # else a slot is free: fill it first
                 self._go_on_waiting(may_wait)
 
     def _start(self, flows: Iterator[ObjectFlow[T]]) -> bool:
@@ -125,7 +125,7 @@ class FlowExecutor(Generic[T]):
         return ended
 
     def _write_down(self) -> None:
-        """One transaction for everything that is to be written down now; it keeps the lease, or raises."""
+        """Persist all pending records in one transaction that renews the lease; raise when the lease is lost."""
         while told := [m for m in self._members if isinstance(m.step, Persist) or m.held]:
             with transaction.atomic():
                 self._claim.keep()
@@ -146,13 +146,13 @@ class FlowExecutor(Generic[T]):
                 continue
             try:
                 value = step.do()
-            except Exception as error:  # the flow knows which errors mean something
+            except Exception as error:  # the flow knows which errors it can handle
                 member.advance(error=error)
             else:
                 member.advance(value)
 
     def _go_on_waiting(self, may_wait: Callable[[], bool]) -> None:
-        """Wait for the first answer or the end of a pause, and take everything that came until then."""
+        """Wait for the first answer or the end of a pause, and take everything that has arrived by then."""
         self._begin_pauses()
         asking = [m.future for m in self._members if m.future is not None]
         pausing = [m for m in self._members if isinstance(m.step, Sleep)]

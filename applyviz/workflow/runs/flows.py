@@ -1,7 +1,7 @@
-"""What carrying out one object asks of its run: something of the cluster, something to be written down, time.
+"""The steps that one object's flow requests from its run: a cluster call, a database write, or a pause.
 
-A flow is a generator, as those of the engine are: it yields a step and is sent what came of it. So many
-objects go on side by side, while one thread alone touches the database and keeps the order of the journal.
+A flow is a generator, as in the engine: it yields a step and receives the result. So many objects proceed in parallel,
+while a single thread uses the database and keeps the order of the journal.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CallCluster:
-    """Something of the cluster; done in any thread, so it must not touch the database. What it raises is thrown in."""
+    """A cluster call; runs in any thread, so it must not use the database. Its exception is thrown into the flow."""
 
     do: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Persist:
-    """Something to be written down; done in one transaction with what other objects write down at that moment.
+    """A database write; shares one transaction with the pending writes of other objects.
 
-    - `can_wait`: it may be written down together with what this object writes down next; the flow goes on at once
-      and is sent None. Nothing is asked of the cluster before it is written.
+    - `can_wait`: the write may be deferred until the next one of this object; the flow continues at once and receives
+      None. The cluster is not called before the write is stored.
     """
 
     do: Callable[[], Any]
@@ -34,14 +34,14 @@ class Persist:
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Nothing, for some seconds."""
+    """A pause of some seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRecorded:
-    """The object has its outcome; what follows only waits, and makes room for the next object."""
+    """The object has its outcome; the rest of the flow only waits, so that the next object can start."""
 
 
 Step: TypeAlias = CallCluster | Persist | Sleep | OutcomeRecorded

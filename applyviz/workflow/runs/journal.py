@@ -1,8 +1,8 @@
-"""The journal of a run: each request is written down, with its audit entry, before it is sent.
+"""The journal of a run: each request is stored with its audit entry before it is sent.
 
-What is shown is masked here; what went out and came back is sealed. An entry that has no answer was cut
-off, and whoever resumes the run finds out what became of it by reading live. Everything is written inside
-a transaction of the caller's, which keeps the lease.
+What people see is masked here; requests and answers are encrypted. An entry without an answer was interrupted: the
+worker that resumes the run determines its outcome by reading live. Every method runs inside a transaction of the
+caller, which renews the lease.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from applyviz.workflow.runs.lease import Claim
 
 
 def digest_request(request: Request) -> str:
-    """The keyed hash of what goes out: method, path, query, content type and body."""
+    """Return the keyed hash of a request: method, path, query, content type and body."""
     text = canonical_json([request.method, request.path, dict(request.query), request.content_type, request.body])
     return hmac.digest(digests.digest_key(), text.encode(), "sha256").hex()
 
@@ -43,7 +43,7 @@ def _is_status(body: JSONValue) -> bool:
 class Journal:
     """The journal of one object of a run.
 
-    - `change` is the sealed one, `masked` the same without values of Secrets.
+    - `change` is the decrypted change, `masked` the same without Secret values.
     """
 
     claim: Claim
@@ -54,11 +54,11 @@ class Journal:
 
     @property
     def is_withholding(self) -> bool:
-        """Whether the words of the server are withheld: they may repeat a value that is masked."""
+        """Return whether server messages are withheld, because they may repeat a masked value."""
         return withheld_messages.holds_masked(self.masked)
 
     def describe_answer(self, answer: Answer) -> str:
-        """What a server said, or, beside a masked value, only its code, its reason and the fields it is about."""
+        """Return the server's message or, for an object with masked values, only its code, reason and fields."""
         if self.is_withholding:
             return withheld_messages.describe_answer(answer, self.change.versions.manifest)
         return answer.message
@@ -72,7 +72,7 @@ class Journal:
         return {**kept, "message": withheld_messages.WITHHELD, "causes": causes}
 
     def mask_answer(self, body: JSONValue) -> JSONValue:
-        """An answer as it may be shown: objects are masked, a Status without what is withheld."""
+        """Return an answer for display: objects are masked, a Status loses withheld text."""
         if _is_status(body) and self.is_withholding:
             return self._withhold_status(body)
         if _is_status(body):
@@ -117,7 +117,7 @@ class Journal:
     def intend(
         self, sequence: int, part: int, request: Request, shown: JSONValue, before: Mapping[str, str]
     ) -> JournalEntry:
-        """Write a request down, before it is sent."""
+        """Store a request before it is sent."""
         digest, now = digest_request(request), clock.now()
         if sequence == 0:
             ObjectResult.objects.filter(pk=self.result.pk).update(outcome=Outcome.APPLYING, started_at=now)
@@ -152,7 +152,7 @@ class Journal:
         return entry
 
     def answer(self, entry: JournalEntry, answer: Answer, at: datetime) -> None:
-        """Write down what the server answered, and when it did."""
+        """Store the server's answer and its time."""
         JournalEntry.objects.filter(pk=entry.pk).update(
             state=EntryState.ANSWERED,
             status=answer.status,
@@ -164,20 +164,20 @@ class Journal:
         failpoints.reach("run.recording")
 
     def has_earlier_without_answer(self, entry: JournalEntry) -> bool:
-        """Whether the same request went out before and nobody knows its answer: it may arrive late."""
+        """Return whether the same request was sent before without an answer: it may still arrive."""
         earlier = JournalEntry.objects.filter(result=self.result, part=entry.part, sequence__lt=entry.sequence)
         return earlier.exclude(state=EntryState.ANSWERED).exists()
 
     def resolve(self, entry: JournalEntry, note: str) -> None:
-        """Write down what became of a request that has no answer."""
+        """Store the determined outcome of a request without an answer."""
         JournalEntry.objects.filter(pk=entry.pk).update(state=EntryState.RESOLVED, note=note, answered_at=clock.now())
         failpoints.reach("run.resolving")
 
     def conclude(self, outcome: Outcome, detail: str, differences: list[dict[str, JSONValue]]) -> None:
-        """Write down what came out for the object.
+        """Store the outcome of the object.
 
-        - An unchanged Secret also gets an intent entry: the number of entries must not reveal that its manifest has
-          the live values.
+        - An unchanged Secret also gets an intent entry: the number of entries must not reveal that its manifest has the
+          live values.
         """
         if is_compared(self.result.change) and not self.result.journal.exists():
             self._audit(AuditAction.OBJECT_INTENT, {"method": "", "request digest": ""})

@@ -1,7 +1,7 @@
-"""Who owns a run: a claim with a lease and an epoch; whoever lost it writes nothing more.
+"""Ownership of a run: a claim with a lease and an epoch; a worker that lost it writes nothing more.
 
-Safety does not rest on the lease alone: each write is bound to the uid and resourceVersion just read. Leases are
-measured by the database's clock, so that hosts whose clocks differ neither rob each other nor wait for each other.
+Safety does not depend on the lease alone: each write is bound to the uid and resourceVersion that were just read.
+The database's clock measures leases, so that differing host clocks neither end a lease early nor prolong it.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Claim:
 
     @property
     def is_first(self) -> bool:
-        """Whether no other worker had it before."""
+        """Return whether no other worker had the run before."""
         return self.epoch == 1
 
     def keep(self) -> None:
-        """Own the run for another lease; raises `LeaseLostError` when it is not ours any more."""
+        """Renew the lease of the run; raises `LeaseLostError` when another worker owns it."""
         kept = ApplyRun.objects.filter(pk=self.run.pk, state=RunState.RUNNING, epoch=self.epoch).update(
             lease_until=_lease_end(clock.now())
         )
@@ -56,13 +56,13 @@ class Claim:
             raise LeaseLostError(f"run {self.run.number} is owned by another worker")
 
     def give_back(self) -> None:
-        """Leave the run to the next worker at once: this one was asked to end."""
+        """Return the run to the next worker at once, because this one was asked to stop."""
         ApplyRun.objects.filter(pk=self.run.pk, state=RunState.RUNNING, epoch=self.epoch).update(
             lease_until=clock.now()
         )
 
     def is_hopeless(self) -> bool:
-        """Whether so many workers in a row were lost over it, without one object concluded, that the next would be."""
+        """Return whether so many workers in a row were lost without a finished object that the next would be, too."""
         if self.epoch <= _MOST_LOST:
             return False
         told = AuditEntry.objects.filter(chain=self.run.number)
@@ -70,11 +70,11 @@ class Claim:
         return told.filter(action=AuditAction.RUN_CLAIMED, sequence__gt=last).count() > _MOST_LOST
 
     def is_canceled(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Return whether a person asked to cancel the run."""
         return ApplyRun.objects.filter(pk=self.run.pk).exclude(cancel_requested_at=None).exists()
 
     def _give_up(self, results: Iterable[ObjectResult], now: datetime) -> None:
-        """What was on its way when the run had to end is unknown, and the history says so of each."""
+        """Record an unknown outcome for every object in progress when the run had to end."""
         detail = "the run ended before it was known what became of it"
         for result in results:
             ObjectResult.objects.filter(pk=result.pk).update(outcome=Outcome.UNKNOWN, finished_at=now, detail=detail)
@@ -86,7 +86,7 @@ class Claim:
             )
 
     def finish(self, state: RunState, *, error: str = "") -> None:
-        """End the run: what was not reached says so, the review goes on or is done."""
+        """End the run: record objects that were not attempted, and update the review."""
         now = clock.now()
         with transaction.atomic():
             self.keep()
@@ -114,13 +114,13 @@ class Claim:
 
 
 def _refuse(run_id: int, now: datetime) -> None:
-    """End a run that nobody consented to: it was put there past the use cases, and no worker takes it."""
+    """End a run without an approval: it was inserted past the use cases, and no worker executes it."""
     run = ApplyRun.objects.select_related("plan__review", "plan__target__cluster").get(pk=run_id)
     error = "no approval was spent on this run: it was not started by a use case"
     ended = ApplyRun.objects.filter(pk=run_id, state__in=RunState.unfinished()).update(
         state=RunState.FAILED, finished_at=now, lease_until=None, error=error
     )
-    if not ended:  # another worker said so already
+    if not ended:  # another worker has recorded it
         return
     ObjectResult.objects.filter(run=run, outcome=Outcome.WAITING).update(outcome=Outcome.SKIPPED, finished_at=now)
     Review.objects.filter(pk=run.plan.review_id, state=ReviewState.APPLYING).update(
@@ -135,7 +135,7 @@ def _refuse(run_id: int, now: datetime) -> None:
 
 
 def _find_newer(run: ApplyRun) -> str:
-    """Why a run is not for a worker of this version; "" when it is."""
+    """Return why a worker of this version must not execute a run; "" when it may."""
     unknown = RunRules.list_unknown(run.rules)
     if unknown:
         return f"run {run.number} was started by a newer version (rule {unknown[0]} is not known)"
@@ -143,7 +143,7 @@ def _find_newer(run: ApplyRun) -> str:
 
 
 def _must_wait(run_id: int) -> bool:
-    """Whether a run is not for this worker, or not yet; one that was asked to stop is for everybody."""
+    """Return whether this worker must not claim a run yet; any worker may claim a canceled one."""
     run = (
         ApplyRun.objects.select_related("plan__target__cluster")
         .filter(pk=run_id, state__in=RunState.unfinished())
@@ -156,20 +156,20 @@ def _must_wait(run_id: int) -> bool:
         logger.warning("%s: it is left to a worker of that version", newer)
         return True
     if run.state == RunState.QUEUED and run.plan.target.cluster.paused_at is not None:
-        logger.info("Run %s waits: its cluster is paused", run.number)
+        logger.info("run %s waits: its cluster is paused", run.number)
         return True
     before = run_order.find_run_before(run)
     if before is not None:
-        logger.info("Run %s waits for run %s, which changes the same objects", run.number, before.number)
+        logger.info("run %s waits for run %s, which changes the same objects", run.number, before.number)
         return True
     if not run_order.has_turn(run, now=clock.now()):
-        logger.info("Run %s waits: workers carry out other runs of its cluster", run.number)
+        logger.info("run %s waits: workers execute other runs of its cluster", run.number)
         return True
     return False
 
 
 def claim_run(run_id: int) -> Claim | None:
-    """Take a run that nobody owns; None when somebody does, it is finished, or it is not its turn yet."""
+    """Claim an unowned run; return None when another worker owns it, it is finished, or another run comes first."""
     if _must_wait(run_id):
         return None
     now = clock.now()
@@ -181,7 +181,7 @@ def claim_run(run_id: int) -> Claim | None:
                 claimed = ApplyRun.objects.filter(free, pk=run_id).update(
                     state=RunState.RUNNING, epoch=F("epoch") + 1, lease_until=_lease_end(now)
                 )
-        except IntegrityError:  # the database finds no approval that was spent on it (`records/guards.py`)
+        except IntegrityError:  # the database finds no approval that was spent on it (`records/triggers.py`)
             _refuse(run_id, now)
             return None
         if not claimed:

@@ -1,4 +1,4 @@
-"""Finding runs: for pages, and those that a worker has to go on with."""
+"""Finding runs: for pages, and unfinished ones for workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _with_names() -> QuerySet[ApplyRun]:
 
 
 def get_run(number: int, *, for_user: Visitor) -> ApplyRun:
-    """One run by its number."""
+    """Return one run by its number; raises `NotVisibleError`."""
     access.require(for_user, Action.VIEW)
     missing = NotVisibleError(f"there is no run {number}")
     try:
@@ -34,14 +34,14 @@ def get_run(number: int, *, for_user: Visitor) -> ApplyRun:
 
 
 def list_runs(*, for_user: Visitor) -> QuerySet[ApplyRun]:
-    """All runs, newest first."""
+    """Return all visible runs, newest first."""
     access.require(for_user, Action.VIEW)
     seen = Review.objects.filter(access.select_reviews(for_user))
     return _with_names().filter(plan__review__in=seen)
 
 
 def find_unfinished(*, now: datetime) -> list[int]:
-    """Runs that no worker has: never claimed for a while, or the lease ran out."""
+    """Return runs without a worker: unclaimed for a while, or with an expired lease."""
     may_start = Q(plan__target__cluster__paused_at=None) | Q(cancel_requested_at__isnull=False)
     lost = Q(state=RunState.RUNNING, lease_until__lt=now)
     lost |= Q(may_start, state=RunState.QUEUED, created_at__lt=now - _PATIENCE)

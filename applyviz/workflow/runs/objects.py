@@ -43,10 +43,10 @@ _GONE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What every object of a run needs of the outside.
+    """What every object of a run needs from its surroundings.
 
-    - `recompute(result)` gives the change as it would be planned now.
-    - `pop_checked(result)` gives the change as the check of this very process calculated it, once.
+    - `recompute(result)` returns the change as it would be planned now.
+    - `pop_checked(result)` returns, once, the change that this process calculated during its check.
     """
 
     claim: Claim
@@ -63,7 +63,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How one object ended; `is_ready` is False when its rollout failed or took too long."""
+    """The outcome of one object; `is_ready` is False when its rollout failed or timed out."""
 
     result: ObjectResult
     outcome: Outcome
@@ -72,7 +72,7 @@ class Ended:
 
     @property
     def is_good(self) -> bool:
-        """Whether what needs this object may follow."""
+        """Return whether objects that depend on this one may follow."""
         return self.outcome.is_good and self.is_ready
 
 
@@ -80,12 +80,12 @@ Finding: TypeAlias = tuple[Outcome, str, list[dict[str, JSONValue]]]
 
 
 def _find_before(change: PlannedObject) -> JSONObject | None:
-    """Return the object that a change starts from; one that is made anew starts from nothing."""
+    """Return the object that a change starts from; None for a change that replaces the object."""
     return None if change.operation is Operation.REPLACE else change.versions.live
 
 
 class ObjectRun:
-    """One object on its way from waiting to its outcome."""
+    """One object from its first attempt to its outcome."""
 
     def __init__(self, access: Access, result: ObjectResult, last: JournalEntry | None = None) -> None:
         self._access = access
@@ -97,7 +97,7 @@ class ObjectRun:
         self._masked = changes.read_masked_core(self._row)
         self._promised = self._change.versions.after or self._change.versions.merged
         self._before = _find_before(self._change)
-        # What is read after a lost answer may hold writes of controllers, too: only what the plan touches counts.
+        # An object that is read after a lost answer may contain writes of controllers: only the plan's fields count.
         self._has_moved = last is not None
         self._kind = access.find_kind(self._change)
         self._writes = [(n, r) for n, r in enumerate(self._change.requests) if r.is_write]
@@ -106,7 +106,7 @@ class ObjectRun:
         self._sender = RequestSender(self._journal, around, sent=last.sequence + 1 if last else 0)
 
     def flow(self) -> ObjectFlow[Ended]:
-        """Bring the object to its outcome, record it, then wait for what it brings about."""
+        """Bring the object to its outcome, record it, then wait for its rollout."""
         outcome, detail, live = yield from self._conclude(self._carry_out())
         yield OutcomeRecorded()
         if not outcome.is_good or not self._writes:
@@ -114,7 +114,7 @@ class ObjectRun:
         return (yield from self._follow_up(outcome, live))
 
     def check_last_write(self) -> ObjectFlow[Ended]:
-        """Find out what became of what a lost worker had sent, and record it; nothing is sent any more."""
+        """Determine and record the outcome of a lost worker's last write; send nothing more."""
         outcome, detail, _ = yield from self._conclude(self._find_end())
         return Ended(self._result, outcome, detail=detail)
 
@@ -127,7 +127,7 @@ class ObjectRun:
             found = stop.outcome, stop.detail, stop.differences
         except ApplyVizError as error:
             found = self._fail(str(error))
-        except Exception as error:  # whatever it is: the others go on or stop as the rules say
+        except Exception as error:  # any error: other objects continue or stop according to the rules
             log_unexpected(logger, f"run {self._access.claim.run.number}: {self._change.ref} stopped", error)
             found = self._fail(f"an unexpected error stopped it ({type(error).__name__})")
         failpoints.reach("run.concluding")
@@ -137,7 +137,7 @@ class ObjectRun:
         return outcome, detail, live
 
     def follow_up(self) -> ObjectFlow[Ended]:
-        """Go on waiting for the rollout of an object that a lost worker had concluded."""
+        """Continue waiting for the rollout of an object whose outcome a lost worker recorded."""
         yield OutcomeRecorded()
         return (yield from self._follow_up(Outcome(self._result.outcome), None))
 
@@ -151,7 +151,7 @@ class ObjectRun:
         return Ended(self._result, outcome, is_ready, detail)
 
     def _fail(self, detail: str) -> Finding:
-        """The outcome after an error of our own: what was sent may have been carried out."""
+        """Return the outcome after an internal error: the last request may have been executed."""
         return (Outcome.UNKNOWN if self._sender.sent else Outcome.FAILED), detail, []
 
     def _carry_out(self) -> ObjectFlow[JSONObject | None]:
@@ -159,7 +159,7 @@ class ObjectRun:
         if self._last is not None:
             position, live = yield from self._resume(self._last)
             if 0 < position < len(self._writes) and live is not None:
-                # Others may have written since the part that is done: what is left must still be what was approved.
+                # Others may have written since the finished part: the remaining effect must still be the approved one.
                 live = yield CallCluster(partial(self._recheck, self._writes[position][0]))
         elif self._writes:
             now = self._access.pop_checked(self._result)
@@ -171,7 +171,7 @@ class ObjectRun:
         return live
 
     def _resume(self, last: JournalEntry) -> ObjectFlow[tuple[int, JSONObject | None]]:
-        """How many writes a lost worker has got done, and live then."""
+        """Return how many writes a lost worker completed, and the live object after them."""
         position = next(n for n, (number, _) in enumerate(self._writes) if number == last.part)
         template = self._writes[position][1]
         done, live = yield from self._sender.resume(last, template)
@@ -192,7 +192,7 @@ class ObjectRun:
 
     def _read(self) -> JSONObject | None:
         answer = self._access.reader.try_send(Request("GET", self._access.find_path(self._change), purpose="read"))
-        if answer.status == 404 and answer.reason == "NotFound":  # any other 404 is of something between us and it
+        if answer.status == 404 and answer.reason == "NotFound":  # any other 404 comes from a proxy in between
             return None
         if not answer.is_ok or not is_the_object(answer.body, self._change.ref, {}):
             raise StopError(Outcome.FAILED, f"the live object could not be read ({answer.status or 'no answer'})")
@@ -203,20 +203,20 @@ class ObjectRun:
         return self._without_words(self._read())
 
     def _without_words(self, live: JSONObject | None) -> JSONObject | None:
-        """An object whose status says nothing in words where those are withheld: its reasons stay."""
+        """Return an object without the free text of its status where texts are withheld; reasons stay."""
         if live is None or "status" not in live or not self._journal.is_withholding:
             return live
         return {**live, "status": without_messages(live["status"])}
 
     def _find_live(self) -> JSONObject | None:
-        """Read live; when it moved since the effect was compared, compare again."""
+        """Read live; when it changed since the effect was compared, compare again."""
         live = self._read()
         return live if identity(live) == self._result.checked else self._recheck(0)
 
     def _recheck(self, part: int) -> JSONObject | None:
-        """Recompute the effect on what is live now; raises unless it is the approved one, or what is left of it.
+        """Recompute the effect on the current live object; raise unless it is the approved one, or the rest of it.
 
-        - `part`: the request that is to be sent next; those before it were carried out.
+        - `part`: the next request; the earlier ones were executed.
         """
         now = self._access.recompute(self._result)
         done = [request for number, request in self._writes if number < part]
@@ -241,14 +241,14 @@ class ObjectRun:
         return now.versions.live
 
     def _expect(self, now: PlannedObject) -> JSONObject | None:
-        """What the plan does not touch may have moved: the effect is the same, and its result has that too."""
+        """Return the expected object: fields that the plan does not touch may have changed since."""
         self._promised = now.versions.after or now.versions.merged
         self._before = _find_before(now)
         self._has_moved = False
         return now.versions.live
 
     def _is_done(self, part: int, live: JSONObject | None) -> bool:
-        """Whether live is what this part promised; a write before another that changes values cannot be seen."""
+        """Return whether live is the result of this part; always False for a value change before the last part."""
         template = self._change.requests[part]
         if template.method == "DELETE":
             return live is None or bool(get_at(live, ("metadata", "deletionTimestamp")))
@@ -260,9 +260,9 @@ class ObjectRun:
         return not self._broken(live)
 
     def _may_repeat(self, part: int) -> bool:
-        """Whether a part may be sent again where live is still what was approved: moves of ownership, what follows.
+        """Return whether a part may be sent again while live is unchanged: ownership moves, and what follows them.
 
-        - Ownership tells whether an apply was carried out, so that none is repeated against what others wrote since.
+        - Ownership shows whether an apply was executed, so that none is repeated over the writes of others.
         """
         return any(moves_ownership(request) for request in self._change.requests[: part + 1])
 
@@ -293,12 +293,16 @@ class ObjectRun:
         if self._change.operation is Operation.PRUNE:
             return (Outcome.VERIFIED, "it is gone", []) if live is None else (Outcome.DIFFERS, "it is still there", [])
         if live is None:
-            return Outcome.DIFFERS, "it was applied, and is not there any more", []
+            return Outcome.DIFFERS, "it was applied, and no longer exists", []
         broken = list(self._broken(live))
         if not broken:
             return Outcome.VERIFIED, "", []
         count = len(broken)
-        return Outcome.DIFFERS, f"{count} field{'s differ' if count > 1 else ' differs'} from what was promised", broken
+        return (
+            Outcome.DIFFERS,
+            f"{count} field{'s differ' if count > 1 else ' differs'} from the approved result",
+            broken,
+        )
 
     def _wait_until_gone(self, live: JSONObject | None) -> ObjectFlow[JSONObject | None]:
         uid = identity(live or self._change.versions.live).get("uid")
@@ -307,7 +311,9 @@ class ObjectRun:
             why = f"it is being deleted, and still there after {_GONE_SECONDS:g} s (finalizers?)"
             try:
                 live = yield CallCluster(self._read)
-            except StopError as stop:  # the server took the deletion: that it cannot be read now makes it no failure
+            except (
+                StopError
+            ) as stop:  # the server accepted the deletion; an unreadable object does not make it a failure
                 why = f"it is being deleted, and {stop.detail}"
             else:
                 if live is None or identity(live).get("uid") != uid:

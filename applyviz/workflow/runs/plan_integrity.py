@@ -1,7 +1,7 @@
-"""Is the stored plan still the one that was approved? Asked before the first write, of every row that is used.
+"""Plan integrity: is the stored plan still the approved one? Checked before the first write for every row in use.
 
-The database is trusted to keep plans immutable; whoever can write past its triggers is found out here: by the
-seal of the plan, or, where that does not fit, by deriving anew the digest, what is shown, and every column.
+The database keeps plans immutable; a change that bypassed its triggers is detected here, by the MAC of the plan or,
+where that does not match, by deriving the digest, the masked content and every column again.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from applyviz.workflow.plans import changes, plan_mac
 
 
 def _find_odd_column(row: ObjectChange, change: engine.PlannedObject, tag_key: bytes, policy: MaskPolicy) -> str:
-    """The first column of a stored change that is not what its sealed content gives; "" when all are."""
+    """Return the first column of a stored change that differs from its encrypted content; "" when all match."""
     anew = changes.derive_columns(change, mask_change(change, tag_key=tag_key, policy=policy))
     stored = {name: getattr(row, name) for name in anew}
-    # A finished plan gives an object its step after its content was masked.
+    # A finished plan assigns steps to objects after their content was masked.
     shown, masked = ({k: v for k, v in one["document"].items() if k != "step"} for one in (stored, anew))
     odd = [name for name in anew if name != "document" and stored[name] != anew[name]]
     return odd[0] if odd else "" if shown == masked else "what was shown of it"
 
 
 def _derive_anew(plan: Plan, rows: list[ObjectChange]) -> str:
-    """The first difference between what is stored and what its sealed content gives; "" when there is none."""
+    """Return the first difference between the plan and its encrypted content; "" when there is none."""
     tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
     stored: list[engine.PlannedObject] = []
     for row in rows:
@@ -52,12 +52,12 @@ def _derive_anew(plan: Plan, rows: list[ObjectChange]) -> str:
 
 
 def find_difference(run: ApplyRun, stored: Iterable[ObjectChange]) -> str:
-    """What of the stored plan of a run is not what was approved, in words; "" when all of it is.
+    """Return what differs between the stored plan of a run and the approved one, in words; "" when nothing does.
 
-    - `stored`: the changes that the run will use, in any order; they must be all changes of the plan, and no other.
-    - A plan whose seal fits is as it was completed. Where none fits (another key, bytes sealed anew, a change of
-      what is stored) every column is derived anew and says which it is.
-    - A plan whose digest was made under another key cannot be compared: it counts as another one.
+    - `stored`: the changes that the run will use, in any order; exactly all changes of the plan.
+    - A matching MAC proves that the plan is unchanged. Without one (another key, re-encrypted content, a changed row)
+      every column is derived again and the difference is named.
+    - A plan whose digest was made under another key cannot be compared and counts as different.
     """
     plan = run.plan
     rows = sorted(stored, key=lambda row: row.position)

@@ -1,8 +1,8 @@
-"""Sending one request of an object change, and knowing what became of it.
+"""Sends the requests of one object change and determines their outcomes.
 
-Field conflict and version conflict are told apart once the effect was compared again. A request is sent
-again only when it was not carried out for certain, or, after a version conflict, when the effect is still
-the approved one. A lost answer is resolved by reading live; what cannot be resolved is *unknown*.
+A field conflict and a version conflict are distinguished after the effect was compared again. A request is repeated
+only when it was certainly not executed or, after a version conflict, when the effect is still the approved one. A lost
+answer is resolved by reading live; an outcome that cannot be determined is *unknown*.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class StopError(Exception):
 
 
 def is_the_object(body: JSONValue, ref: ObjectRef, before: Mapping[str, str]) -> bool:
-    """Whether a body is an object of this name and kind, and of the uid that it had, if it was there."""
+    """Return whether a body is an object of this name and kind, and of the same uid if it existed before."""
     if not isinstance(body, Mapping) or not ref.is_shown_by(body):
         return False
     uid = body["metadata"].get("uid")
@@ -56,19 +56,18 @@ def is_the_object(body: JSONValue, ref: ObjectRef, before: Mapping[str, str]) ->
 
 
 def is_field_conflict(answer: Answer) -> bool:
-    """Whether a 409 names other field managers (and not a changed version)."""
+    """Return whether a 409 names other field managers instead of a changed version."""
     causes = get_at(answer.body, ("details", "causes"), [])
     return any(isinstance(c, Mapping) and c.get("reason") == "FieldManagerConflict" for c in causes or [])
 
 
 @dataclass(frozen=True, slots=True)
 class SendContext:
-    """What sending one object needs of the outside, and how it looks at live; none touches the database.
+    """What sending one object needs from its surroundings; nothing here uses the database.
 
-    - `read()` gives the live object or None; `recheck(part)` reads it, recomputes the effect and raises
-      `StopError` unless it is the approved one, or what is left of it before `part`; `is_done(part, live)` says
-      whether live is what this part promised; `may_repeat(part)`: whether it may be sent again where live is still
-      what was approved.
+    - `read()` returns the live object or None; `recheck(part)` reads it, recomputes the effect and raises `StopError`
+      unless the effect is the approved one, or the rest of it before `part`; `is_done(part, live)` says whether live is
+      the result of this part; `may_repeat(part)` says whether it may be sent again while live is unchanged.
     """
 
     writer: ClusterWriter
@@ -80,7 +79,7 @@ class SendContext:
 
 @dataclass(frozen=True, slots=True)
 class _Received:
-    """An answer and how long it took."""
+    """An answer and its duration."""
 
     answer: Answer
     after: timedelta
@@ -91,7 +90,7 @@ Part: TypeAlias = ObjectFlow[tuple[bool, JSONObject | None]]
 
 @dataclass(slots=True)
 class RequestSender:
-    """Sends the requests of one object, each journalled; `sent` counts its journal entries."""
+    """Sends the requests of one object, each journaled; `sent` counts its journal entries."""
 
     journal: Journal
     around: SendContext
@@ -100,7 +99,7 @@ class RequestSender:
     def send(
         self, part: int, template: Request, shown: JSONValue, live: JSONObject | None
     ) -> ObjectFlow[JSONObject | None]:
-        """Carry one request out; gives the object as it is afterwards (None: gone)."""
+        """Send one request until it is done; return the resulting object (None: deleted)."""
         for attempt in range(_ATTEMPTS):
             request, pause = self._fill(template, live), _PAUSES[attempt]
             entry = yield from self._intend(part, request, shown, identity(live))
@@ -124,7 +123,7 @@ class RequestSender:
             if done:
                 return live
             yield Sleep(pause)
-        raise StopError(Outcome.FAILED, f"the cluster did not take the request in {_ATTEMPTS} attempts")
+        raise StopError(Outcome.FAILED, f"the cluster did not accept the request in {_ATTEMPTS} attempts")
 
     def _send(self, request: Request) -> _Received:
         began = monotonic()
@@ -149,7 +148,7 @@ class RequestSender:
             raise StopError(Outcome.STALE, str(error)) from error
 
     def judge(self, part: int, entry: JournalEntry, request: Request, answer: Answer, live: JSONObject | None) -> Part:
-        """What an answer means: (done, live afterwards); raises `StopError` when it is final."""
+        """Interpret an answer: return (done, live afterwards); raise `StopError` when it is final."""
         if answer.is_ok:
             return (yield from self._accept(part, entry, request.method, answer, live))
         if request.method == "DELETE" and answer.status == 404:
@@ -167,7 +166,7 @@ class RequestSender:
         raise StopError(Outcome.REFUSED, f"the server refused it ({answer.status}): {text}")
 
     def _accept(self, part: int, entry: JournalEntry, method: str, answer: Answer, live: JSONObject | None) -> Part:
-        """A success counts when it shows the object; one that shows something else is no answer: live tells."""
+        """Accept a success that contains the object; for another body, determine the outcome by reading live."""
         if method == "DELETE":
             return True, None
         before = identity(live)
@@ -176,7 +175,7 @@ class RequestSender:
         return (yield from self.settle(part, entry, before, "the server answered with something else than the object"))
 
     def _judge_conflict(self, part: int, entry: JournalEntry, answer: Answer) -> Part:
-        """A conflict: not carried out, unless a request of a worker that froze arrived late and is what it met."""
+        """Handle a conflict: not executed, unless a late request of a frozen worker caused the conflict."""
         try:
             live = yield CallCluster(partial(self.around.recheck, part))
         except StopError:
@@ -193,10 +192,10 @@ class RequestSender:
         return False, live
 
     def settle(self, part: int, entry: JournalEntry, before: Mapping[str, str], why: str) -> Part:
-        """Find out by reading live what became of a request without a usable answer.
+        """Determine the outcome of a request without a usable answer by reading live.
 
-        - `before` is the identity of the object when it was sent, as the journal holds it.
-        - A cluster that cannot be read either leaves the outcome unknown: nobody may claim more.
+        - `before` is the identity of the object when the request was sent, as the journal holds it.
+        - When the cluster cannot be read either, the outcome is unknown.
         """
         live = yield from self._look(entry, why)
         if self.around.is_done(part, live) and (live is None or identity(live) != dict(before)):
@@ -213,11 +212,11 @@ class RequestSender:
         yield from self._resolve(entry, f"{why}; live changed to something else")
         raise StopError(
             Outcome.UNKNOWN,
-            f"{why}, and the live object is neither as before nor as promised: look at it before planning again",
+            f"{why}, and the live object is neither as before nor as approved: check it before you re-plan",
         )
 
     def _look(self, entry: JournalEntry, why: str) -> ObjectFlow[JSONObject | None]:
-        """Read live, with patience: what became of a write hangs on it."""
+        """Read live with retries, because the outcome of a write depends on it."""
         for pause in (*_LOOKING_PAUSES, None):
             try:
                 live: JSONObject | None = yield CallCluster(self.around.read)
@@ -233,7 +232,7 @@ class RequestSender:
         raise AssertionError("the last look either answers or raises")
 
     def resume(self, entry: JournalEntry, template: Request) -> Part:
-        """Go on where a lost worker stopped: at its last entry; (done, live) of that part."""
+        """Continue at the last entry of a lost worker; return (done, live) of that part."""
         if entry.state == EntryState.ANSWERED and entry.sealed_answer is not None:
             answer = Answer(entry.status, entry.sealed_answer.open_json())
             if answer.is_ok and template.method == "DELETE":

@@ -1,8 +1,8 @@
-"""After a write, by choice: wait until the object is what was asked of it, with a deadline.
+"""Optional wait after a write until the object is ready, with a deadline.
 
-Rule: `engine/readiness` reads each kind as kstatus does; an object that is current at once is not waited for.
-The deadline counts from the write, so that a worker that takes a run over waits no longer than the first one;
-it is measured by the database's clock, because their hosts may differ.
+Rule: `engine/readiness` evaluates each kind as kstatus does; an object that is ready at once is not waited for.
+The deadline counts from the write, so that a worker that takes over waits no longer than the first one. The database's
+clock measures it, because host clocks may differ.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
 
 
 class Rollout:
-    """Waiting for one object."""
+    """The wait for one object."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class Rollout:
         self._deadline = clock() + seconds - since
 
     def flow(self, live: JSONObject | None) -> ObjectFlow[tuple[bool, str]]:
-        """Whether it became ready, and one sentence; every change of it is written down.
+        """Return whether the object became ready, with one sentence; every change of its status is recorded.
 
-        - `live`: the object as the write answered it, None when it has to be read.
+        - `live`: the object from the answer of the write, None when it must be read.
         """
         told, pause = "", _FIRST_PAUSE
         status = read_status(live) if live is not None else None

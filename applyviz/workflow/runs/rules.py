@@ -1,4 +1,4 @@
-"""How a run goes about it: frozen when it starts, so that a policy edited meanwhile changes nothing of it."""
+"""The rules of a run, frozen when it starts, so that later edits of the policy do not change it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from applyviz.workflow.policies import OnFailure, PolicyRules
 
 @dataclass(frozen=True, slots=True)
 class RunRules:
-    """What happens at a failure, how many objects at once, what is waited for.
+    """Failure behavior, parallelism and waits of a run.
 
-    - `carries_on`: after a failure what does not need the failed object goes on; else nothing more is started.
-    - `at_once`: objects of one step on their way at the same time.
+    - `carries_on`: after a failure, independent objects continue; else nothing more is started.
+    - `at_once`: the number of objects of one step in progress at the same time.
     - `waits_for_rollout`: a step is done when its objects are ready, at most `rollout_seconds` after each write.
     """
 
@@ -26,12 +26,12 @@ class RunRules:
     rollout_seconds: int = 600
 
     def to_json(self) -> dict[str, JSONValue]:
-        """As a run stores them."""
+        """Return the rules as a run stores them."""
         return asdict(self)
 
     @classmethod
     def of_policy(cls, policy: PolicyRules) -> RunRules:
-        """As the policy of a plan has them, no more at once than this installation allows."""
+        """Return the rules of a policy, within the parallelism that this installation allows."""
         return cls(
             carries_on=policy.on_failure is OnFailure.CARRY_ON,
             at_once=max(1, min(policy.concurrency, settings.APPLYVIZ_RUN_PARALLEL)),
@@ -41,12 +41,12 @@ class RunRules:
 
     @classmethod
     def list_unknown(cls, data: Mapping[str, JSONValue]) -> list[str]:
-        """Rules that a run stored and this version does not know."""
+        """Return stored rules that this version does not know."""
         return sorted(data.keys() - asdict(cls()).keys())
 
     @classmethod
     def from_json(cls, data: Mapping[str, JSONValue]) -> RunRules:
-        """As a run stored them; what an older run did not say is as the installation says."""
+        """Read stored rules; missing ones have the installation's defaults."""
         default = cls(at_once=settings.APPLYVIZ_RUN_PARALLEL)
         known = {name: data[name] for name in asdict(default) if name in data}
         return cls(**{**asdict(default), **known})

@@ -1,7 +1,7 @@
-"""Whose turn it is: runs that change the same objects go one after the other, in the order they were confirmed.
+"""The order of runs: runs that change the same objects run one after the other, in the order of their start.
 
-So plans that overlap end as one of them after the other would, and not each half done. No safety rests on it: what
-another run changed meanwhile makes a run stale, as it does when somebody else changed it.
+So overlapping plans do not interleave. Safety does not depend on it: a change by another run makes a run stale, as any
+other outside change does.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, ObjectChange
 from applyviz.workflow.foundation import outbox
 
-# Those beyond are found by the sweep.
+# The recovery task finds the rest.
 _MOST_WOKEN = 16
 
 
 def _select_overlapping(run: ApplyRun) -> QuerySet[ApplyRun]:
-    """Other unfinished runs of the same cluster that change an object which this one changes."""
+    """Return other unfinished runs of the same cluster that change an object of this run."""
     same = {name: OuterRef(name) for name in ("group", "kind", "namespace", "name")}
     mine = ObjectChange.objects.filter(plan=run.plan_id, has_effect=True, **same)
     shared = ObjectChange.objects.filter(Exists(mine), plan=OuterRef("plan"), has_effect=True)
@@ -30,9 +30,9 @@ def _select_overlapping(run: ApplyRun) -> QuerySet[ApplyRun]:
 
 
 def find_run_before(run: ApplyRun) -> ApplyRun | None:
-    """The first unfinished run that was confirmed before this one and changes an object of its; None: go on.
+    """Return the first unfinished earlier run that changes an object of this one; None: go on.
 
-    - A run that was asked to stop waits for nobody: it ends as soon as a worker looks at it.
+    - A canceled run waits for no other run: it ends as soon as a worker claims it.
     """
     if run.cancel_requested_at is not None or run.is_finished:
         return None
@@ -40,7 +40,7 @@ def find_run_before(run: ApplyRun) -> ApplyRun | None:
 
 
 def has_turn(run: ApplyRun, *, now: datetime) -> bool:
-    """Return whether workers carry out fewer runs of this cluster than they may at once.
+    """Return whether workers execute fewer runs of this cluster than the limit.
 
     A cluster that answers slowly leaves workers to the others. Two workers that ask at the same time may both go on:
     the limit is about fairness, and no safety rests on it. A run that already began never waits for its turn.
@@ -50,7 +50,7 @@ def has_turn(run: ApplyRun, *, now: datetime) -> bool:
 
 
 def wake_next(run: ApplyRun) -> None:
-    """Ask for workers for the runs that wait for one which ends in the surrounding transaction."""
+    """Enqueue the runs that wait for a run which ends in the surrounding transaction."""
     waiting = _select_overlapping(run).filter(number__gt=run.number, state=RunState.QUEUED).order_by("number")
     woken = list(waiting.values_list("pk", flat=True)[:_MOST_WOKEN])
     same_cluster = ApplyRun.objects.filter(state=RunState.QUEUED, plan__cluster_uid=run.plan.cluster_uid)

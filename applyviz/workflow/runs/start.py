@@ -1,4 +1,4 @@
-"""Starting and canceling: the approvals are spent in the transaction that makes the run."""
+"""Starting and canceling runs: the transaction that creates a run spends its approvals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from applyviz.workflow.runs.rules import RunRules
 
 
 def find_run_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
-    """Why this person cannot start this plan now; empty when they can."""
+    """Return why this person cannot start a run of this plan now; empty when they can."""
     blockers = list(approving.find_plan_blockers(plan))
     if not access.can(for_user, Action.APPLY, policies.list_places(plan)):
         blockers.append(_("only approvers and operators can start runs"))
@@ -40,7 +40,7 @@ def _spend(found: Quorum, run: ApplyRun) -> tuple[Approval, ...]:
     try:
         with transaction.atomic():
             spent = rows.update(spent_at=clock.now(), run=run)
-    except IntegrityError as error:  # the database looks at the moment once more (`records/guards.py`)
+    except IntegrityError as error:  # the database checks expiry once more (`records/triggers.py`)
         raise NotPossibleError(_("an approval has just expired; reload and try again")) from error
     if spent != len(found.standing) or found.missing:
         raise NotPossibleError(_("an approval was just revoked or used; reload and try again"))
@@ -71,7 +71,7 @@ def _make_run(plan: Plan, *, by: Person, rules: RunRules, needed: int) -> ApplyR
 def begin_run(
     plan: Plan, *, by: Person, policy: PolicyRules, is_consented: bool = True, waits_for_rollout: bool | None = None
 ) -> ApplyRun:
-    """Make the run and ask for a worker, in the caller's transaction; without approval nothing is spent.
+    """Create the run and enqueue it, in the caller's transaction; without approvals nothing is spent.
 
     - Raises `NotPossibleError` when the review is being applied, or an approval was revoked meanwhile.
     """
@@ -81,7 +81,7 @@ def begin_run(
     if not taken:
         raise NotPossibleError(_("the review is already being applied"))
     rules = RunRules.of_policy(policy)
-    if waits_for_rollout is not None:  # a policy that waits is not talked out of it
+    if waits_for_rollout is not None:  # a policy that requires waiting wins
         rules = replace(rules, waits_for_rollout=rules.waits_for_rollout or waits_for_rollout)
     found = quorum.count_quorum(plan, policy) if is_consented else None
     run = _make_run(plan, by=by, rules=rules, needed=found.needed if found else 0)
@@ -99,14 +99,14 @@ def begin_run(
 
 
 def start_run(plan: Plan, *, by: Person, digest: str, waits_for_rollout: bool | None = None) -> ApplyRun:
-    """Start applying an approved plan: spend its approvals, make the run, ask for a worker.
+    """Start applying an approved plan: spend its approvals, create the run, enqueue it.
 
     - `waits_for_rollout`: whether a step waits until its objects are ready, where the policy leaves the choice.
     - Raises `NotPossibleError` with everything that blocks, or when the digest is not the plan's.
     """
     access.require(by, Action.APPLY, access.places_of(plan.review))
     with transaction.atomic():
-        lock_review(plan.review_id)  # no edit passes between the look and the start
+        lock_review(plan.review_id)  # no edit can happen between this check and the start
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
         if digest != plan.digest or not digest:
             raise NotPossibleError(_("this plan has changed. Reload and review again"))
@@ -119,7 +119,7 @@ def start_run(plan: Plan, *, by: Person, digest: str, waits_for_rollout: bool | 
 def approve_and_run(
     plan: Plan, *, by: Person, digest: str, note: str = "", waits_for_rollout: bool | None = None
 ) -> ApplyRun:
-    """Approve and start in one step, for a policy that asks for one approval."""
+    """Approve and start in one step, for a policy that requires one approval."""
     with transaction.atomic():
         if all(approval.by_id != by.pk for approval in approving.list_standing(plan)):
             approving.approve_plan(plan, by=by, digest=digest, note=note)
@@ -127,9 +127,9 @@ def approve_and_run(
 
 
 def cancel_run(run: ApplyRun, *, by: Person) -> None:
-    """Ask a run to stop; the object that is being written is finished first.
+    """Cancel a run; the object that is being written is finished first.
 
-    - A run that no worker has picked up yet ends at once, when the next worker looks at it.
+    - A run without a worker ends as soon as a worker claims it.
     """
     access.require(by, Action.APPLY, access.places_of(run.plan.review))
     with transaction.atomic():

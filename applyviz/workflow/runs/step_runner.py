@@ -1,7 +1,7 @@
-"""Step by step through a run: what may start, what is left out after a failure, and how it all ended.
+"""Runs the steps of a run: what may start, what is left out after a failure, and how the run ends.
 
-A step begins when everything of the step before is concluded, and ready where the rules say so. After a failure
-nothing more starts, or, by the rules, everything but what needs what failed; nothing is pruned then.
+A step begins when every object of the previous step has its outcome, and is ready where the rules require it. After a
+failure nothing more starts or, by the rules, only objects that do not depend on it; nothing is pruned then.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 class Failures:
-    """What failed or was left out so far, by what other objects need of it."""
+    """Failed and left-out objects so far, indexed by what other objects need from them."""
 
     def __init__(self) -> None:
         self._reasons: dict[tuple[str, str, str, str], str] = {}
@@ -41,7 +41,7 @@ class Failures:
         return bool(self.details)
 
     def add(self, ended: Ended) -> None:
-        """Remember an object that is not as it was approved."""
+        """Add an object that was not applied as approved."""
         ref = changes.ref_of(ended.result.change)
         self.details.append((ended.outcome, f"{ref}: {ended.detail or ended.outcome.label}"))
         word = "is not ready" if ended.outcome.is_good else f"was {ended.outcome.label}"
@@ -52,7 +52,7 @@ class Failures:
             self._kinds[str(spec.get("group")), str(kind)] = f"its kind is defined by {ref}, which {word}"
 
     def find_reason(self, change: PlannedObject) -> str:
-        """Why an object is left out; "" when it needs nothing that failed."""
+        """Return why an object is left out; "" when it depends on no failed object."""
         ref: ObjectRef = change.ref
         if not self.details:
             return ""
@@ -66,7 +66,7 @@ class Failures:
 
 
 def read_journal(claim: Claim) -> Mapping[int, JournalEntry]:
-    """The last entry of each object that another worker had begun, by result."""
+    """Return the last journal entry of each object that another worker had begun, by result."""
     if claim.is_first:
         return {}
     entries = JournalEntry.objects.filter(result__run=claim.run).order_by("result_id", "sequence")
@@ -74,7 +74,7 @@ def read_journal(claim: Claim) -> Mapping[int, JournalEntry]:
 
 
 class StepRunner:
-    """One walk through the steps of a run that is claimed and checked."""
+    """Runs the steps of a claimed and checked run."""
 
     def __init__(self, around: Access, crew: FlowExecutor[Ended], results: list[ObjectResult]) -> None:
         self._around, self._crew = around, crew
@@ -87,7 +87,7 @@ class StepRunner:
         self._last = read_journal(self._claim)
 
     def go(self) -> tuple[RunState, str]:
-        """Carry all steps out; the state that the run ends with, and what went wrong in one line."""
+        """Run all steps; return the final state of the run and its errors in one line."""
         self._remember_earlier()
         for _, results in groupby(self._results, key=lambda result: result.step):
             ended = self._crew.execute(
@@ -97,7 +97,7 @@ class StepRunner:
                 if not each.is_good:
                     self._failures.add(each)
             if self._is_stopping and (self._left or self._crew.has_given_up):
-                raise WorkerStoppingError("this worker was asked to end")
+                raise WorkerStoppingError("this worker was asked to stop")
         return self._conclude()
 
     def _remember_earlier(self) -> None:

@@ -1,7 +1,7 @@
-"""Errands: what a page needs that only workers may open, asked for by ids and answered masked.
+"""Worker requests: questions of pages that only workers can answer, because they need decryption.
 
-A process that holds the opening keys (the personal installation) answers at once, through the same door; a web
-process of a team writes the question down, waits a moment, and says that it is busy.
+A process with the decryption keys (the personal installation) answers through the same interface at once. A web process
+of a team stores the question as ids, waits a moment for the masked answer, and otherwise reports that it is pending.
 """
 
 from applyviz.workflow.worker_requests.answering import answer_worker_request, end_late, find_unfinished

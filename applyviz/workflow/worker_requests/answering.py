@@ -1,4 +1,4 @@
-"""Answer a worker request: claim, read, act and answer in one transaction; nothing when its time is over."""
+"""Answering a worker request: claim, read, act and answer in one transaction; nothing after its deadline."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COMPARED_KEPT = timedelta(days=1)
 
 
 class _TooLateError(Exception):
-    """Somebody else has it, or its time is over: what was done is rolled back."""
+    """Another worker has the request, or it has expired: roll back."""
 
 
 def _claim(worker_request_id: int) -> WorkerRequest | None:
@@ -53,7 +53,7 @@ def _settle(worker_request: WorkerRequest, state: WorkerRequestState, **answer: 
 
 
 def _write_answer(worker_request: WorkerRequest, answer: JSONValue) -> dict[str, object]:
-    """The columns of an answer: sealed for who asked, where they gave a key for it."""
+    """Return the columns of an answer, encrypted for the requester if they gave a key."""
     if not worker_request.reply_to:
         return {"result": answer}
     return {"sealed_result": hpke.seal(json.dumps(answer).encode(), worker_request.reply_to)}
@@ -75,9 +75,9 @@ def _refuse(worker_request: WorkerRequest, refused: RefusedError) -> None:
 
 
 def answer_worker_request(worker_request_id: int) -> None:
-    """Answer a worker request; nothing happens when another worker has it, it is answered, or its time is over.
+    """Answer a worker request; does nothing when it is answered, expired, or claimed by another worker.
 
-    - What it does counts as done from where the person asked.
+    - The audit origin of its acts is that of the requester.
     """
     worker_request = _claim(worker_request_id)
     if worker_request is None:
@@ -107,7 +107,7 @@ def _refuse_quietly(worker_request: WorkerRequest, refused: RefusedError) -> Non
 
 
 def find_unfinished(*, now: datetime) -> list[int]:
-    """Worker requests that no worker has in hand, while somebody waits for them."""
+    """Return pending worker requests without a worker."""
     lost = Q(lease_until__lt=now) | Q(lease_until=None, created_at__lt=now - _LOST)
     return list(
         WorkerRequest.objects.filter(lost, state=WorkerRequestState.WAITING, expires_at__gt=now).values_list(
@@ -117,7 +117,7 @@ def find_unfinished(*, now: datetime) -> list[int]:
 
 
 def end_late(*, now: datetime) -> None:
-    """End what nobody answered in time, and forget what was answered some time ago."""
+    """Expire worker requests without an answer in time, and delete old answers."""
     late = WorkerRequest.objects.filter(state=WorkerRequestState.WAITING, expires_at__lte=now)
     late.update(state=WorkerRequestState.EXPIRED, finished_at=now, sealed=None)
     WorkerRequest.objects.exclude(kind=WorkerRequestKind.COMPARE).filter(finished_at__lt=now - _KEPT).delete()

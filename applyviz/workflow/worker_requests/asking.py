@@ -1,7 +1,7 @@
-"""Asking a worker: the question is a row, its message an id; the answer is waited for a moment, then looked for again.
+"""Asking a worker: the question is a row and its message an id; the page waits a moment, then polls.
 
-The same question of the same person is asked once while it is under way, and for a few seconds after: a page that
-said that it is busy finds the answer when it is loaded again. What changes something is asked each time anew.
+The same question of the same person is sent once while it is pending, and for a few seconds afterwards, so that a
+reloaded page finds the answer. A question with side effects is sent every time.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from applyviz.workflow.foundation.errors import NotVisibleError, WorkflowError
 from applyviz.workflow.worker_requests import handlers
 
 FRESH = timedelta(seconds=5)
-"""How long an answer serves the same question again; plans never change, and neither do answers about them."""
+"""How long an answer serves the same question; plans never change, so answers about them do not either."""
 PATIENCE = timedelta(seconds=60)
-"""When nobody answers any more; a worker that comes later does nothing."""
+"""After this time a question expires; a worker that comes later does nothing."""
 WAIT_SECONDS, _PEEK_SECONDS = 2.0, 0.4
 _STEP_SECONDS = 0.05
 _KEPT = frozenset({WorkerRequestKind.COMPARE})
 
 pause: Callable[[float], None] = time.sleep
-"""How the time between two looks passes; tests let a worker work in it."""
+"""The pause between two polls; tests let a worker work in it."""
 
 
 class UnfinishedError(WorkflowError):
-    """A worker has not answered: not yet, or not at all."""
+    """No worker has answered, or not yet."""
 
     def __init__(self, worker_request: WorkerRequest) -> None:
         super().__init__(f"{worker_request}")
@@ -49,7 +49,7 @@ class UnfinishedError(WorkflowError):
 
 
 class WaitingError(UnfinishedError):
-    """A worker has the question; look again in a moment."""
+    """A worker request is pending; poll again in a moment."""
 
     status = 202
 
@@ -65,7 +65,7 @@ class UnansweredError(UnfinishedError):
 
 
 class RefusedError(WorkflowError):
-    """The worker refused; `reasons` are why, each a sentence, `detail` what a server said in its own words."""
+    """The worker refused; `reasons` are sentences, `detail` is the original text of a server."""
 
     def __init__(self, reasons: tuple[str, ...], status: int, detail: str = "") -> None:
         super().__init__("; ".join(reasons))
@@ -73,7 +73,7 @@ class RefusedError(WorkflowError):
 
     @classmethod
     def of(cls, error: ApplyVizError) -> RefusedError:
-        """What a use case refused, or a cluster, or a file that cannot be taken."""
+        """Return the refusal for an error of a use case, a cluster or a file."""
         reasons = tuple(getattr(error, "reasons", ())) or (str(error),)
         status = error.status if isinstance(error, WorkflowError) else 409
         return cls(reasons, status, error.detail if isinstance(error, ClusterError) else "")
@@ -81,7 +81,7 @@ class RefusedError(WorkflowError):
 
 @dataclass(frozen=True, slots=True)
 class WorkerQuestion:
-    """What is asked; `content` holds ids and names, `secret` what only a worker may read."""
+    """A question; `content` holds ids and names, `secret` what only a worker may read."""
 
     kind: WorkerRequestKind
     by: Person | None = None
@@ -92,14 +92,14 @@ class WorkerQuestion:
 
     @property
     def key(self) -> str:
-        """The same for the same question of the same person."""
+        """Return the same key for the same question of the same person."""
         asker, at = self.by.pk if self.by else None, self.cluster.pk if self.cluster else None
         text = canonical_json([self.kind.value, asker, at, self.content])
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _answer_here(question: WorkerQuestion) -> JSONValue:
-    """The answer by this process itself, refused in the same words as by a worker."""
+    """Answer in this process, with the same refusals as a worker."""
     try:
         return handlers.prepare(
             question.kind, handlers.Asked(question.by, question.cluster, question.content, question.secret)
@@ -111,7 +111,7 @@ def _answer_here(question: WorkerQuestion) -> JSONValue:
 
 
 def write_down(question: WorkerQuestion, *, patience: timedelta = PATIENCE) -> WorkerRequest:
-    """Keep the question, and send a worker its id."""
+    """Store the question, and send its id to a worker."""
     now = clock.now()
     with transaction.atomic():
         worker_request = WorkerRequest.objects.create(
@@ -131,7 +131,7 @@ def write_down(question: WorkerQuestion, *, patience: timedelta = PATIENCE) -> W
 
 
 def _find_same(question: WorkerQuestion, after: int) -> WorkerRequest | None:
-    """The last worker request of this question that still counts; `after`: one whose answer the person saw already."""
+    """Return the last valid worker request of this question; `after`: one whose answer the person has seen."""
     found = WorkerRequest.objects.filter(key=question.key, pk__gt=after).order_by("-id").first()
     if found is None or found.finished_at is None:
         return found
@@ -140,7 +140,7 @@ def _find_same(question: WorkerQuestion, after: int) -> WorkerRequest | None:
 
 
 def look(worker_request: WorkerRequest) -> WorkerRequest:
-    """How the worker request is now; one past its time has expired."""
+    """Return the current row of a worker request; one past its deadline has expired."""
     worker_request = WorkerRequest.objects.select_related("cluster").get(pk=worker_request.pk)
     now = clock.now()
     if worker_request.state != WorkerRequestState.WAITING or worker_request.expires_at > now:
@@ -151,7 +151,7 @@ def look(worker_request: WorkerRequest) -> WorkerRequest:
 
 
 def wait(worker_request: WorkerRequest, seconds: float = WAIT_SECONDS) -> WorkerRequest:
-    """Look again and again for so many seconds, or until it is finished."""
+    """Poll for so many seconds, or until it is finished."""
     deadline = time.monotonic() + seconds
     found = look(worker_request)
     while found.state == WorkerRequestState.WAITING and time.monotonic() < deadline:
@@ -161,7 +161,7 @@ def wait(worker_request: WorkerRequest, seconds: float = WAIT_SECONDS) -> Worker
 
 
 def read_answer(worker_request: WorkerRequest) -> JSONValue:
-    """The answer; raises `WaitingError`, `UnansweredError` or `RefusedError` when there is none."""
+    """Return the answer; raises `WaitingError`, `UnansweredError` or `RefusedError` when there is none."""
     if worker_request.state == WorkerRequestState.DONE:
         return worker_request.result
     if worker_request.state == WorkerRequestState.REFUSED:
@@ -176,9 +176,9 @@ def read_answer(worker_request: WorkerRequest) -> JSONValue:
 
 
 def ask(question: WorkerQuestion, *, after: int = 0) -> JSONValue:
-    """The answer to something that is only read, this process's own where it can open.
+    """Return the answer to a question without side effects; in this process where it can decrypt.
 
-    - Raises `WaitingError` when it takes longer than a moment, `UnansweredError`, or what the use case refuses.
+    - Raises `WaitingError` when it takes longer than a moment, `UnansweredError`, or the refusal of the use case.
     """
     if can_open():
         return _answer_here(question)
@@ -186,12 +186,12 @@ def ask(question: WorkerQuestion, *, after: int = 0) -> JSONValue:
 
 
 def send(question: WorkerQuestion) -> JSONValue:
-    """The answer to something that is done; asked anew each time. Raises as `ask` does."""
+    """Return the answer to a question with side effects, sent every time. Raises as `ask` does."""
     return _answer_here(question) if can_open() else read_answer(wait(write_down(question)))
 
 
 def peek(question: WorkerQuestion) -> JSONValue | None:
-    """The answer if it is there; else a worker is asked, and waited for no longer than is noticed."""
+    """Return the answer if it exists; else ask a worker and wait only briefly."""
     if can_open():
         return _answer_here(question)
     same = _find_same(question, 0)
@@ -200,7 +200,7 @@ def peek(question: WorkerQuestion) -> JSONValue | None:
 
 
 def find_worker_request(number: int, *, by: Person) -> WorkerRequest:
-    """A worker request of this very person or of nobody in particular; `NotVisibleError` for any other."""
+    """Return a worker request of this person or of no person; raises `NotVisibleError` for any other."""
     mine = Q(asked_by=by) | Q(asked_by=None, kind__in=_KEPT)
     found = WorkerRequest.objects.filter(mine, pk=number).first()
     if found is None:

@@ -1,6 +1,6 @@
-"""How each worker request is answered: read, calculate, then act; the act and the answer are one transaction.
+"""Handlers of worker requests: read, calculate, then act; the act and the answer share one transaction.
 
-Every handler calls the use case as the person who asked, so that rights are looked at here again.
+Every handler calls the use case as the requester, so that rights are checked again here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Act = Callable[[], JSONValue]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question as a handler gets it: who asks, of which cluster, ids and names, and what was sealed."""
+    """A question for a handler: requester, cluster, ids and names, and the decrypted content."""
 
     by: Person | None
     cluster: Cluster | None
@@ -39,14 +39,14 @@ class Asked:
 
     @property
     def person(self) -> Person:
-        """Who asks; raises `NotVisibleError` when it is nobody."""
+        """Return the requester; raises `NotVisibleError` without one."""
         if self.by is None:
-            raise NotVisibleError("nobody asks this")
+            raise NotVisibleError("a person must ask this")
         return self.by
 
     @property
     def place(self) -> Cluster:
-        """The cluster that it is about, seen by who asks."""
+        """Return the cluster of the question, as visible to the requester."""
         if self.cluster is None:
             raise NotVisibleError("there is no such cluster")
         return registration.get_cluster(self.cluster.slug, for_user=self.person)
@@ -128,7 +128,7 @@ def _connection(asked: Asked) -> Act:
 
 
 def _sandbox(asked: Asked) -> Act:
-    cluster = cast(Cluster, asked.cluster)  # who may talk to it, its token decides
+    cluster = cast(Cluster, asked.cluster)  # the sandbox's token decides who may use it
     said = json.loads(asked.secret)
     if "position" in said:
         held = said.pop("position")
@@ -162,7 +162,7 @@ _HANDLERS: dict[WorkerRequestKind, Callable[[Asked], Act]] = {
 
 
 def prepare(kind: WorkerRequestKind, asked: Asked) -> Act:
-    """Read and calculate what a worker request needs; the answer comes of acting, in the caller's transaction.
+    """Read and calculate what a worker request needs; the returned act runs in the caller's transaction.
 
     - Raises what the use case raises.
     """

@@ -1,4 +1,4 @@
-"""What pages ask, one function each: the answer in the words of the use case, whoever opened what it needs."""
+"""The questions of pages, one function each: answered in this process or by a worker with the same result."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from applyviz.workflow.worker_requests.asking import WorkerQuestion, ask, peek, 
 
 
 def read_inventory(cluster: Cluster, *, by: Person, after: int = 0) -> Inventory:
-    """The live objects of a cluster; `after`: a worker request whose answer the person saw already."""
+    """Return the live objects of a cluster; `after`: a worker request whose answer the person has seen."""
     found: Inventory = from_json(Inventory, ask(WorkerQuestion(WorkerRequestKind.INVENTORY, by, cluster), after=after))
     return found
 
 
 def read_holdings(cluster: Cluster, manager: str, *, by: Person, after: int = 0) -> Holdings:
-    """All that one field manager owns in a cluster."""
+    """Return all fields that one field manager owns in a cluster."""
     question = WorkerQuestion(WorkerRequestKind.HOLDINGS, by, cluster, {"manager": manager})
     found: Holdings = from_json(Holdings, ask(question, after=after))
     return found
 
 
 def read_state(cluster: Cluster, *, by: Person, after: int = 0) -> ClusterState:
-    """How a cluster is, and what a person may do there."""
+    """Return the state of a cluster and a person's permissions there."""
     found: ClusterState = from_json(
         ClusterState, ask(WorkerQuestion(WorkerRequestKind.STATE, by, cluster), after=after)
     )
@@ -46,7 +46,7 @@ def read_state(cluster: Cluster, *, by: Person, after: int = 0) -> ClusterState:
 
 
 def find_facts(plan: Plan, gvk: GroupVersionKind, path: FieldPath, *, by: Person, after: int = 0) -> FieldFacts | None:
-    """What the schema says of a field; a worker is asked where the cluster alone knows the kind."""
+    """Return the schema of a field; asks a worker where only the cluster knows the kind."""
     kind = field_details.find_known_kind(plan, gvk)
     if kind is not None:
         return field_details.facts_at(kind, path)
@@ -60,10 +60,10 @@ def find_facts(plan: Plan, gvk: GroupVersionKind, path: FieldPath, *, by: Person
 def compare_objects(
     first: Plan, second: Plan, differing: tuple[Differing, ...], *, is_waited_for: bool, after: int = 0
 ) -> list[ObjectMove | None]:
-    """What moved, for each of these objects; None where a worker has not said it yet, or nothing is to be told.
+    """Return what changed for each of these objects; None where a worker has not answered or nothing may be shown.
 
-    - Objects that hold no masked value are compared here; those that do, by a worker, once for both plans.
-    - `is_waited_for`: raises `WaitingError` rather than leaving such objects out.
+    - Objects without masked values are compared here; the others by a worker, once for both plans.
+    - `is_waited_for`: raise `WaitingError` instead of leaving such objects out.
     """
     secret = [one for one in differing if comparisons.holds_secrets(one)]
     told: JSONObject = {}
@@ -77,20 +77,20 @@ def compare_objects(
 
 
 def read_adoption(cluster: Cluster, *, of: JSONObject, by: Person, after: int = 0) -> Adoption:
-    """What adopting an object would begin with; `of` is its group, kind, namespace and name."""
+    """Return the manifest for adopting an object; `of` is its group, kind, namespace and name."""
     question = WorkerQuestion(WorkerRequestKind.ADOPTION, by, cluster, {"object": of})
     found: Adoption = from_json(Adoption, ask(question, after=after))
     return found
 
 
 def adopt(cluster: Cluster, *, of: JSONObject, title: str, reason: str, options: ApplyOptions, by: Person) -> int:
-    """Open a review of a live object as its manifest; gives its number."""
+    """Open a review of a live object with its manifest; return its number."""
     said = {"object": of, "title": title, "reason": reason, "options": options_to_json(options)}
     return cast(int, send(WorkerQuestion(WorkerRequestKind.ADOPT, by, cluster, said))["review"])
 
 
 def _ask_secret_access(cluster: Cluster, names: list[live_values.Name], person: Person) -> list[live_values.Name]:
-    """Which of these Secrets a person may read; raises where nobody answers in a moment."""
+    """Return which of these Secrets a person may read; raises when no worker answers in a moment."""
     question = WorkerQuestion(
         WorkerRequestKind.SECRET_ACCESS, person, cluster, {"names": [list(name) for name in names]}
     )
@@ -101,13 +101,13 @@ live_values.ask_cluster = _ask_secret_access
 
 
 def undo_run(run: ApplyRun, *, by: Person) -> int:
-    """Open a review of what would undo a run; gives its number. What blocks it is said at once."""
+    """Open a review that reverts a run; return its number. Raises at once for what blocks it."""
     revert.require_undo(run, by=by)
     return cast(int, send(WorkerQuestion(WorkerRequestKind.UNDO, by, content={"run": run.number}))["review"])
 
 
 def add_cluster(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Person) -> str:
-    """Add a live cluster from an uploaded kubeconfig, which is sealed at once; gives its slug."""
+    """Add a live cluster from an uploaded kubeconfig, which is encrypted at once; return its slug."""
     said = {"slug": slug, "name": name, "context": context}
     return cast(
         str, send(WorkerQuestion(WorkerRequestKind.ADD_CLUSTER, by, content=said, secret=kubeconfig))["cluster"]

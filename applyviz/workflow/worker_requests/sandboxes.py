@@ -1,6 +1,6 @@
-"""What kubectl asks a sandbox, answered by a worker: sealed on the way there, and for this process on the way back.
+"""kubectl requests to a sandbox, answered by a worker and encrypted in both directions.
 
-A watch is answered in parts, each a question of its own, asked when there is something to say: no worker is held while
+A watch is answered in parts, each its own question, sent when there is something to report: no worker is occupied while
 nothing happens.
 """
 
@@ -27,12 +27,12 @@ _PATIENCE = timedelta(seconds=30)
 
 @lru_cache(maxsize=1)
 def _reply_key() -> str:
-    """The opening key of this process, for answers to itself; it is kept nowhere else."""
+    """Return the decryption key of this process, for answers to itself; it is stored nowhere."""
     return hpke.make_opening_key()
 
 
 def _ask_worker(cluster: Cluster, said: JSONObject) -> JSONObject | None:
-    """The answer of a worker, None when none answered in time."""
+    """Return the answer of a worker, None when none answered in time."""
     question = WorkerQuestion(
         WorkerRequestKind.SANDBOX,
         cluster=cluster,
@@ -52,7 +52,7 @@ def answer_kubectl(
 ) -> Response:
     """Answer one HTTP request as a sandbox's API server.
 
-    - A web process checks the token, and passes the rest on sealed; the answer comes back sealed for it alone.
+    - A web process checks the token and forwards the rest encrypted; the answer is encrypted for this process alone.
     """
     if can_open():
         return sandboxes.answer_http(cluster, method=method, path=path, query=query, headers=headers, body=body)

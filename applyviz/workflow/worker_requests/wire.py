@@ -1,4 +1,4 @@
-"""Answers of a sandbox as JSON, for the way from the worker to the process that was asked over HTTP."""
+"""Sandbox answers as JSON, on the way from the worker to the process that received the HTTP request."""
 
 from __future__ import annotations
 

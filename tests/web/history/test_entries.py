@@ -285,7 +285,11 @@ def test_long_verification_goes_on_in_slices(as_auditor, entries, monkeypatch):
 
 @pytest.mark.parametrize(
     ("head", "said"),
-    [(f"1:{'0' * 64}", "it is not the published head"), (f"9:{'0' * 64}", "are missing"), ("<b>", "sequence:hash")],
+    [
+        (f"1:{'0' * 64}", "it is not the published checkpoint"),
+        (f"9:{'0' * 64}", "are missing"),
+        ("<b>", "sequence:hash"),
+    ],
 )
 def test_history_is_held_to_a_published_head(as_auditor, entries, head, said):
     page = as_auditor.post(VERIFY, {"head": head}).content.decode()

@@ -1,4 +1,4 @@
-"""The verification page, held to published heads as people paste them."""
+"""The verification page, held to published checkpoints as people paste them."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -45,7 +45,7 @@ def test_newest_and_older_heads_are_in_the_history(as_auditor, published):
     assert "The published checkpoint matches." in verify(as_auditor, str(oldest.head))
     pasted = f"\r\n{oldest}\r\n {middle.head} \r\n\r\n{newest}\r\n"
     assert "All 3 published checkpoints match." in verify(as_auditor, pasted)
-    assert "published head" not in verify(as_auditor, "")
+    assert "published checkpoint matches" not in verify(as_auditor, "")
 
 
 def test_older_head_that_does_not_fit_is_named_though_the_newest_does(as_auditor, published):
@@ -55,7 +55,7 @@ def test_older_head_that_does_not_fit_is_named_though_the_newest_does(as_auditor
     page = verify(as_auditor, f"{newest}\n{wrong}")
 
     entry = AuditEntry.objects.get(chain=0, sequence=oldest.head.sequence)
-    assert f"entry {oldest.head.sequence} is bad: it is not the published head" in page
+    assert f"entry {oldest.head.sequence} is bad: it is not the published checkpoint" in page
     assert reverse("history:show-entry", args=[entry.pk]) in page
     assert "intact" not in page
 

@@ -34,7 +34,7 @@ class VerificationPage:
     - `checked` counts entries, those of earlier slices included; `removed` names who asked for bodies to go.
     - `signed` is the head that was published last, `key` the public key of its signature.
     - `verdict` is over all approvals, once every entry was read.
-    - `held` counts the published heads that were given; when all is intact, they are in it.
+    - `held` counts the published checkpoints that were given; when all is intact, they are in it.
     """
 
     head: Checkpoint
@@ -53,7 +53,7 @@ class VerificationPage:
 
 
 def verify_slice(*, after: int, published: Sequence[Checkpoint]) -> ChainReport:
-    """The next entries, held to the newest of the published heads; at the end, all the others are looked at, too."""
+    """Verify the next entries against the newest published checkpoint; at the end, compare all the others too."""
     newest = max(published, key=lambda head: head.sequence, default=None)
     report = chain.verify_chain(after=after, limit=SLICE, published=newest)
     bad = checkpoints.find_contradiction(published) if report.is_intact and report.is_finished else None

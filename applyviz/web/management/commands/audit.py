@@ -36,7 +36,7 @@ def read_moment(text: str) -> date | datetime:
 
 
 def read_head(text: str) -> chain.Checkpoint:
-    """A published head."""
+    """A published checkpoint."""
     try:
         return chain.Checkpoint.parse(text)
     except NotValidError as error:
@@ -136,7 +136,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{report.entries} entries are intact, {report.runs} chains of runs among them; head {head}")
         self.stdout.write(f"{verdict.approvals} approvals and {verdict.emergencies} emergency applies are genuine")
         if signed:
-            self.stdout.write(f"{len(signed)} published heads are in it")
+            self.stdout.write(f"{len(signed)} published checkpoints are in it")
         for told in retention.list_removals(report.removed):
             self.stdout.write(str(told))
 
