@@ -34,8 +34,8 @@ app.conf.update(
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
     beat_schedule={
-        "sweep": {
-            "task": "applyviz.sweep",
+        "recover": {
+            "task": "applyviz.recover",
             "schedule": float(settings.APPLYVIZ_RECOVERY_SECONDS),
             "options": {"expires": 4 * settings.APPLYVIZ_RECOVERY_SECONDS},  # so that they do not pile up unheard
         },

@@ -1,4 +1,4 @@
-"""Celery tasks: an id in, one use case, nothing else; each may come twice or late."""
+"""Celery tasks: each takes ids and calls one use case; each may arrive twice or late."""
 
 from __future__ import annotations
 
@@ -20,53 +20,53 @@ def make_plan(plan_id: int) -> None:
 
 @shared_task(name=TaskName.EXECUTE_RUN.value)
 def execute_run(run_id: int) -> None:
-    """Carry out an apply run."""
+    """Execute an apply run."""
     runs.execute_run(run_id)
 
 
 @shared_task(name=TaskName.VERIFY_PLAN.value)
 def verify_plan(verification_id: int) -> None:
-    """Hold live against a plan that another tool applies."""
+    """Compare live with a plan that another tool applies."""
     external_apply.verify_plan(verification_id)
 
 
 @shared_task(name=TaskName.NOTIFY.value)
 def notify() -> None:
-    """Tell people and webhooks what happened."""
+    """Notify people and webhooks of new events."""
     notifications.send_pending()
 
 
 @shared_task(name=TaskName.DELIVER.value)
 def deliver(delivery_id: int) -> None:
-    """Try to tell one webhook."""
+    """Attempt one webhook delivery."""
     notifications.deliver(delivery_id)
 
 
 @shared_task(name=TaskName.SEND_MAIL.value)
 def send_mail(notification_id: int) -> None:
-    """Try to tell one person by mail."""
+    """Attempt to send one notification email."""
     notifications.send_mail(notification_id)
 
 
 @shared_task(name=TaskName.RECOVER.value)
 def recover_unfinished() -> None:
-    """Pick up what was lost."""
+    """Enqueue unfinished work that no worker has."""
     recovery.recover()
 
 
 @shared_task(name=TaskName.ANSWER_WORKER_REQUEST.value)
 def answer_worker_request(worker_request_id: int) -> None:
-    """Answer what a page asks."""
+    """Answer a worker request."""
     worker_requests.answer_worker_request(worker_request_id)
 
 
 @shared_task(name=TaskName.SCAN_CLUSTER.value)
 def scan_cluster(scan_id: int) -> None:
-    """Look at the live objects of a cluster."""
+    """Scan the live objects of a cluster."""
     scans.scan_cluster(scan_id)
 
 
 @shared_task(name=TaskName.PRUNE_HISTORY.value)
 def prune_history() -> None:
-    """Remove what retention policies no longer keep."""
+    """Remove bodies and requests that retention policies no longer keep."""
     retention.prune_all()

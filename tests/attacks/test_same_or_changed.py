@@ -161,7 +161,7 @@ def test_without_a_worker_nothing_is_readable(team: Team, monkeypatch, settings)
     _, wrong = two_plans(team, ApplyMode.CLIENT)
     web = go_without_keys(settings, monkeypatch)
     web.works = False
-    monkeypatch.setattr(asking, "wait", lambda worker_request, seconds=0: asking.look(worker_request))
+    monkeypatch.setattr(asking, "wait", lambda worker_request, seconds=0: asking.refresh(worker_request))
 
     shown = planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
 

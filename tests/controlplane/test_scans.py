@@ -94,7 +94,7 @@ def test_state_rights_holdings_and_adoption_on_a_real_server(product):
     plane.kubectl("create", "namespace", namespace)
     plane.kubectl("-n", namespace, "create", "configmap", "by-hand", "--from-literal=x=1")
     state = cluster_access.read_state(product.cluster, for_user=product.alice, namespace=namespace)
-    held = inventory.read_holdings(product.cluster, "kubectl-create", for_user=product.alice).held
+    held = inventory.read_holdings(product.cluster, "kubectl-create", for_user=product.alice).objects
     where = {"group": "", "kind": "ConfigMap", "namespace": namespace, "name": "by-hand"}
     shown = adoption.read_adoption(product.cluster, **where, by=product.alice)
 

@@ -89,11 +89,11 @@ def wrong_order() -> Patches:
 def claim_without_reading_back() -> Patches:
     """A lost answer is taken for a good one."""
 
-    def settle(sender: Any, part: int, entry: Any, before: Any, why: str) -> Any:
+    def determine_outcome(sender: Any, part: int, entry: Any, before: Any, why: str) -> Any:
         yield from sender._resolve(entry, "it will have worked")
         return True, sender.journal.change.versions.after
 
-    yield patch.object(request_sender.RequestSender, "settle", settle)
+    yield patch.object(request_sender.RequestSender, "determine_outcome", determine_outcome)
 
 
 def audit_after_write() -> Patches:

@@ -85,13 +85,13 @@ def test_broker_that_holds_messages_back_and_turns_them_round_repeats_no_write(i
     installation.wait(runs)
 
 
-def test_many_sweeps_and_many_messages_make_one_claim(installation):
+def test_many_recoveries_and_many_messages_make_one_claim(installation):
     with installation.without_worker():
         runs = installation.bring(2)
-        sweep = _forge_message("applyviz.sweep", {})
+        recover = _forge_message("applyviz.recover", {})
         asked = [_forge_message("applyviz.execute_run", {"run_id": run}) for run in runs]
         for _ in range(8):
-            installation.broker().rpush(QUEUE, sweep, *asked)
+            installation.broker().rpush(QUEUE, recover, *asked)
 
     assert [run.epoch for run in installation.wait(runs).runs] == [1, 1]
 

@@ -86,7 +86,7 @@ def test_approval_counts_while_the_role_lasts(alice, bob):
     approving.approve_plan(plan, by=bob, digest=plan.digest)
     take_roles(bob)
 
-    assert approving.list_standing(plan) == []
+    assert approving.list_valid_approvals(plan) == []
 
 
 @pytest.mark.parametrize(

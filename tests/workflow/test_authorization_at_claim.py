@@ -271,7 +271,7 @@ def test_approval_is_spent_once(team):
     run = team.start(plan)
 
     assert Approval.objects.get().run_id == run.pk
-    assert quorum.list_standing(plan) == []
+    assert quorum.list_valid_approvals(plan) == []
     with pytest.raises(NotPossibleError):
         runs.start_run(plan, by=team.bob, digest=plan.digest)
 

@@ -55,7 +55,7 @@ def flip(row, name):
 def forbid(monkeypatch):
     """No sealed change may be derived anew; whoever tries is told of."""
     tried = []
-    monkeypatch.setattr(plan_integrity, "_derive_anew", lambda *_: tried.append(1) or "derived anew")
+    monkeypatch.setattr(plan_integrity, "_derive_again", lambda *_: tried.append(1) or "derived anew")
     return tried
 
 

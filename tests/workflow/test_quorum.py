@@ -54,7 +54,7 @@ def test_plan_that_does_the_same_keeps_its_approvals(team):
     following = replan(team, plan)
 
     assert following.digest == plan.digest
-    assert quorum.list_standing(following) == [given_before]
+    assert quorum.list_valid_approvals(following) == [given_before]
     run = team.work(runs.start_run(following, by=team.bob, digest=following.digest))
     assert run.state == RunState.SUCCEEDED
     assert list(run.approvals.all()) == [given_before]
@@ -70,7 +70,7 @@ def test_plan_that_does_something_else_drops_them(team):
     following = replan(team, plan)
 
     assert following.digest != plan.digest
-    assert quorum.list_standing(following) == []
+    assert quorum.list_valid_approvals(following) == []
     assert quorum.list_dropped(following) == [given_before]
 
 
@@ -79,7 +79,7 @@ def test_approval_of_one_review_counts_in_no_other(bob):
     approving.approve_plan(first, by=bob, digest=first.digest)
 
     assert first.digest == second.digest
-    assert quorum.list_standing(second) == []
+    assert quorum.list_valid_approvals(second) == []
 
 
 def test_expired_approval_counts_no_more_and_can_be_given_again(plan, bob, move_clock):
@@ -91,11 +91,11 @@ def test_expired_approval_counts_no_more_and_can_be_given_again(plan, bob, move_
 
     move_clock(first.expires_at + timedelta(seconds=1))
 
-    assert quorum.list_standing(plan) == []
+    assert quorum.list_valid_approvals(plan) == []
     with pytest.raises(IntegrityError, match="expired"), transaction.atomic():
         Approval.objects.filter(pk=first.pk).update(spent_at=clock.now())
     again = approving.approve_plan(plan, by=bob, digest=plan.digest)
-    assert quorum.list_standing(plan) == [again]
+    assert quorum.list_valid_approvals(plan) == [again]
 
 
 def test_approvals_of_a_team_are_asked_for(bob):
@@ -182,7 +182,7 @@ def test_linked_accounts_never_reach_quorum_alone(links):
 
         humans = people.name_humans(cast)
         others = set(humans.values()) - {humans[cast[0].pk]}
-        standing = quorum.list_standing(plan)
+        standing = quorum.list_valid_approvals(plan)
         assert len(standing) == len({humans[a.by_id] for a in standing}) == len(others)
         assert (quorum.count_quorum(plan).missing == 0) == (len(others) >= 2)
         transaction.set_rollback(True)
@@ -194,7 +194,7 @@ def test_request_for_changes_blocks_until_it_is_taken_back(plan, bob):
 
     asked = approving.request_changes(plan, by=bob, digest=plan.digest, note="two replicas, please")
 
-    assert quorum.list_standing(plan) == []
+    assert quorum.list_valid_approvals(plan) == []
     assert approving.find_plan_blockers(plan) == ("bob requests changes",)
     with pytest.raises(NotPossibleError, match="bob requests changes"):
         approving.approve_plan(plan, by=carol, digest=plan.digest)

@@ -257,7 +257,7 @@ def test_outcome_is_unknown_when_nobody_can_read_what_became_of_a_write(team, me
     run = team.work(start(team, *many(3), at_once=1))
 
     assert (run.state, team.outcomes(run)) == (RunState.FAILED, ["unknown", "not reached", "not reached"])
-    assert "nobody knows whether it was carried out" in run.results.first().detail
+    assert "its outcome is unknown" in run.results.first().detail
 
 
 def test_connection_that_never_stood_is_tried_again_and_then_failed(team, memory):

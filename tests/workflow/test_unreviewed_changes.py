@@ -283,12 +283,12 @@ def test_holdings_are_all_that_one_manager_owns(team):
     team.apply(config_map(a="1", b="2"), field_manager="ci")
     team.apply_as("other", config_map(a="1"))
 
-    held = inventory.read_holdings(team.cluster, "ci", for_user=team.alice).held
+    held = inventory.read_holdings(team.cluster, "ci", for_user=team.alice).objects
 
     assert [(one.ref.name, one.fields, one.shared_with) for one in held] == [
         ("settings", (".data.a", ".data.b"), ("other",))
     ]
-    assert inventory.read_holdings(team.cluster, "nobody", for_user=team.alice).held == ()
+    assert inventory.read_holdings(team.cluster, "nobody", for_user=team.alice).objects == ()
 
 
 def test_adopted_object_changes_nothing_but_its_owner(team):

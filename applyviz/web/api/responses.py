@@ -97,7 +97,7 @@ def _present_consent(plan: Plan) -> tuple[JSONObject, int]:
         "policy": found.policy.version,
         "needed": found.needed,
         "missing": found.missing,
-        "given_by": [approval.by_name for approval in found.standing],
+        "given_by": [approval.by_name for approval in found.approvals],
         "still_needed": [str(need) for need in found.needs if need.missing],
         "closed": list(approving.find_start_blockers(plan, found.policy)),
     }

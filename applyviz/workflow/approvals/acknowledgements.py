@@ -69,13 +69,13 @@ def list_required(plan: Plan, *, policy: PolicyRules | None = None) -> tuple[Ope
     return tuple(sorted(required, key=lambda one: (one.position == PLAN_ITSELF, one.position)))
 
 
-def list_standing(plan: Plan) -> list[Acknowledgement]:
+def list_acknowledgements(plan: Plan) -> list[Acknowledgement]:
     """Return the acknowledgements in the review of a plan, oldest first; each is valid for the effect that it names."""
     rows = Acknowledgement.objects.filter(review=plan.review_id, withdrawn_at=None)
     return list(rows.select_related("by", "plan"))
 
 
-def name_standing(rows: Iterable[Acknowledgement]) -> set[tuple[str, str, str]]:
+def list_identities(rows: Iterable[Acknowledgement]) -> set[tuple[str, str, str]]:
     """Return the keys that acknowledgements cover (`OpenRisk.identity`)."""
     return {(row.object_key, row.effect, row.risk) for row in rows}
 
@@ -85,7 +85,7 @@ def find_open(plan: Plan, *, policy: PolicyRules | None = None) -> tuple[OpenRis
     if plan.state != PlanState.COMPLETE:
         return ()
     required = list_required(plan, policy=policy)
-    known = name_standing(list_standing(plan)) if required else set()
+    known = list_identities(list_acknowledgements(plan)) if required else set()
     return tuple(risk for risk in required if risk.identity not in known)
 
 
@@ -111,7 +111,7 @@ def _subject(plan: Plan, row: ObjectChange | None) -> trail.AuditSubject:
     )
 
 
-def _keep(plan: Plan, risks: Iterable[OpenRisk], *, by: Person, note: str) -> None:
+def _store(plan: Plan, risks: Iterable[OpenRisk], *, by: Person, note: str) -> None:
     rows = {row.position: row for row in plan.changes.defer("document", "sealed")}
     kept: dict[tuple[str, str, str], Acknowledgement] = {}
     for risk in risks:
@@ -146,12 +146,12 @@ def acknowledge_risks(
     access.require(by, Action.ACKNOWLEDGE, access.places_of(plan.review))
     with transaction.atomic():
         _require_open(plan)
-        mine = name_standing(a for a in list_standing(plan) if a.by_id == by.pk)
+        mine = list_identities(a for a in list_acknowledgements(plan) if a.by_id == by.pk)
         wanted = [h for h in list_required(plan) if h.kind is kind and (positions is None or h.position in positions)]
         chosen = [risk for risk in wanted if risk.identity not in mine]
         if not chosen:
             raise NotPossibleError(_("this risk does not exist, or you already acknowledged it"))
-        _keep(plan, chosen, by=by, note=note)
+        _store(plan, chosen, by=by, note=note)
     return len(chosen)
 
 

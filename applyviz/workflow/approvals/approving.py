@@ -18,7 +18,7 @@ from applyviz.records.models import Approval, ChangeRequest, ObjectChange, Plan
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import acknowledgements, quorum, viewed_objects
 from applyviz.workflow.approvals.acknowledgements import OpenRisk
-from applyviz.workflow.approvals.quorum import list_standing
+from applyviz.workflow.approvals.quorum import list_valid_approvals
 from applyviz.workflow.audit import approval_macs, trail
 from applyviz.workflow.clusters import impersonation, permissions, states
 from applyviz.workflow.foundation import access, clock
@@ -40,7 +40,7 @@ __all__ = [
     "find_timing_blockers",
     "find_unsafe",
     "list_change_requests",
-    "list_standing",
+    "list_valid_approvals",
     "name_unopened",
     "request_changes",
     "revoke_approval",
@@ -94,7 +94,7 @@ def _find_policy_blockers(plan: Plan, policy: PolicyRules) -> Iterator[str]:
 
 
 def _name_problems(plan: Plan) -> tuple[str, ...]:
-    """Return the blockers for manifests that could not be read or planned: nobody approves an incomplete set."""
+    """Return the blockers for manifests that could not be read or planned: an incomplete set cannot be approved."""
     count = len(plan.problems)
     text = ngettext(
         "%(n)d problem in the manifests: fix or remove it and re-plan",

@@ -52,7 +52,7 @@ class Quorum:
 
     policy: PolicyRules
     high_risks: dict[RiskKind, int]
-    standing: tuple[Approval, ...]
+    approvals: tuple[Approval, ...]
     needs: tuple[Need, ...]
 
     @property
@@ -90,7 +90,7 @@ def list_given(plan: Plan) -> list[Approval]:
     return approval_macs.keep_genuine(rows.select_related("by", "plan", "entry"))
 
 
-def list_standing(plan: Plan) -> list[Approval]:
+def list_valid_approvals(plan: Plan) -> list[Approval]:
     """Return the approvals that can be spent on a plan now, one per person."""
     now = clock.now()
     given = [a for a in list_given(plan) if a.expires_at is None or a.expires_at > now]
@@ -124,19 +124,19 @@ def list_dropped(plan: Plan) -> list[Approval]:
     return list(rows.filter(spent_at=None).exclude(digest=plan.digest).select_related("by", "plan"))
 
 
-def meet(demands: Iterable[Demand], standing: Iterable[Approval]) -> tuple[Need, ...]:
+def match_demands(demands: Iterable[Demand], valid: Iterable[Approval]) -> tuple[Need, ...]:
     """Match approvals with demands; one approval may meet several."""
-    standing, demands = list(standing), list(demands)
-    teams = people.list_teams(a.by for a in standing) if any(d.team for d in demands) else {}
-    return tuple(Need(d, tuple(a.by_name for a in standing if not d.team or d.team in teams[a.by_id])) for d in demands)
+    valid, demands = list(valid), list(demands)
+    teams = people.list_teams(a.by for a in valid) if any(d.team for d in demands) else {}
+    return tuple(Need(d, tuple(a.by_name for a in valid if not d.team or d.team in teams[a.by_id])) for d in demands)
 
 
 def count_quorum(plan: Plan, policy: PolicyRules | None = None) -> Quorum:
     """Return the demands of a plan's policy and the approvals that meet them."""
     policy = policy or policies.find_policy(plan)
     high_risks = policies.count_high_risks(plan, policy)
-    standing = keep_counted(policy, list_standing(plan))
-    return Quorum(policy, high_risks, tuple(standing), meet(policies.list_demands(policy, high_risks), standing))
+    valid = keep_counted(policy, list_valid_approvals(plan))
+    return Quorum(policy, high_risks, tuple(valid), match_demands(policies.list_demands(policy, high_risks), valid))
 
 
 def would_count(found: Quorum, person: Person) -> bool:
@@ -162,16 +162,16 @@ def list_candidates(plan: Plan) -> list[Person]:
     places = policies.list_places(plan)
     rows = Grant.objects.filter(role=Role.APPROVER, ended_at=None).prefetch_related("team__members__person")
     found: dict[int, Person] = {}
-    held: dict[int, list[Grant]] = {}
+    grants_of: dict[int, list[Grant]] = {}
     for grant in rows.select_related("person", "team"):
         members = [m.person for m in grant.team.members.all() if m.ended_at is None] if grant.team else [grant.person]
         for person in members:
             if person is not None and person.is_active:
                 found[person.pk] = person
-                held.setdefault(person.pk, []).append(grant)
+                grants_of.setdefault(person.pk, []).append(grant)
     involved = find_involved(plan)
-    standing = [approval.by for approval in list_standing(plan)]
-    humans = people.name_humans([*found.values(), *standing, *Person.objects.filter(pk__in=involved)])
-    used = {humans[pk] for pk in (*involved, *(one.pk for one in standing))}
-    may = (p for pk, p in found.items() if all(any(holds_at(g, place) for g in held[pk]) for place in places))
+    valid = [approval.by for approval in list_valid_approvals(plan)]
+    humans = people.name_humans([*found.values(), *valid, *Person.objects.filter(pk__in=involved)])
+    used = {humans[pk] for pk in (*involved, *(one.pk for one in valid))}
+    may = (p for pk, p in found.items() if all(any(holds_at(g, place) for g in grants_of[pk]) for place in places))
     return sorted((p for p in may if humans[p.pk] not in used), key=lambda one: one.get_username())

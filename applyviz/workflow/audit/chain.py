@@ -98,12 +98,12 @@ def publish_checkpoint() -> Checkpoint:
 
 def _find_removal_fault(removed: Mapping[int, int]) -> BadEntry | None:
     """Return whether the history records each removal with the right count."""
-    told = AuditEntry.objects.filter(chain=GLOBAL, action=AuditAction.HISTORY_PRUNED, sequence__in=list(removed))
-    counts = {sequence: detail.get("entries") for sequence, detail in told.values_list("sequence", "detail")}
+    records = AuditEntry.objects.filter(chain=GLOBAL, action=AuditAction.HISTORY_PRUNED, sequence__in=list(removed))
+    counts = {sequence: detail.get("entries") for sequence, detail in records.values_list("sequence", "detail")}
     for sequence, count in sorted(removed.items()):
         if counts.get(sequence) != count:
-            said = counts.get(sequence, "nothing")
-            return BadEntry(GLOBAL, sequence, f"{count} removed bodies refer to this entry, which records {said}")
+            recorded = counts.get(sequence, "nothing")
+            return BadEntry(GLOBAL, sequence, f"{count} removed bodies refer to this entry, which records {recorded}")
     return None
 
 
@@ -125,8 +125,8 @@ def _find_end_fault(published: Checkpoint | None) -> BadEntry | None:
     if lost is not None:
         last = AuditEntry.objects.filter(chain=lost.chain).order_by("-sequence").first()
         if last is None or last.sequence < lost.sequence:
-            place = last.sequence + 1 if last else 1
-            return BadEntry(lost.chain, place, f"entries up to {lost.sequence}, the end of the chain, are missing")
+            first = last.sequence + 1 if last else 1
+            return BadEntry(lost.chain, first, f"entries up to {lost.sequence}, the end of the chain, are missing")
         return BadEntry(lost.chain, last.sequence, "it is not what the head of the chain names", last.pk)
     beyond = _find_beyond()
     if beyond is not None:

@@ -23,7 +23,7 @@ from applyviz.workflow.audit.stored_rows import (
 from applyviz.workflow.audit.trail import GENESIS, GLOBAL, find_start
 
 MOST_KEPT = 50_000
-_TIES = frozenset((AuditAction.HISTORY_ANCHORED.value, AuditAction.RUN_FINISHED.value))
+_ANCHORS = frozenset((AuditAction.HISTORY_ANCHORED.value, AuditAction.RUN_FINISHED.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +57,19 @@ class ChainVerifier:
         self.entries = 0
         self.runs = 0
         self.removed: dict[int, int] = {}
-        self._stands: dict[int, ChainPosition] = {}
+        self._positions: dict[int, ChainPosition] = {}
         self._starts: dict[int, str] = {}
         self._has_earlier = after > 0
 
     def position(self, chain: int) -> ChainPosition:
         """Return sequence and hash of the last entry that was read of a chain, in this slice or an earlier one."""
-        if chain not in self._stands:
+        if chain not in self._positions:
             row = None
             if self._has_earlier:
                 earlier = AuditEntry.objects.filter(chain=chain, id__lte=self.last).order_by("-sequence")
                 row = earlier.values_list("sequence", "hash").first()
-            self._stands[chain] = row or (0, self._find_start(chain))
-        return self._stands[chain]
+            self._positions[chain] = row or (0, self._find_start(chain))
+        return self._positions[chain]
 
     def _find_start(self, chain: int) -> str:
         return (self._starts.get(chain) or find_start(chain)) if chain else GENESIS
@@ -82,12 +82,12 @@ class ChainVerifier:
             self._starts.setdefault(run, hashed)
         if any(self.position(chain) != position for chain, position in segment.needs.items()):
             return False
-        for chain, position in segment.stands.items():
+        for chain, position in segment.positions.items():
             self._move(chain, position, is_new=segment.needs[chain][0] == 0)
-        for told_by, count in segment.removed.items():
-            self.removed[told_by] = self.removed.get(told_by, 0) + count
+        for recorded_by, count in segment.removed.items():
+            self.removed[recorded_by] = self.removed.get(recorded_by, 0) + count
         self.entries, self.last = self.entries + segment.entries, segment.last
-        self._stay_small()
+        self._bound_memory()
         return True
 
     def take_each(self, first: int, last: int) -> BadEntry | None:
@@ -102,23 +102,23 @@ class ChainVerifier:
             self._take(row)
             self.entries, self.last = self.entries + 1, row.id
         self.last = last
-        self._stay_small()
+        self._bound_memory()
         return None
 
     def _move(self, chain: int, position: ChainPosition, *, is_new: bool) -> None:
-        self._stands.pop(chain, None)  # those that moved last are remembered the longest
-        self._stands[chain] = position
+        self._positions.pop(chain, None)  # those that moved last are remembered the longest
+        self._positions[chain] = position
         self.runs += is_new and chain != GLOBAL
 
-    def _stay_small(self) -> None:
-        if len(self._stands) > MOST_KEPT:
-            _forget(self._stands)
+    def _bound_memory(self) -> None:
+        if len(self._positions) > MOST_KEPT:
+            _forget(self._positions)
             self._has_earlier = True
         if len(self._starts) > MOST_KEPT:
             _forget(self._starts)
 
     def _find_fault(self, row: StoredRow) -> BadEntry | None:
-        bad = self._catch_up(row.chain, row.sequence - 1, row.id)
+        bad = self._read_late_entries(row.chain, row.sequence - 1, row.id)
         if bad is not None:
             return bad
         sequence, before = self.position(row.chain)
@@ -127,10 +127,10 @@ class ChainVerifier:
         if row.previous_hash != before:
             reason = "it does not follow the entry before it"
         else:
-            reason = find_content_fault(row) or self._find_promise_fault(row)
+            reason = find_content_fault(row) or self._find_anchor_fault(row)
         return BadEntry(row.chain, row.sequence, reason, row.id) if reason else None
 
-    def _catch_up(self, chain: int, until: int, number: int) -> BadEntry | None:
+    def _read_late_entries(self, chain: int, until: int, number: int) -> BadEntry | None:
         """Read entries that a long transaction committed only after the walk had passed their numbers."""
         sequence = self.position(chain)[0]
         if sequence >= until:
@@ -144,17 +144,17 @@ class ChainVerifier:
             self._take(row)
         return None
 
-    def _find_promise_fault(self, row: StoredRow) -> str:
+    def _find_anchor_fault(self, row: StoredRow) -> str:
         """Return why the published checkpoint or an anchor does not match; "" when both do."""
         if row.chain != GLOBAL:
             return ""
         if self.published is not None and row.sequence == self.published[0]:
             return "" if row.hash == self.published[1] else "it is not the published checkpoint"
-        heads = find_chain_positions(row) if row.action in _TIES else {}
+        heads = find_chain_positions(row) if row.action in _ANCHORS else {}
         if heads is None:
             return "its anchors cannot be read"
         for chain, head in heads.items():
-            self._catch_up(chain, head[0], row.id)
+            self._read_late_entries(chain, head[0], row.id)
             if self.position(chain) != head:
                 return f"it anchors {head[0]} entries of run {chain}, which are missing or changed"
         return ""

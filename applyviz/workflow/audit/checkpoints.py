@@ -58,12 +58,12 @@ class SignedCheckpoint:
     def parse(cls, line: str) -> Self:
         """Parse one published line; raises `NotValidError` for another form, not for a wrong signature."""
         try:
-            told = json.loads(line)
+            text = json.loads(line)
             return cls(
-                Checkpoint.parse(str(told["head"])),
-                datetime.fromisoformat(told["at"]),
-                str(told["key"]),
-                str(told["signature"]),
+                Checkpoint.parse(str(text["head"])),
+                datetime.fromisoformat(text["at"]),
+                str(text["key"]),
+                str(text["signature"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise NotValidError(_("not a published checkpoint: %(line)r") % {"line": line[:80]}) from error
@@ -141,7 +141,7 @@ def publish(*, by: Person | None, now: datetime | None = None, only_when_due: bo
         head = chain.find_checkpoint()
         signed = sign(Checkpoint(head.sequence, head.hash), at)
         trail.record(AuditAction.HISTORY_PUBLISHED, by=by, about=trail.AuditSubject(), detail=json.loads(str(signed)))
-        transaction.on_commit(lambda: _write_down(signed))
+        transaction.on_commit(lambda: _append_to_file(signed))
     return signed
 
 
@@ -159,7 +159,7 @@ def _record_verdict(by: Person | None) -> None:
     trail.record(AuditAction.APPROVALS_CHECKED, by=by, about=trail.AuditSubject(), detail=detail)
 
 
-def _write_down(signed: SignedCheckpoint) -> None:
+def _append_to_file(signed: SignedCheckpoint) -> None:
     path = settings.APPLYVIZ_CHECKPOINT_FILE
     if not path:
         return
@@ -197,10 +197,11 @@ def read_pasted(text: str) -> tuple[Checkpoint, ...]:
     """
     found = []
     for number, line in enumerate(text.splitlines(), start=1):
-        told = line.strip()
+        stripped = line.strip()
         try:
-            if told:
-                found.append(read_published([told])[0].head if told.startswith("{") else Checkpoint.parse(told))
+            if stripped:
+                is_signed = stripped.startswith("{")
+                found.append(read_published([stripped])[0].head if is_signed else Checkpoint.parse(stripped))
         except NotValidError as error:
             raise NotValidError(f"line {number}: {error}") from error
     return tuple(found)

@@ -28,7 +28,7 @@ from applyviz.workflow.audit.stored_rows import (
 GLOBAL = 0
 # Segments queued per process: enough that none idles, few enough to bound memory.
 _AHEAD = 2
-_TIES = frozenset((AuditAction.HISTORY_ANCHORED.value, AuditAction.RUN_FINISHED.value))
+_ANCHORS = frozenset((AuditAction.HISTORY_ANCHORED.value, AuditAction.RUN_FINISHED.value))
 _STARTED = AuditAction.RUN_STARTED.value
 Bounds: TypeAlias = Iterable[tuple[int, int]]
 
@@ -46,21 +46,21 @@ class Segment:
     entries: int = 0
     is_clean: bool = True
     needs: dict[int, ChainPosition] = field(default_factory=dict)
-    stands: dict[int, ChainPosition] = field(default_factory=dict)
+    positions: dict[int, ChainPosition] = field(default_factory=dict)
     starts: dict[int, str] = field(default_factory=dict)
     removed: dict[int, int] = field(default_factory=dict)
 
-    def _stands_at(self, chain: int, stand: ChainPosition) -> bool:
+    def _is_at(self, chain: int, position: ChainPosition) -> bool:
         """Return whether a chain has this position now, as far as this segment knows."""
-        return (self.stands.get(chain) or self.needs.setdefault(chain, stand)) == stand
+        return (self.positions.get(chain) or self.needs.setdefault(chain, position)) == position
 
     def add(self, row: StoredRow, published: ChainPosition | None) -> bool:
         """Take the next entry; return False when it does not fit."""
-        if find_content_fault(row) or not self._stands_at(row.chain, (row.sequence - 1, row.previous_hash)):
+        if find_content_fault(row) or not self._is_at(row.chain, (row.sequence - 1, row.previous_hash)):
             return False
-        if row.chain == GLOBAL and not self._holds_promises(row, published):
+        if row.chain == GLOBAL and not self._matches_anchors(row, published):
             return False
-        self.stands[row.chain] = (row.sequence, row.hash)
+        self.positions[row.chain] = (row.sequence, row.hash)
         if row.action == _STARTED and row.run is not None:
             self.starts.setdefault(row.run, row.hash)
         if row.pruned_by is not None:
@@ -68,13 +68,13 @@ class Segment:
         self.entries += 1
         return True
 
-    def _holds_promises(self, row: StoredRow, published: ChainPosition | None) -> bool:
+    def _matches_anchors(self, row: StoredRow, published: ChainPosition | None) -> bool:
         if published is not None and row.sequence == published[0] and row.hash != published[1]:
             return False
-        if row.action not in _TIES:
+        if row.action not in _ANCHORS:
             return True
-        heads = find_chain_positions(row)
-        return heads is not None and all(self._stands_at(chain, stand) for chain, stand in heads.items())
+        ends = find_chain_positions(row)
+        return ends is not None and all(self._is_at(chain, position) for chain, position in ends.items())
 
 
 def check(rows: Iterable[StoredRow], first: int, last: int, published: ChainPosition | None = None) -> Segment:

@@ -38,10 +38,10 @@ class PrunedBodies:
     policy: str
     entries: int = 0
     requests: int = 0
-    told_by: int | None = None
+    recorded_by: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.entries} bodies were removed by policy {self.policy} (entry {self.told_by})"
+        return f"{self.entries} bodies were removed by policy {self.policy} (entry {self.recorded_by})"
 
 
 def list_policies(*, for_user: Visitor) -> QuerySet[RetentionPolicy]:
@@ -57,14 +57,14 @@ def list_active() -> QuerySet[RetentionPolicy]:
 
 def list_removals(removed: Mapping[int, int]) -> list[PrunedBodies]:
     """Return the removals that these entries record, by the global sequence of each entry."""
-    told = AuditEntry.objects.filter(chain=trail.GLOBAL, sequence__in=list(removed)).order_by("id")
+    found = AuditEntry.objects.filter(chain=trail.GLOBAL, sequence__in=list(removed)).order_by("id")
     return [
-        PrunedBodies(str(entry.detail.get("policy", "")), removed[entry.sequence], told_by=entry.sequence)
-        for entry in told
+        PrunedBodies(str(entry.detail.get("policy", "")), removed[entry.sequence], recorded_by=entry.sequence)
+        for entry in found
     ]
 
 
-def _tell_change(policy: RetentionPolicy, by: Person) -> None:
+def _record_change(policy: RetentionPolicy, by: Person) -> None:
     detail = {
         "name": policy.name,
         "days": policy.days,
@@ -93,7 +93,7 @@ def add_policy(*, name: str, days: int, actions: Iterable[str] = (), has_request
         policy = RetentionPolicy.objects.create(
             name=name, days=days, actions=chosen, has_requests=has_requests, created_at=timezone.now(), created_by=by
         )
-        _tell_change(policy, by)
+        _record_change(policy, by)
     return policy
 
 
@@ -104,7 +104,7 @@ def end_policy(policy: RetentionPolicy, *, by: Person) -> None:
         if not RetentionPolicy.objects.filter(pk=policy.pk, is_active=True).update(is_active=False):
             raise NotPossibleError(_("the policy has already ended"))
         policy.is_active = False
-        _tell_change(policy, by)
+        _record_change(policy, by)
 
 
 def _find_due(policy: RetentionPolicy, before: datetime) -> QuerySet[AuditEntry]:
@@ -123,10 +123,10 @@ def count_due(policy: RetentionPolicy, *, now: datetime | None = None) -> int:
     return _find_due(policy, _before(policy, now or timezone.now())).count()
 
 
-def _remove_bodies(ids: list[int], told: AuditEntry) -> None:
+def _remove_bodies(ids: list[int], entry: AuditEntry) -> None:
     rows = list(AuditEntry.objects.filter(pk__in=ids))
     for row in rows:
-        row.detail, row.salt, row.pruned_by = {}, "", told.sequence
+        row.detail, row.salt, row.pruned_by = {}, "", entry.sequence
         row.words = collect_words(trail.searched_columns(row), {})
     AuditEntry.objects.bulk_update(rows, ["detail", "salt", "pruned_by", "words"], batch_size=200)
 
@@ -157,18 +157,18 @@ def _prune_once(policy: RetentionPolicy, before: datetime) -> PrunedBodies:
             "entries": len(ids),
             "requests": requests,
         }
-        told = trail.record(AuditAction.HISTORY_PRUNED, by=None, about=trail.AuditSubject(), detail=detail)
-        _remove_bodies(ids, told)
-    return PrunedBodies(policy.name, len(ids), requests, told.sequence)
+        entry = trail.record(AuditAction.HISTORY_PRUNED, by=None, about=trail.AuditSubject(), detail=detail)
+        _remove_bodies(ids, entry)
+    return PrunedBodies(policy.name, len(ids), requests, entry.sequence)
 
 
 def prune(policy: RetentionPolicy, *, now: datetime | None = None) -> PrunedBodies:
     """Remove what the policy no longer keeps, in batches; each batch is recorded by an entry first."""
     before, entries, requests = _before(policy, now or timezone.now()), 0, 0
-    told_by = None
-    while (removed := _prune_once(policy, before)).told_by is not None:
-        entries, requests, told_by = entries + removed.entries, requests + removed.requests, removed.told_by
-    return PrunedBodies(policy.name, entries, requests, told_by)
+    recorded_by = None
+    while (removed := _prune_once(policy, before)).recorded_by is not None:
+        entries, requests, recorded_by = entries + removed.entries, requests + removed.requests, removed.recorded_by
+    return PrunedBodies(policy.name, entries, requests, recorded_by)
 
 
 def prune_all(*, now: datetime | None = None) -> list[PrunedBodies]:

@@ -83,8 +83,8 @@ def _select(where: str) -> str:
 
 def _run(statement: str, values: list[int]) -> Iterator[StoredRow]:
     # A server-side cursor needs a transaction; on SQLite, which yields row by row, that would lock out writers.
-    held = transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
-    with held, connection.chunked_cursor() as cursor:
+    block = transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
+    with block, connection.chunked_cursor() as cursor:
         cursor.execute(statement, values)
         while rows := cursor.fetchmany(_FETCHED):
             yield from map(StoredRow._make, rows)

@@ -146,14 +146,14 @@ def _choose_chain(action: AuditAction, about: AuditSubject) -> int:
     return GLOBAL if about.run is None or action in _OF_RUN_BUT_GLOBAL else about.run
 
 
-def _tell_end(action: AuditAction, about: AuditSubject, detail: Mapping[str, Any] | None) -> dict[str, Any]:
+def _complete_detail(action: AuditAction, about: AuditSubject, detail: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the detail of an entry; for the end of a run with the end of its chain, which anchors it."""
-    told = dict(detail or {})
+    completed = dict(detail or {})
     if action is AuditAction.RUN_FINISHED and about.run is not None:
         head = lock_chain(about.run)
-        told["heads"] = {str(about.run): f"{head.sequence}:{head.hash}"}
+        completed["heads"] = {str(about.run): f"{head.sequence}:{head.hash}"}
         ChainEnd.objects.filter(chain=about.run).update(anchored=head.sequence, anchored_at=timezone.now())
-    return told
+    return completed
 
 
 def record(
@@ -165,7 +165,7 @@ def record(
     - The end of the entry's chain is locked until that transaction ends, so that the chain has one order.
     """
     with transaction.atomic(savepoint=False):  # an act that cannot be recorded must not happen: roll back everything
-        told = _tell_end(action, about, detail)
+        completed = _complete_detail(action, about, detail)
         head = lock_chain(_choose_chain(action, about))
         entry = AuditEntry(
             chain=head.chain,
@@ -178,7 +178,7 @@ def record(
             run=about.run,
             field_manager=about.field_manager,
             plan_digest=about.plan_digest,
-            detail=told,
+            detail=completed,
             salt=secrets.token_hex(16),
             previous_hash=head.hash,
             **_person_columns(by),

@@ -163,8 +163,8 @@ def is_same_human(first: Person, second: Person) -> bool:
 
 
 def _describe(draft: MappingDraft, number: int) -> dict[str, str | int | Sequence[str]]:
-    said: dict[str, str | int | Sequence[str]] = {"mapping": number, "for": draft.describe(), "user": draft.user}
-    return {**said, "groups": list(draft.groups), "note": draft.note}
+    recorded: dict[str, str | int | Sequence[str]] = {"mapping": number, "for": draft.describe(), "user": draft.user}
+    return {**recorded, "groups": list(draft.groups), "note": draft.note}
 
 
 def _end(mapping: IdentityMapping, by: Person) -> None:

@@ -60,8 +60,8 @@ def describe_account(account: dict[str, Any]) -> str:
 
 def remember_facts(cluster: Cluster, found: facts.ClusterFacts, account: dict[str, JSONValue]) -> None:
     """Store the facts of a cluster and its credential; facts that it does not report keep their stored value."""
-    told = {name: value for name, value in (("version", found.version), ("account", account)) if value}
-    changed = {name: value for name, value in told.items() if getattr(cluster, name) != value}
+    reported = {name: value for name, value in (("version", found.version), ("account", account)) if value}
+    changed = {name: value for name, value in reported.items() if getattr(cluster, name) != value}
     if changed:
         Cluster.objects.filter(pk=cluster.pk).update(**changed)
         for name, value in changed.items():

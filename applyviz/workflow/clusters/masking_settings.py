@@ -1,6 +1,6 @@
 """Masking settings of a cluster besides Secrets: credentials in plain fields, and fields named by the installation.
 
-A plan stores the settings from its creation, so that everything about it is masked alike for as long as it is read.
+A plan stores the settings from its creation, so that every page masks it alike.
 """
 
 from __future__ import annotations

@@ -101,14 +101,14 @@ def _refuse_known(cluster: Cluster) -> None:
     known = Cluster.objects.filter(uid=cluster.uid).first()
     if known is None:
         return
-    told = {"name": known.name, "slug": known.slug, "uid": known.uid}
+    facts = {"name": known.name, "slug": known.slug, "uid": known.uid}
     if known.archived_at is not None:
         raise NotPossibleError(
             _("this cluster (%(uid)s) was already added as %(name)s (%(slug)s) and archived: restore it on its page")
-            % told
+            % facts
         )
     raise NotPossibleError(
-        _("this cluster (%(uid)s) was already added as %(name)s (%(slug)s): replace its credential on its page") % told
+        _("this cluster (%(uid)s) was already added as %(name)s (%(slug)s): replace its credential on its page") % facts
     )
 
 

@@ -197,7 +197,7 @@ def export_entries(
     return _write_csv(rows) if form is ExportFormat.CSV else _write_jsonl(rows)
 
 
-def tell_export(by: Person | None, chosen: Mapping[str, Any], form: ExportFormat) -> None:
+def record_export(by: Person | None, chosen: Mapping[str, Any], form: ExportFormat) -> None:
     """Record an export before its first line is written; `by` None: a command on the server."""
     told = {name: str(value) for name, value in chosen.items()}
     trail.record(
@@ -208,5 +208,5 @@ def tell_export(by: Person | None, chosen: Mapping[str, Any], form: ExportFormat
 def export_for(person: Person, chosen: Mapping[str, Any], form: ExportFormat) -> Generator[str, None, None]:
     """Export as `export_entries` does, for a person with the right to audit; raises without it."""
     require(person, Action.AUDIT)
-    tell_export(person, chosen, form)
+    record_export(person, chosen, form)
     return export_entries(chosen, form, for_user=person)

@@ -151,14 +151,14 @@ class EvidenceFact:
         return {**values, "section": self.section.value, "at": self.at.isoformat()}
 
 
-def _tell(value: JSONValue) -> str:
+def _render_value(value: JSONValue) -> str:
     if isinstance(value, list):
         return ", ".join(str(one) for one in value)
     return str(value)
 
 
 def _from_entry(section: EvidenceSection, entry: AuditEntry) -> EvidenceFact:
-    told = [f"{name}: {_tell(entry.detail[name])}" for name in _TOLD if entry.detail.get(name)]
+    told = [f"{name}: {_render_value(entry.detail[name])}" for name in _TOLD if entry.detail.get(name)]
     return EvidenceFact(
         section=section,
         at=entry.at,

@@ -187,7 +187,7 @@ def places_of(review: Review) -> Iterator[ScopeEntry]:
         yield ScopeEntry(slug, namespace)
 
 
-def _looking(user: Visitor) -> tuple[Grant, ...] | None:
+def _list_viewing(user: Visitor) -> tuple[Grant, ...] | None:
     """Return the grants that let a person view; None when they see everything."""
     grants = tuple(grant for grant in list_grants(user) if grant.role in _GRANTED[Action.VIEW])
     return None if _is_superuser(user) or any(is_everywhere(grant) for grant in grants) else grants
@@ -195,7 +195,7 @@ def _looking(user: Visitor) -> tuple[Grant, ...] | None:
 
 def select_reviews(user: Visitor) -> Q:
     """Return the filter for reviews that a person may see: every scope of them is visible."""
-    grants = _looking(user)
+    grants = _list_viewing(user)
     if grants is None:
         return Q()
     places = ReviewScope.objects.filter(review=OuterRef("pk"))
@@ -205,7 +205,7 @@ def select_reviews(user: Visitor) -> Q:
 
 def visible_entries(entries: QuerySet[AuditEntry], user: Visitor) -> QuerySet[AuditEntry]:
     """Return the entries that a person may see: of visible reviews, and of objects in visible scopes."""
-    grants = _looking(user)
+    grants = _list_viewing(user)
     if grants is None:
         return entries
     reviews = Review.objects.filter(select_reviews(user)).values("number")
@@ -215,7 +215,7 @@ def visible_entries(entries: QuerySet[AuditEntry], user: Visitor) -> QuerySet[Au
 
 def limit_findings(findings: QuerySet[LiveFinding], user: Visitor) -> QuerySet[LiveFinding]:
     """Return the findings in scopes that a person may view."""
-    grants = _looking(user)
+    grants = _list_viewing(user)
     if grants is None:
         return findings
     return findings.filter(select_covered(grants, cluster="cluster__slug", namespace="namespace"))
@@ -223,13 +223,13 @@ def limit_findings(findings: QuerySet[LiveFinding], user: Visitor) -> QuerySet[L
 
 def sees_cluster(user: Visitor, slug: str) -> bool:
     """Return whether any of a person's grants reaches into a cluster."""
-    grants = _looking(user)
+    grants = _list_viewing(user)
     return grants is None or any(fits(grant.cluster_pattern, slug) for grant in grants)
 
 
 def sees_pattern(user: Visitor, pattern: str) -> bool:
     """Return whether a cluster pattern reveals nothing new to a person: `*`, or it matches a cluster that they see."""
-    if pattern == "*" or _looking(user) is None:
+    if pattern == "*" or _list_viewing(user) is None:
         return True
     slugs = Cluster.objects.values_list("slug", flat=True)
     return any(fits(pattern, slug) and sees_cluster(user, slug) for slug in slugs)
@@ -244,5 +244,5 @@ def may_use(user: Visitor, action: Action, slug: str) -> bool:
 
 def sees_places(user: Visitor, places: Iterable[ScopeEntry]) -> frozenset[ScopeEntry]:
     """Return the scopes among many that a person may view."""
-    grants = _looking(user)
+    grants = _list_viewing(user)
     return frozenset(p for p in places if grants is None or any(holds_at(grant, p) for grant in grants))

@@ -149,7 +149,7 @@ def verify_plan(verification_id: int) -> None:
             cluster = plan.target.cluster
             facts.require_same(own, uid=plan.cluster_uid, server=cluster.server, name=cluster.name)
         with connect.open_reader(plan.target.cluster, impersonation.read_identity(plan)) as reader:
-            results = _look(plan, reader)
+            results = _compare_objects(plan, reader)
         _finish(verification, VerificationState.DONE, results=results)
     except ApplyVizError as error:
         _finish(verification, VerificationState.FAILED, results=[], error=str(error))
@@ -160,7 +160,7 @@ def verify_plan(verification_id: int) -> None:
         )
 
 
-def _look(plan: Plan, reader: ClusterReader) -> list[Any]:
+def _compare_objects(plan: Plan, reader: ClusterReader) -> list[Any]:
     catalog = discovery.load_catalog(reader)
     tag_key = plan.tag_key.open_bytes()
     chosen = [row for row in plan.changes.order_by("position") if Operation(row.operation) in _WRITES]
@@ -186,7 +186,7 @@ def _look(plan: Plan, reader: ClusterReader) -> list[Any]:
     return results
 
 
-def _say(row: rows.ObjectChange, verdict: VerificationResult, detail: str = "") -> dict[str, Any]:
+def _make_result(row: rows.ObjectChange, verdict: VerificationResult, detail: str = "") -> dict[str, Any]:
     return {"position": row.position, "verdict": verdict.value, "differences": [], "detail": detail}
 
 
@@ -201,16 +201,16 @@ def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None
     before, promised = change.versions.live, change.versions.after or change.versions.merged
     if change.operation is Operation.PRUNE:
         verdict = VerificationResult.AS_REVIEWED if live is None else VerificationResult.NOT_YET
-        return _say(row, verdict)
+        return _make_result(row, verdict)
     if live is None or promised is None:
         verdict = VerificationResult.NOT_YET if before is None else VerificationResult.DIFFERS
         detail = "it does not exist yet" if before is None else "it no longer exists"
-        return _say(row, verdict, detail)
+        return _make_result(row, verdict, detail)
     is_confirmed = change.certainty is Certainty.CONFIRMED
     if not find_broken(promised, live, root=root, is_confirmed=is_confirmed, before=before):
-        return _say(row, VerificationResult.AS_REVIEWED)
+        return _make_result(row, VerificationResult.AS_REVIEWED)
     if before is not None and _is_untouched(before, promised, live, root):
-        return _say(row, VerificationResult.NOT_YET)
+        return _make_result(row, VerificationResult.NOT_YET)
     ref, policy = change.ref, masking_settings.policy_of(row.plan)
     shown = find_broken(
         changes.mask_object(promised, ref, tag_key=tag_key, policy=policy),
@@ -219,11 +219,11 @@ def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None
         is_confirmed=is_confirmed,
         before=None if before is None else changes.mask_object(before, ref, tag_key=tag_key, policy=policy),
     )
-    told = [
+    differences = [
         {"path": render_path(d.path), "promised": changes.show_value(d.before), "got": changes.show_value(d.after)}
         for d in shown[:50]
     ]
-    return {**_say(row, VerificationResult.DIFFERS), "differences": told}
+    return {**_make_result(row, VerificationResult.DIFFERS), "differences": differences}
 
 
 def _is_untouched(before: JSONObject, promised: JSONObject, live: JSONObject, root: Node | None) -> bool:

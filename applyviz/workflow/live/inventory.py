@@ -70,7 +70,7 @@ class Holding:
 class Holdings:
     """All fields that one field manager owns in a cluster."""
 
-    held: tuple[Holding, ...] = ()
+    objects: tuple[Holding, ...] = ()
     unread: tuple[str, ...] = ()
     problem: str = ""
     is_cut: bool = False
@@ -177,7 +177,7 @@ def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
     return Inventory(tuple(objects), tuple(listing.unread), is_cut=listing.is_cut)
 
 
-def _hold(ref: ObjectRef, item: JSONObject, manager: str) -> Iterator[Holding]:
+def _find_holdings(ref: ObjectRef, item: JSONObject, manager: str) -> Iterator[Holding]:
     owners = read_owners(item)
     for owned in owners.entries:
         if owned.owner.manager != manager:
@@ -190,17 +190,17 @@ def _hold(ref: ObjectRef, item: JSONObject, manager: str) -> Iterator[Holding]:
 def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdings:
     """Read all fields that one field manager owns in a cluster, object by object, in the scopes of this person."""
     person = access.require(for_user, Action.VIEW)
-    held: list[Holding] = []
+    holdings: list[Holding] = []
     try:
         with impersonation.open_reader(cluster, for_user=person) as reader:
             listing = Listing(reader, cluster.server)
             for ref, item in listing.walk():
-                held.extend(_hold(ref, item, manager))
+                holdings.extend(_find_holdings(ref, item, manager))
     except (ClusterError, NotPossibleError) as error:
         return Holdings(problem=str(error))
-    seen = access.sees_places(for_user, {ScopeEntry(cluster.slug, one.ref.namespace) for one in held})
-    held = [one for one in held if ScopeEntry(cluster.slug, one.ref.namespace) in seen]
-    hidden = _find_hidden(cluster, (one.ref for one in held), person)
-    held = [one for one in held if one.ref not in hidden]
-    held.sort(key=lambda one: (*_order(one.ref), one.owner.operation, one.owner.subresource))
-    return Holdings(tuple(held), tuple(listing.unread), is_cut=listing.is_cut)
+    seen = access.sees_places(for_user, {ScopeEntry(cluster.slug, one.ref.namespace) for one in holdings})
+    holdings = [one for one in holdings if ScopeEntry(cluster.slug, one.ref.namespace) in seen]
+    hidden = _find_hidden(cluster, (one.ref for one in holdings), person)
+    holdings = [one for one in holdings if one.ref not in hidden]
+    holdings.sort(key=lambda one: (*_order(one.ref), one.owner.operation, one.owner.subresource))
+    return Holdings(tuple(holdings), tuple(listing.unread), is_cut=listing.is_cut)

@@ -153,7 +153,7 @@ def _find_moved(before: _Owned, after: _Owned) -> list[FieldPath]:
     return sorted(moved, key=render_path)
 
 
-def _hold(before: _Owned, after: _Owned) -> Iterator[OwnershipSpan]:
+def _list_spans(before: _Owned, after: _Owned) -> Iterator[OwnershipSpan]:
     for owner in sorted(before.paths.keys() | after.paths.keys()):
         had, has = before.paths.get(owner, frozenset()), after.paths.get(owner, frozenset())
         yield OwnershipSpan(owner, len(has), len(has - had), len(had - has))
@@ -172,17 +172,17 @@ def _make_moment(before: _Owned, after: _Owned, reading: Observation, since: dat
     moved = _find_moved(before, after)
     if not moved and since is not None:
         return None
-    told = moved if since is not None else []
+    listed = moved if since is not None else []
     return Moment(
         at=_date(before, after, reading, since),
         since=since,
         reading=reading,
         is_there=reading.entries is not None,
-        holdings=tuple(_hold(before if since is not None else after, after)),
+        holdings=tuple(_list_spans(before if since is not None else after, after)),
         handovers=tuple(
-            OwnerChange(render_path(p), _owners(before, p), _owners(after, p)) for p in told[:MOST_HANDOVERS]
+            OwnerChange(render_path(p), _owners(before, p), _owners(after, p)) for p in listed[:MOST_HANDOVERS]
         ),
-        handover_count=len(told),
+        handover_count=len(listed),
     )
 
 

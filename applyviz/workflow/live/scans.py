@@ -65,8 +65,8 @@ class ScannedObject:
     def key(self) -> str:
         """Return the key of a finding; drift of other fields or to other values is another finding."""
         at = self.changed_at.isoformat() if self.changed_at else ""
-        said = list(self.fields) if self.sort is FindingSort.DRIFTED else []
-        parts = [self.sort.value, *self.ref.key, self.manager, self.operation, self.subresource, at, self.run, said]
+        fields = list(self.fields) if self.sort is FindingSort.DRIFTED else []
+        parts = [self.sort.value, *self.ref.key, self.manager, self.operation, self.subresource, at, self.run, fields]
         return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
 
@@ -227,7 +227,7 @@ def _find_missing(known: _Known, met: set[Key], unread: Iterable[str]) -> Iterat
         yield ScannedObject(FindingSort.MISSING, ref, run=result.run.number)
 
 
-def _look(scan: ClusterScan) -> list[ScannedObject]:
+def _find_objects(scan: ClusterScan) -> list[ScannedObject]:
     known = _Known.load(scan.cluster)
     met: set[Key] = set()
     found: list[ScannedObject] = []
@@ -243,7 +243,7 @@ def _look(scan: ClusterScan) -> list[ScannedObject]:
     return found
 
 
-def _tell(cluster: Cluster, found: ScannedObject) -> None:
+def _record_finding(cluster: Cluster, found: ScannedObject) -> None:
     is_change = found.sort is FindingSort.CHANGED
     detail = {
         "sort": found.sort.value,
@@ -261,7 +261,7 @@ def _tell(cluster: Cluster, found: ScannedObject) -> None:
     )
 
 
-def _keep(cluster: Cluster, found: ScannedObject, now: datetime, *, is_told: bool) -> None:
+def _store_finding(cluster: Cluster, found: ScannedObject, now: datetime, *, is_recorded: bool) -> None:
     ref = found.ref
     LiveFinding.objects.create(
         cluster=cluster,
@@ -281,8 +281,8 @@ def _keep(cluster: Cluster, found: ScannedObject, now: datetime, *, is_told: boo
         first_seen=now,
         last_seen=now,
     )
-    if is_told:
-        _tell(cluster, found)
+    if is_recorded:
+        _record_finding(cluster, found)
 
 
 def _finish(scan: ClusterScan, found: list[ScannedObject], problem: str) -> None:
@@ -305,7 +305,9 @@ def _finish(scan: ClusterScan, found: list[ScannedObject], problem: str) -> None
         has_earlier = earlier.filter(finished_at__lt=now, problem="").exclude(pk=scan.pk).exists()
         for key, one in by_key.items():
             if key not in known:
-                _keep(scan.cluster, one, now, is_told=has_earlier and one.sort is not FindingSort.UNREVIEWED)
+                _store_finding(
+                    scan.cluster, one, now, is_recorded=has_earlier and one.sort is not FindingSort.UNREVIEWED
+                )
         kept.filter(key__in=list(by_key)).update(last_seen=now, gone_at=None)
         gone = kept.filter(gone_at=None, last_seen__lt=now).exclude(kind__in=scan.unread)
         if not scan.is_cut:
@@ -318,7 +320,7 @@ def scan_cluster(scan_id: int) -> None:
     if scan is None:
         return
     try:
-        found, problem = _look(scan), ""
+        found, problem = _find_objects(scan), ""
     except ApplyVizError as error:
         found, problem = [], str(error)
     _finish(scan, found, problem)

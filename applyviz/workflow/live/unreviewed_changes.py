@@ -2,7 +2,7 @@
 
 Rule: an entry of managedFields has the time at which its manager last changed a field or its value, in whole seconds
 of the API server's clock (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management). A write
-of a run explains the entry of its own field manager if that time lies between request and answer. Status is ignored:
+of a run explains the entry of the run's field manager if that time lies between request and answer. Status is ignored:
 it is reported, not desired.
 """
 

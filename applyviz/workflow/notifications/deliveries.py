@@ -33,7 +33,7 @@ _ERROR_LENGTH = 300
 def render_body(delivery: Delivery) -> bytes:
     """Return the body that a webhook receives, identical for every attempt."""
     notification_event = delivery.notification_event
-    told = {
+    content = {
         "id": str(delivery.identifier),
         "event": notification_event.event,
         "at": notification_event.at.isoformat(),
@@ -41,7 +41,7 @@ def render_body(delivery: Delivery) -> bytes:
         "url": find_url(notification_event),
         **notification_event.facts,
     }
-    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def sign(secret: bytes, timestamp: str, body: bytes) -> str:

@@ -28,17 +28,17 @@ MOST_AN_HOUR, MOST_GATHERED = 20, 100
 _HOUR = timedelta(hours=1)
 
 
-def _tell(notification: Notification) -> str:
+def _render_line(notification: Notification) -> str:
     """Collapse a title to one line, so that it cannot inject a header."""
     return " ".join(render_sentence(notification.notification_event).split())
 
 
-def _write(person: Person, told: Sequence[Notification]) -> EmailMessage:
-    lines = [line for one in told for line in (f"{_tell(one)}.", find_url(one.notification_event), "")]
+def _write(person: Person, notifications: Sequence[Notification]) -> EmailMessage:
+    lines = [line for one in notifications for line in (f"{_render_line(one)}.", find_url(one.notification_event), "")]
     lines.append(_("To change which emails you receive, go to %(where)s.") % {"where": find_choices_url()})
-    subject = _tell(told[0])
-    if len(told) > 1:
-        more = len(told) - 1
+    subject = _render_line(notifications[0])
+    if len(notifications) > 1:
+        more = len(notifications) - 1
         subject = ngettext("%(what)s, and %(n)d more", "%(what)s, and %(n)d more", more) % {
             "what": subject[:140],
             "n": more,
@@ -59,7 +59,7 @@ def _find_next(person: Person, now: datetime) -> datetime | None:
     return last + _HOUR if last else None
 
 
-def _gather(first: Notification, now: datetime) -> list[Notification]:
+def _collect_delayed(first: Notification, now: datetime) -> list[Notification]:
     """Return a delayed notification with the other delayed ones of that person."""
     if first.notification_event.at > now - _BACKOFF:
         return [first]
@@ -84,15 +84,15 @@ def send_mail(notification_id: int) -> None:
     if later is not None:
         done.update(mail_due_at=later, mail_attempts=F("mail_attempts") - 1)
         return
-    told = _gather(notification, now)
+    notifications = _collect_delayed(notification, now)
     try:
-        _write(person, told).send()
+        _write(person, notifications).send()
     except (SMTPException, OSError) as error:
         logger.warning("the mail server refused notification %s: %s", notification_id, type(error).__name__)
-        for one in told:
+        for one in notifications:
             waits = one.mail_attempts < MOST_ATTEMPTS
             again = now + _BACKOFF * 4 ** (one.mail_attempts - 1)
             Notification.objects.filter(pk=one.pk).update(mail_due_at=again if waits else None)
     else:
         sent = timezone.now()
-        Notification.objects.filter(pk__in=[one.pk for one in told]).update(mailed_at=sent, mail_due_at=None)
+        Notification.objects.filter(pk__in=[one.pk for one in notifications]).update(mailed_at=sent, mail_due_at=None)

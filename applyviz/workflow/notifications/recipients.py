@@ -29,7 +29,7 @@ def list_approvers(plan: Plan) -> tuple[Person, ...]:
     """Return the people who may approve a plan and have not, without its authors and requester."""
     places = policies.list_places(plan)
     involved = set(quorum.find_involved(plan))
-    given = {approval.by_id for approval in quorum.list_standing(plan)}
+    given = {approval.by_id for approval in quorum.list_valid_approvals(plan)}
     return tuple(
         person
         for person in _list_granted()

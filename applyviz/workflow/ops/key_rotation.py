@@ -60,11 +60,11 @@ def _reseal_column(model: type[models.Model], name: str) -> RotatedKeys:
             fixed += 1
             continue
         try:
-            anew = sealed.resealed()
+            resealed = sealed.resealed()
         except SealError:
             unopened += 1
             continue
-        carried += model._default_manager.filter(pk=row.pk, **{name: sealed}).update(**{name: anew})
+        carried += model._default_manager.filter(pk=row.pk, **{name: sealed}).update(**{name: resealed})
     return RotatedKeys(f"{model._meta.model_name}.{name}", carried, fixed, unopened)
 
 

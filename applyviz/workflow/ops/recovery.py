@@ -53,26 +53,26 @@ def _ask_for_worker_requests(now: datetime) -> int:
     )
 
 
-def _tell(now: datetime) -> int:
+def _send_notifications(now: datetime) -> int:
     notifications.send_pending()
     return notifications.ask_again(now=now)
 
 
-def _tie_history(now: datetime) -> int:
+def _anchor_history(now: datetime) -> int:
     anchors.anchor_pending(older_than=anchors.EVERY)
     checkpoints.publish_due(now=now)
     return 0
 
 
-def _forget(now: datetime) -> int:
+def _remove_expired(now: datetime) -> int:
     playgrounds.remove_expired(now=now)
     sessions.forget_old(now=now)
     return 0
 
 
 _PARTS: tuple[Callable[[datetime], int], ...] = (
-    _ask_for_runs, _send_again, _ask_for_plans, _ask_for_worker_requests, _ask_for_scans, _ask_for_verifications, _tell,
-    _tie_history, _forget,
+    _ask_for_runs, _send_again, _ask_for_plans, _ask_for_worker_requests, _ask_for_scans, _ask_for_verifications,
+    _send_notifications, _anchor_history, _remove_expired,
 )  # fmt: skip
 
 

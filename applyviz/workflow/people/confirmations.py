@@ -105,7 +105,7 @@ def confirm_change(change: PendingChange, *, by: Person) -> None:
     if blocker:
         raise NotAllowedError(blocker)
     with transaction.atomic():
-        pending_changes.settle(change, PendingState.CONFIRMED, by=by)
+        pending_changes.answer(change, PendingState.CONFIRMED, by=by)
         _CHANGES[PendingKind(change.kind)](change.given, Actors(change.asked_by, by))
 
 
@@ -114,5 +114,5 @@ def recover(change: PendingChange, *, reason: str) -> None:
     if not reason.strip():
         raise NotValidError(_("a recovery needs a reason"))
     with transaction.atomic():
-        pending_changes.settle(change, PendingState.CONFIRMED, by=None)
+        pending_changes.answer(change, PendingState.CONFIRMED, by=None)
         _CHANGES[PendingKind(change.kind)](change.given, Actors(None, reason=reason.strip()))

@@ -57,7 +57,7 @@ def get_waiting(number: int) -> PendingChange:
     return found
 
 
-def settle(change: PendingChange, state: PendingState, *, by: Person | None) -> None:
+def answer(change: PendingChange, state: PendingState, *, by: Person | None) -> None:
     """Answer a change in the caller's transaction; raises `NotPossibleError` when it was already answered."""
     now = clock.now()
     waiting = PendingChange.objects.filter(pk=change.pk, state=PendingState.WAITING, expires_at__gt=now)
@@ -69,6 +69,6 @@ def decline(change: PendingChange, *, by: Person) -> None:
     """Decline a change that another administrator requested, or withdraw one's own."""
     access.require(by, Action.MANAGE)
     with transaction.atomic():
-        settle(change, PendingState.DECLINED, by=by)
+        answer(change, PendingState.DECLINED, by=by)
         detail = {"request": change.pk, "asked by": change.asked_by.get_username(), **change.told}
         trail.record(AuditAction.SECOND_DECLINED, by=by, about=trail.AuditSubject(), detail=detail)

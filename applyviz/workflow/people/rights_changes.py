@@ -24,7 +24,7 @@ from applyviz.workflow.people import administrators
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """Who requested (None: a command on the server), who confirmed, and the reason of a command."""
+    """The requester (None: a command on the server), the confirming person, and the reason of a command."""
 
     by: Person | None
     confirmed_by: Person | None = None

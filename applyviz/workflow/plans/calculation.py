@@ -84,7 +84,7 @@ class Calculation:
     planner: sets.SetPlanner
 
     def run(self, beat: Callable[[], object] = lambda: None) -> Iterator[PlannedObject]:
-        """Read the cluster and calculate; yield each change as soon as it is ready.
+        """Read the cluster and calculate; yield each finished change at once.
 
         - `beat()` is called repeatedly while the cluster has not answered; an exception from it ends the calculation.
         """
@@ -140,7 +140,7 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _look_around(
+def _read_related_objects(
     documents: tuple[ManifestDocument, ...], catalog: Catalog, namespace: str, reader: ClusterReader
 ) -> RelatedObjects:
     """Read the live objects that risks and the graph refer to; skip unreadable ones, or mark them as unread."""
@@ -151,7 +151,7 @@ def _look_around(
     return replace(read_related(answers[: len(asked)]), neighbors=neighbors, knowledge=knowledge)
 
 
-def _list_places(
+def _list_scopes(
     plan: Plan, documents: tuple[ManifestDocument, ...], catalog: Catalog, namespace: str
 ) -> frozenset[ScopeEntry]:
     """Return the scopes of the objects of the source, using the cluster's information about their kinds."""
@@ -181,8 +181,8 @@ def prepare(
     crds: list[JSONObject] = [document.obj for document in documents if _is_crd(document)]
     served = discovery.load_catalog(reader)
     catalog = SourceChain(CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD), served) if crds else served
-    check(_list_places(plan, documents, catalog, options.namespace))
-    related = _look_around(documents, catalog, options.namespace, reader) if has_notes else RelatedObjects()
+    check(_list_scopes(plan, documents, catalog, options.namespace))
+    related = _read_related_objects(documents, catalog, options.namespace, reader) if has_notes else RelatedObjects()
     context = PlanContext(
         served,
         _now(),

@@ -65,8 +65,8 @@ def _about(rule: ConflictRule) -> trail.AuditSubject:
 
 
 def _describe(rule: ConflictRule, **more: str) -> dict[str, str | int]:
-    said: dict[str, str | int] = {"rule": rule.number, "way": rule.way, "kind": rule.kind, "name": rule.name}
-    return {**said, "namespace": rule.namespace, "field": rule.path, "manager": rule.manager, **more}
+    recorded: dict[str, str | int] = {"rule": rule.number, "way": rule.way, "kind": rule.kind, "name": rule.name}
+    return {**recorded, "namespace": rule.namespace, "field": rule.path, "manager": rule.manager, **more}
 
 
 def _check_draft(draft: RuleDraft, reason: str) -> None:

@@ -57,10 +57,10 @@ def _list_embedded(document: ManifestDocument, key: bytes) -> dict[str, str]:
 def _list_guessed(document: ManifestDocument, key: bytes) -> dict[str, dict[str, str]]:
     values = _list_values(document.obj) if names_secret(document.ref.gvk.kind) else {}
     found = {"values": values, "annotations": _list_embedded(document, key)}
-    return {where: told for where, told in found.items() if told}
+    return {where: values for where, values in found.items() if values}
 
 
-def _name_place(document: ManifestDocument) -> str:
+def _name_counted(document: ManifestDocument) -> str:
     """Return the name that values are counted under: of a Secret its own, of other objects with their kind."""
     ref = document.ref
     name = ref.name if names_secret(ref.gvk.kind) else f"{ref.gvk.group}/{ref.gvk.kind}/{ref.name}"
@@ -70,7 +70,7 @@ def _name_place(document: ManifestDocument) -> str:
 def _count(by: str, cluster: Cluster, namespace: str, document: ManifestDocument, value: str) -> int:
     """Return how many values this makes today, this one included; 0 for a value that was planned with before."""
     today = clock.now().date()
-    where = {"human": by, "cluster": cluster, "namespace": namespace, "name": _name_place(document), "day": today}
+    where = {"human": by, "cluster": cluster, "namespace": namespace, "name": _name_counted(document), "day": today}
     known = PlannedSecretValue.objects.filter(**where)
     if known.filter(value=value).exists():
         return 0
@@ -88,7 +88,9 @@ def limit_guesses(documents: Iterable[ManifestDocument], cluster: Cluster, *, na
     """
     key = hmac.digest(digests.digest_key(), b"applyviz planned values of Secrets", "sha256")
     guessed = ((document, _list_guessed(document, key)) for document in documents)
-    found = [(d, hmac.digest(key, canonical_json(held).encode(), "sha256").hex()) for d, held in guessed if held]
+    found = [
+        (d, hmac.digest(key, canonical_json(content).encode(), "sha256").hex()) for d, content in guessed if content
+    ]
     if not found:
         return
     human = humans.name_humans([by])[by.pk]

@@ -179,8 +179,10 @@ def show_plans(plans: Iterable[Plan], reader: Visitor) -> None:
     found: dict[int, list[Compared]] = {}
     if silent:
         rows = ObjectChange.objects.filter(_TELLING, plan__in=silent)
-        for pk, space, name, place, operation in rows.values_list("plan", "namespace", "name", "position", "operation"):
-            found.setdefault(pk, []).append((space, name, place, operation))
+        for pk, space, name, position, operation in rows.values_list(
+            "plan", "namespace", "name", "position", "operation"
+        ):
+            found.setdefault(pk, []).append((space, name, position, operation))
     known: dict[int, impersonation.Identity | None] = {}
     for plan in waiting:
         compared = _list_compared(plan) if _KEPT in plan.summary else found.get(plan.pk, [])
@@ -210,8 +212,8 @@ def blur_counts(counts: dict[str, int], hidden: Iterable[str]) -> dict[str, int]
     if not found:
         return counts
     rest = {name: number - found.get(name, 0) for name, number in counts.items()}
-    told = {name: number for name, number in rest.items() if number > 0}
-    return {**told, Operation.WITHHELD.value: sum(found.values())}
+    shown_counts = {name: number for name, number in rest.items() if number > 0}
+    return {**shown_counts, Operation.WITHHELD.value: sum(found.values())}
 
 
 def _without(summary: dict[str, Any], positions: set[int]) -> dict[str, Any]:
@@ -220,13 +222,13 @@ def _without(summary: dict[str, Any], positions: set[int]) -> dict[str, Any]:
     overview = summary.get("overview") or {}
     risks = []
     for found in overview.get("risks", []):
-        members = [place for place in found.get("members", []) if place not in positions]
+        members = [position for position in found.get("members", []) if position not in positions]
         if members:
             risks.append({**found, "members": members})
     alike = [one for one in overview.get("alike", []) if not positions & {*one["members"], *one.get("exceptions", ())}]
     managers = [
-        {**held, "members": [place for place in held.get("members", []) if place not in positions]}
-        for held in overview.get("managers", [])
+        {**manager, "members": [position for position in manager.get("members", []) if position not in positions]}
+        for manager in overview.get("managers", [])
     ]
     return {**kept, "overview": {"risks": risks, "alike": alike, "managers": managers}} if overview else kept
 
@@ -237,7 +239,7 @@ def hidden_positions(plan: Plan) -> frozenset[int]:
     if view.readable is None:
         return frozenset()
     found = _list_compared(plan)
-    return frozenset(place for space, name, place, _operation in found if (space, name) not in view.readable)
+    return frozenset(position for space, name, position, _operation in found if (space, name) not in view.readable)
 
 
 def view_of(plan: Plan) -> LiveView:

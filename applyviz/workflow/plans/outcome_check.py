@@ -61,23 +61,23 @@ def _is_addition(difference: StructuralDifference) -> bool:
 
 def _has_stayed(difference: StructuralDifference, before: JSONObject | None, root: Node | None) -> bool:
     """Return whether a field that should be removed still exists, or a field that should change has its old value."""
-    held = MISSING if before is None else find_value(root, before, difference.path)
-    if held is MISSING:
+    old_value = MISSING if before is None else find_value(root, before, difference.path)
+    if old_value is MISSING:
         return False
-    return difference.before is MISSING or is_same_json(held, difference.after)
+    return difference.before is MISSING or is_same_json(old_value, difference.after)
 
 
 def _is_left_out(difference: StructuralDifference, root: Node | None) -> bool:
     """Return whether an empty field value is absent: Go omits those, but keeps the entries of maps."""
     if difference.after is not MISSING or root is None or difference.before not in (None, "", 0, {}, []):
         return False
-    place: Node | None = root
+    node: Node | None = root
     for element in difference.path[:-1]:
-        if place is None:
+        if node is None:
             return False
-        place = place.child(element[2:]) if element[0] == "f" else place.items
+        node = node.child(element[2:]) if element[0] == "f" else node.items
     last = difference.path[-1]
-    return place is not None and last[0] == "f" and place.has_field(last[2:])
+    return node is not None and last[0] == "f" and node.has_field(last[2:])
 
 
 def _is_within(path: FieldPath, touched: Collection[FieldPath]) -> bool:

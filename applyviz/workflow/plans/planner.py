@@ -1,4 +1,4 @@
-"""Planning: read the cluster, calculate, store each change as it is ready, and complete the plan with a digest.
+"""Planning: read the cluster, calculate, store each finished change, and complete the plan with a digest.
 
 The task may arrive twice: a plan is claimed with a lease and an epoch, and a worker that lost it stores nothing more.
 The next worker calculates again what the lost worker had stored.
@@ -115,16 +115,16 @@ def _count_for_all(stored: Iterable[engine.PlannedObject]) -> dict[str, int]:
     return live_values.blur_counts(_count(found), hidden)
 
 
-def _keep_places(plan: Plan, places: Collection[ScopeEntry]) -> None:
+def _store_scopes(plan: Plan, scopes: Collection[ScopeEntry]) -> None:
     """Store the scopes that a plan reads and writes before it does; raise where its requester has no right."""
-    for place in sorted(places):
-        if not access.can(plan.requested_by, Action.WRITE, [place]):
-            where = f"namespace {place.namespace}" if place.namespace else "objects of no namespace"
+    for scope in sorted(scopes):
+        if not access.can(plan.requested_by, Action.WRITE, [scope]):
+            where = f"namespace {scope.namespace}" if scope.namespace else "objects of no namespace"
             raise NotAllowedError(
                 _("%(name)s can't create plans for %(where)s of %(cluster)s")
-                % {"name": plan.requested_by.get_username(), "where": where, "cluster": place.cluster}
+                % {"name": plan.requested_by.get_username(), "where": where, "cluster": scope.cluster}
             )
-    rows = (ReviewScope(review=plan.review, cluster=plan.target.cluster, namespace=p.namespace) for p in places)
+    rows = (ReviewScope(review=plan.review, cluster=plan.target.cluster, namespace=p.namespace) for p in scopes)
     ReviewScope.objects.bulk_create(rows, ignore_conflicts=True)
 
 
@@ -150,7 +150,7 @@ def _fix_account(claim: _Claim) -> None:
 def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     plan = claim.plan
     tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
-    prepared = calculation.prepare(plan, reader, check=lambda places: _keep_places(plan, places))
+    prepared = calculation.prepare(plan, reader, check=lambda scopes: _store_scopes(plan, scopes))
     options = options_from_json(plan.options)
     guess_limit.limit_guesses(
         prepared.documents, plan.target.cluster, namespace=options.namespace, by=plan.requested_by
@@ -163,10 +163,10 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     needs: dict[permissions.RequiredAccess, None] = {}
     known = set(access.places_of(plan.review))
     for change in renewer.each(prepared.run(renewer.check)):
-        place = ScopeEntry(plan.target.cluster.slug, change.ref.namespace)
-        if place not in known:  # an object that the set prunes
-            _keep_places(plan, {place})
-            known.add(place)
+        scope = ScopeEntry(plan.target.cluster.slug, change.ref.namespace)
+        if scope not in known:  # an object that the set prunes
+            _store_scopes(plan, {scope})
+            known.add(scope)
         with renewer.interruptible():
             masked = mask_change(change, tag_key=tag_key, policy=policy)
         row = changes.make_row(change, masked, plan=plan, position=len(rows))
@@ -274,7 +274,7 @@ def _fail(claim: _Claim, reason: str) -> None:
             )
 
 
-def _give_back(claim: _Claim) -> None:
+def _release(claim: _Claim) -> None:
     """Return the plan to the next worker at once; a requested stop does not count as a failed attempt."""
     Plan.objects.filter(pk=claim.plan.pk, state=PlanState.PLANNING, epoch=claim.epoch).update(
         epoch=claim.epoch - 1, lease_until=clock.now()
@@ -310,7 +310,7 @@ def _calculate_claimed(claim: _Claim) -> None:
     except LeaseLostError:
         logger.info("another worker creates plan %s", plan_id)
     except WorkerStoppingError:
-        _give_back(claim)
+        _release(claim)
     except ApplyVizError as error:
         _fail(claim, str(error))
     except Exception as error:

@@ -160,17 +160,17 @@ def record_choices(plan: Plan, choices: Iterable[Choice], *, by: Person, note: s
     return [*(entry for entry in plan.decisions if is_kept(entry)), *made]
 
 
-def undo_decision(plan: Plan, place: int, *, by: Person) -> list[JSONObject]:
+def undo_decision(plan: Plan, index: int, *, by: Person) -> list[JSONObject]:
     """Return the resolutions of the next plan without one of this plan; the removed one stays on record.
 
     - Raises `NotPossibleError` when the plan has no such resolution.
     """
     access.require(by, Action.DECIDE, access.places_of(plan.review))
-    if not 0 <= place < len(plan.decisions):
+    if not 0 <= index < len(plan.decisions):
         raise NotPossibleError(
-            _("plan %(number)s has no resolution %(place)s") % {"number": plan.number, "place": place}
+            _("plan %(number)s has no resolution %(place)s") % {"number": plan.number, "place": index}
         )
-    undone = plan.decisions[place]
+    undone = plan.decisions[index]
     field = (undone["object"], undone["path"])
     group, kind, namespace, name = undone["object"]
     ref = ObjectRef(GroupVersionKind(group, "", kind), namespace, name)
@@ -197,7 +197,7 @@ def list_made(plan: Plan) -> dict[tuple[str, str], Resolution]:
         return {}
     made = Resolution.objects.filter(review=plan.review_id, plan__number__lt=plan.number).select_related("by", "plan")
     found = {(d.object_key, d.path): d for d in made}
-    return {place: d for place, d in found.items() if in_force.get(place) == d.choice}
+    return {key: d for key, d in found.items() if in_force.get(key) == d.choice}
 
 
 def read_decisions(plan: Plan) -> dict[tuple[str, str, str, str], tuple[EngineDecision, ...]]:

@@ -186,12 +186,12 @@ def note_moved(plan: Plan, found: Iterable[PlannedObject]) -> None:
     if undo is None:
         return
     results = {changes.ref_of(result.change).key: result for result in _list_done(undo.run)}
-    told = []
+    moved_fields = []
     for change in found:
         result = results.get(change.ref.key)
         paths = list(_list_moved(result, change)) if result is not None else []
         if paths:
             more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-            told.append(f"{change.ref}: {', '.join(paths[:_SHOWN])}{more}")
-    undo.moved = {**undo.moved, str(plan.number): told}
+            moved_fields.append(f"{change.ref}: {', '.join(paths[:_SHOWN])}{more}")
+    undo.moved = {**undo.moved, str(plan.number): moved_fields}
     undo.save(update_fields=["moved"])

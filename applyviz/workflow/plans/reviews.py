@@ -107,8 +107,8 @@ def create_review(
     - `applied_by`: another tool applies it; its plans can be approved, but never run here.
     - Raises `NotAllowedError` without the role author, `NotValidError` without title or manifests.
     """
-    place = ScopeEntry(cluster.slug, options.namespace)
-    access.require(by, Action.WRITE, [place])
+    scope = ScopeEntry(cluster.slug, options.namespace)
+    access.require(by, Action.WRITE, [scope])
     if not title.strip():
         raise NotValidError(_("a review needs a title"))
     if not bundle.files:
@@ -126,7 +126,7 @@ def create_review(
             updated_at=now,
         )
         target = Target.objects.create(review=review, cluster=cluster)
-        ReviewScope.objects.create(review=review, cluster=cluster, namespace=place.namespace)
+        ReviewScope.objects.create(review=review, cluster=cluster, namespace=scope.namespace)
         trail.record(
             AuditAction.REVIEW_CREATED,
             by=by,

@@ -98,5 +98,5 @@ def count_high_risks(plan: Plan, policy: PolicyRules, *, hidden: Collection[int]
 def list_demands(policy: PolicyRules, high_risks: Iterable[RiskKind]) -> tuple[Demand, ...]:
     """Return the approvals that a plan with these risks needs: all of them must be met."""
     present = set(high_risks)
-    more = [Demand(d.approvals, d.team, d.danger.value) for d in policy.risk_demands if d.danger in present]
+    more = [Demand(d.approvals, d.team, d.risk.value) for d in policy.risk_demands if d.risk in present]
     return keep_strictest((*policy.demands, *more))

@@ -82,7 +82,7 @@ def _find_problems(rules: Rules) -> Iterator[str]:
         (_("seconds for a rollout"), rules.rollout_seconds, 1, LONGEST_ROLLOUT),
         (_("many objects"), rules.many_objects, 1, 100_000),
         *(
-            (_("approvals for %(danger)s") % {"danger": d.danger.value}, d.approvals, 0, MOST_APPROVALS)
+            (_("approvals for %(risk)s") % {"risk": d.risk.value}, d.approvals, 0, MOST_APPROVALS)
             for d in rules.for_risks
         ),
     )

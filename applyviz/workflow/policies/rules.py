@@ -39,7 +39,7 @@ AT_ONCE = 16
 
 
 class OnFailure(StrEnum):
-    """What a run does after an object could not be applied."""
+    """The behavior of a run after an object could not be applied."""
 
     STOP = "stop"
     CARRY_ON = "carry on"
@@ -49,7 +49,7 @@ class OnFailure(StrEnum):
 class RiskDemand:
     """The total approvals for a plan with a risk, and their team ("": anyone who may approve)."""
 
-    danger: RiskKind
+    risk: RiskKind
     approvals: int
     team: str = ""
 

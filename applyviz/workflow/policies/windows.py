@@ -41,7 +41,7 @@ class Window:
     end: str
     zone: str = "UTC"
 
-    def holds(self, now: datetime) -> bool:
+    def contains(self, now: datetime) -> bool:
         """Return whether a moment is within the window."""
         local = now.astimezone(ZoneInfo(self.zone))
         start, end, at = time.fromisoformat(self.start), time.fromisoformat(self.end), local.time()
@@ -76,7 +76,7 @@ class Freeze:
         """Return its end (exclusive)."""
         return self._moment(self.end)
 
-    def holds(self, now: datetime) -> bool:
+    def contains(self, now: datetime) -> bool:
         """Return whether a moment is within the freeze."""
         return self.starts_at <= now < self.ends_at
 
@@ -87,7 +87,7 @@ class Freeze:
 Windows = tuple[Window, ...]
 
 
-def _say_frozen(freeze: Freeze) -> str:
+def _describe_freeze(freeze: Freeze) -> str:
     """Return the end, in the zone of the freeze, and the reason."""
     facts = {"until": date_format(freeze.ends_at, "j M Y H:i"), "zone": freeze.zone, "reason": freeze.reason}
     if freeze.reason:
@@ -100,11 +100,11 @@ def find_closed(windows: Iterable[Windows], freezes: Iterable[Freeze], now: date
 
     - One window of every group must be open; no freeze may be active.
     """
-    frozen = [_say_frozen(freeze) for freeze in freezes if freeze.holds(now)]
+    frozen = [_describe_freeze(freeze) for freeze in freezes if freeze.contains(now)]
     closed = [
         _("the change window is closed; it is open %(windows)s") % {"windows": _(" or ").join(map(str, group))}
         for group in windows
-        if group and not any(window.holds(now) for window in group)
+        if group and not any(window.contains(now) for window in group)
     ]
     return (*frozen, *closed)
 

@@ -62,7 +62,7 @@ def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
         return tuple(blockers)
     genuine = approval_macs.keep_genuine(run.approvals.select_related("by", "entry"))
     spent = quorum.keep_distinct(run.plan, quorum.keep_counted(policy, genuine))
-    needs = quorum.meet(policies.list_demands(policy, policies.count_high_risks(run.plan, policy)), spent)
+    needs = quorum.match_demands(policies.list_demands(policy, policies.count_high_risks(run.plan, policy)), spent)
     if any(need.missing for need in needs):
         blockers.append("the policy requires more approvals than were given")
     if not JournalEntry.objects.filter(result__run=run).exists():

@@ -278,7 +278,7 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
         logger.info("run %s is owned by another worker", claim.run.number)
     except WorkerStoppingError:
         logger.info("run %s is left to the next worker: this one was asked to stop", claim.run.number)
-        claim.give_back()
+        claim.release()
     except ApplyVizError as stop:
         claim.finish(RunState.FAILED, error=str(stop))
     except (OperationalError, InterfaceError, InternalError) as lost:

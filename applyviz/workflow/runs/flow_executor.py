@@ -50,7 +50,7 @@ class _Member(Generic[T]):
             self.step = None
             self.ended.append(stop.value)
 
-    def write_down(self) -> object:
+    def persist(self) -> object:
         """Persist what was deferred, then the current step."""
         for do in self.held:
             do()
@@ -100,7 +100,7 @@ class FlowExecutor(Generic[T]):
         while is_more or self._members:
             while is_more and self._count_busy() < self._width and (is_more := may_start()):
                 is_more = self._start(flows)
-            self._write_down()
+            self._persist_pending()
             self._ask()
             ended = self._take_ended()
             yield from ended
@@ -124,12 +124,12 @@ class FlowExecutor(Generic[T]):
         self._members = [member for member in self._members if not member.ended]
         return ended
 
-    def _write_down(self) -> None:
+    def _persist_pending(self) -> None:
         """Persist all pending records in one transaction that renews the lease; raise when the lease is lost."""
         while told := [m for m in self._members if isinstance(m.step, Persist) or m.held]:
             with transaction.atomic():
                 self._claim.keep()
-                values = [member.write_down() for member in told]
+                values = [member.persist() for member in told]
             self._kept = self._clock()
             for member, value in zip(told, values, strict=True):
                 member.held.clear()

@@ -1,6 +1,6 @@
 """The journal of a run: each request is stored with its audit entry before it is sent.
 
-What people see is masked here; requests and answers are encrypted. An entry without an answer was interrupted: the
+Displayed content is masked here; requests and answers are encrypted. An entry without an answer was interrupted: the
 worker that resumes the run determines its outcome by reading live. Every method runs inside a transaction of the
 caller, which renews the lease.
 """

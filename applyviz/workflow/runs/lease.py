@@ -55,7 +55,7 @@ class Claim:
         if not kept:
             raise LeaseLostError(f"run {self.run.number} is owned by another worker")
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Return the run to the next worker at once, because this one was asked to stop."""
         ApplyRun.objects.filter(pk=self.run.pk, state=RunState.RUNNING, epoch=self.epoch).update(
             lease_until=clock.now()
@@ -73,7 +73,7 @@ class Claim:
         """Return whether a person asked to cancel the run."""
         return ApplyRun.objects.filter(pk=self.run.pk).exclude(cancel_requested_at=None).exists()
 
-    def _give_up(self, results: Iterable[ObjectResult], now: datetime) -> None:
+    def _record_unknown(self, results: Iterable[ObjectResult], now: datetime) -> None:
         """Record an unknown outcome for every object in progress when the run had to end."""
         detail = "the run ended before it was known what became of it"
         for result in results:
@@ -92,7 +92,7 @@ class Claim:
             self.keep()
             results = ObjectResult.objects.filter(run=self.run)
             results.filter(outcome=Outcome.WAITING).update(outcome=Outcome.SKIPPED, finished_at=now)
-            self._give_up(results.filter(outcome=Outcome.APPLYING).select_related("change"), now)
+            self._record_unknown(results.filter(outcome=Outcome.APPLYING).select_related("change"), now)
             results.filter(rollout=RolloutState.WAITING).update(rollout=RolloutState.GIVEN_UP, rollout_at=now)
             outcomes = list(ObjectResult.objects.filter(run=self.run).values_list("outcome", flat=True))
             counts = {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}

@@ -43,7 +43,7 @@ _GONE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What every object of a run needs from its surroundings.
+    """The context that all objects of a run share.
 
     - `recompute(result)` returns the change as it would be planned now.
     - `pop_checked(result)` returns, once, the change that this process calculated during its check.

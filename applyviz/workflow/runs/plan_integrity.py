@@ -20,25 +20,25 @@ from applyviz.workflow.foundation import digests
 from applyviz.workflow.plans import changes, plan_mac
 
 
-def _find_odd_column(row: ObjectChange, change: engine.PlannedObject, tag_key: bytes, policy: MaskPolicy) -> str:
+def _find_differing_column(row: ObjectChange, change: engine.PlannedObject, tag_key: bytes, policy: MaskPolicy) -> str:
     """Return the first column of a stored change that differs from its encrypted content; "" when all match."""
-    anew = changes.derive_columns(change, mask_change(change, tag_key=tag_key, policy=policy))
-    stored = {name: getattr(row, name) for name in anew}
+    derived = changes.derive_columns(change, mask_change(change, tag_key=tag_key, policy=policy))
+    stored = {name: getattr(row, name) for name in derived}
     # A finished plan assigns steps to objects after their content was masked.
-    shown, masked = ({k: v for k, v in one["document"].items() if k != "step"} for one in (stored, anew))
-    odd = [name for name in anew if name != "document" and stored[name] != anew[name]]
-    return odd[0] if odd else "" if shown == masked else "what was shown of it"
+    shown, masked = ({k: v for k, v in one["document"].items() if k != "step"} for one in (stored, derived))
+    differing = [name for name in derived if name != "document" and stored[name] != derived[name]]
+    return differing[0] if differing else "" if shown == masked else "what was shown of it"
 
 
-def _derive_anew(plan: Plan, rows: list[ObjectChange]) -> str:
+def _derive_again(plan: Plan, rows: list[ObjectChange]) -> str:
     """Return the first difference between the plan and its encrypted content; "" when there is none."""
     tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
     stored: list[engine.PlannedObject] = []
     for row in rows:
         change = changes.open_sealed(row)
-        odd = _find_odd_column(row, change, tag_key, policy)
-        if odd:
-            return f"{change.ref}: {odd}"
+        differing = _find_differing_column(row, change, tag_key, policy)
+        if differing:
+            return f"{change.ref}: {differing}"
         stored.append(change)
     digest = fingerprint.digest_plan(
         engine.PlannedSet(options_from_json(plan.options), tuple(stored)),
@@ -63,8 +63,8 @@ def find_difference(run: ApplyRun, stored: Iterable[ObjectChange]) -> str:
     rows = sorted(stored, key=lambda row: row.position)
     if {row.pk for row in rows} != set(plan.changes.values_list("pk", flat=True)):
         return "its objects"
-    odd = "" if plan_mac.fits(plan, rows) else _derive_anew(plan, rows)
-    if odd:
-        return odd
+    differing = "" if plan_mac.fits(plan, rows) else _derive_again(plan, rows)
+    if differing:
+        return differing
     named = run.approvals.exclude(digest=plan.digest).first()
     return f"the digest that {named.by_name} approved" if named else ""

@@ -63,7 +63,7 @@ def is_field_conflict(answer: Answer) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SendContext:
-    """What sending one object needs from its surroundings; nothing here uses the database.
+    """The context for sending one object; nothing here uses the database.
 
     - `read()` returns the live object or None; `recheck(part)` reads it, recomputes the effect and raises `StopError`
       unless the effect is the approved one, or the rest of it before `part`; `is_done(part, live)` says whether live is
@@ -112,7 +112,7 @@ class RequestSender:
                     raise StopError(Outcome.FAILED, f"the cluster could not be reached: {error.reason}") from error
                 done = False
             except ClusterError as error:
-                done, live = yield from self.settle(part, entry, identity(live), error.reason)
+                done, live = yield from self.determine_outcome(part, entry, identity(live), error.reason)
             else:
                 failpoints.reach("run.answered")
                 at = entry.sent_at + received.after
@@ -161,7 +161,7 @@ class RequestSender:
         if answer.status == 429:
             return False, live
         if meaning.is_retryable:
-            return (yield from self.settle(part, entry, identity(live), meaning.words))
+            return (yield from self.determine_outcome(part, entry, identity(live), meaning.words))
         text = self.journal.describe_answer(answer) or meaning.words
         raise StopError(Outcome.REFUSED, f"the server refused it ({answer.status}): {text}")
 
@@ -172,7 +172,11 @@ class RequestSender:
         before = identity(live)
         if is_the_object(answer.body, self.journal.change.ref, before):
             return True, answer.body
-        return (yield from self.settle(part, entry, before, "the server answered with something else than the object"))
+        return (
+            yield from self.determine_outcome(
+                part, entry, before, "the server answered with something else than the object"
+            )
+        )
 
     def _judge_conflict(self, part: int, entry: JournalEntry, answer: Answer) -> Part:
         """Handle a conflict: not executed, unless a late request of a frozen worker caused the conflict."""
@@ -182,7 +186,7 @@ class RequestSender:
             is_ours = yield Persist(partial(self.journal.has_earlier_without_answer, entry))
             if not is_ours:
                 raise
-            live = yield from self._look(entry, "the object had changed")
+            live = yield from self._read_live(entry, "the object had changed")
             if not self.around.is_done(part, live):
                 raise
             yield from self._resolve(entry, "an earlier request of this run had arrived late; live shows what it did")
@@ -191,13 +195,13 @@ class RequestSender:
             raise StopError(Outcome.REFUSED, self.journal.describe_answer(answer))
         return False, live
 
-    def settle(self, part: int, entry: JournalEntry, before: Mapping[str, str], why: str) -> Part:
+    def determine_outcome(self, part: int, entry: JournalEntry, before: Mapping[str, str], why: str) -> Part:
         """Determine the outcome of a request without a usable answer by reading live.
 
         - `before` is the identity of the object when the request was sent, as the journal holds it.
         - When the cluster cannot be read either, the outcome is unknown.
         """
-        live = yield from self._look(entry, why)
+        live = yield from self._read_live(entry, why)
         if self.around.is_done(part, live) and (live is None or identity(live) != dict(before)):
             yield from self._resolve(entry, f"{why}; live shows that it was carried out")
             return True, live
@@ -215,7 +219,7 @@ class RequestSender:
             f"{why}, and the live object is neither as before nor as approved: check it before you re-plan",
         )
 
-    def _look(self, entry: JournalEntry, why: str) -> ObjectFlow[JSONObject | None]:
+    def _read_live(self, entry: JournalEntry, why: str) -> ObjectFlow[JSONObject | None]:
         """Read live with retries, because the outcome of a write depends on it."""
         for pause in (*_LOOKING_PAUSES, None):
             try:
@@ -223,9 +227,7 @@ class RequestSender:
             except StopError as stop:
                 if pause is None:
                     yield from self._resolve(entry, f"{why}; {stop.detail}")
-                    raise StopError(
-                        Outcome.UNKNOWN, f"{why}, and {stop.detail}: nobody knows whether it was carried out"
-                    ) from stop
+                    raise StopError(Outcome.UNKNOWN, f"{why}, and {stop.detail}: its outcome is unknown") from stop
                 yield Sleep(pause)
             else:
                 return live
@@ -240,9 +242,11 @@ class RequestSender:
             if answer.is_ok and is_the_object(answer.body, self.journal.change.ref, entry.before):
                 return True, answer.body
             if answer.is_ok:
-                return (yield from self.settle(entry.part, entry, entry.before, "the worker was lost"))
-            live = yield from self._look(entry, "the worker was lost")
+                return (yield from self.determine_outcome(entry.part, entry, entry.before, "the worker was lost"))
+            live = yield from self._read_live(entry, "the worker was lost")
             return (yield from self.judge(entry.part, entry, template, answer, live))
         return (
-            yield from self.settle(entry.part, entry, entry.before, "the worker was lost before an answer was recorded")
+            yield from self.determine_outcome(
+                entry.part, entry, entry.before, "the worker was lost before an answer was recorded"
+            )
         )

@@ -42,21 +42,21 @@ class Rollout:
 
         - `live`: the object from the answer of the write, None when it must be read.
         """
-        told, pause = "", _FIRST_PAUSE
+        message, pause = "", _FIRST_PAUSE
         status = read_status(live) if live is not None else None
         while True:
             if status is not None:
                 state = self._judge(status)
-                if state is not RolloutState.WAITING or status.message != told:
-                    told = status.message
-                    yield Persist(partial(self._write, state, told))
+                if state is not RolloutState.WAITING or status.message != message:
+                    message = status.message
+                    yield Persist(partial(self._write, state, message))
                 if state is not RolloutState.WAITING:
-                    return state is RolloutState.READY, self._say(state, told)
+                    return state is RolloutState.READY, self._describe(state, message)
                 yield Sleep(pause)
                 pause = min(pause * 1.5, _LONGEST_PAUSE)
-            status = yield from self._look()
+            status = yield from self._read_status()
 
-    def _look(self) -> ObjectFlow[ReadinessStatus]:
+    def _read_status(self) -> ObjectFlow[ReadinessStatus]:
         try:
             live: JSONObject | None = yield CallCluster(self._read)
         except StopError as stop:
@@ -70,12 +70,12 @@ class Rollout:
             return RolloutState.FAILED
         return RolloutState.LATE if self._clock() >= self._deadline else RolloutState.WAITING
 
-    def _say(self, state: RolloutState, told: str) -> str:
+    def _describe(self, state: RolloutState, message: str) -> str:
         if state is RolloutState.LATE:
-            return f"not ready within {self._seconds:g} s: {told}"
-        return told
+            return f"not ready within {self._seconds:g} s: {message}"
+        return message
 
-    def _write(self, state: RolloutState, told: str) -> None:
+    def _write(self, state: RolloutState, message: str) -> None:
         ObjectResult.objects.filter(pk=self._result.pk).update(
-            rollout=state, rollout_detail=self._say(state, told), rollout_at=shared_clock.now()
+            rollout=state, rollout_detail=self._describe(state, message), rollout_at=shared_clock.now()
         )

@@ -36,15 +36,15 @@ def find_run_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
 
 
 def _spend(found: Quorum, run: ApplyRun) -> tuple[Approval, ...]:
-    rows = Approval.objects.filter(pk__in=[a.pk for a in found.standing], revoked_at=None, spent_at=None)
+    rows = Approval.objects.filter(pk__in=[a.pk for a in found.approvals], revoked_at=None, spent_at=None)
     try:
         with transaction.atomic():
             spent = rows.update(spent_at=clock.now(), run=run)
     except IntegrityError as error:  # the database checks expiry once more (`records/triggers.py`)
         raise NotPossibleError(_("an approval has just expired; reload and try again")) from error
-    if spent != len(found.standing) or found.missing:
+    if spent != len(found.approvals) or found.missing:
         raise NotPossibleError(_("an approval was just revoked or used; reload and try again"))
-    return found.standing
+    return found.approvals
 
 
 def _make_run(plan: Plan, *, by: Person, rules: RunRules, needed: int) -> ApplyRun:
@@ -121,7 +121,7 @@ def approve_and_run(
 ) -> ApplyRun:
     """Approve and start in one step, for a policy that requires one approval."""
     with transaction.atomic():
-        if all(approval.by_id != by.pk for approval in approving.list_standing(plan)):
+        if all(approval.by_id != by.pk for approval in approving.list_valid_approvals(plan)):
             approving.approve_plan(plan, by=by, digest=digest, note=note)
         return start_run(plan, by=by, digest=digest, waits_for_rollout=waits_for_rollout)
 

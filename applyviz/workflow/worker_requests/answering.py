@@ -43,7 +43,7 @@ def _claim(worker_request_id: int) -> WorkerRequest | None:
     return WorkerRequest.objects.select_related("asked_by", "cluster").get(pk=worker_request_id)
 
 
-def _settle(worker_request: WorkerRequest, state: WorkerRequestState, **answer: object) -> None:
+def _store_answer(worker_request: WorkerRequest, state: WorkerRequestState, **answer: object) -> None:
     now = clock.now()
     mine = WorkerRequest.objects.filter(
         pk=worker_request.pk, state=WorkerRequestState.WAITING, attempts=worker_request.attempts, expires_at__gt=now
@@ -64,13 +64,13 @@ def _answer(worker_request: WorkerRequest) -> None:
     asked = handlers.Asked(worker_request.asked_by, worker_request.cluster, worker_request.question, secret)
     act = handlers.prepare(WorkerRequestKind(worker_request.kind), asked)
     with transaction.atomic():
-        _settle(worker_request, WorkerRequestState.DONE, **_write_answer(worker_request, act()))
+        _store_answer(worker_request, WorkerRequestState.DONE, **_write_answer(worker_request, act()))
 
 
 def _refuse(worker_request: WorkerRequest, refused: RefusedError) -> None:
-    said = {"detail": refused.detail} if refused.detail else None
-    _settle(
-        worker_request, WorkerRequestState.REFUSED, reasons=list(refused.reasons), status=refused.status, result=said
+    result = {"detail": refused.detail} if refused.detail else None
+    _store_answer(
+        worker_request, WorkerRequestState.REFUSED, reasons=list(refused.reasons), status=refused.status, result=result
     )
 
 
@@ -82,7 +82,7 @@ def answer_worker_request(worker_request_id: int) -> None:
     worker_request = _claim(worker_request_id)
     if worker_request is None:
         return
-    held = audit_origin.current.set(audit_origin.Origin(**worker_request.origin))
+    token = audit_origin.current.set(audit_origin.Origin(**worker_request.origin))
     try:
         if worker_request.attempts > _MOST_ATTEMPTS:
             _refuse(worker_request, RefusedError(("it was interrupted several times",), 409))
@@ -96,7 +96,7 @@ def answer_worker_request(worker_request_id: int) -> None:
         log_unexpected(logger, f"worker request {worker_request_id} stopped", error)
         _refuse_quietly(worker_request, RefusedError((f"an unexpected error ({type(error).__name__})",), 500))
     finally:
-        audit_origin.current.reset(held)
+        audit_origin.current.reset(token)
 
 
 def _refuse_quietly(worker_request: WorkerRequest, refused: RefusedError) -> None:

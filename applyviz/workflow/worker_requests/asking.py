@@ -110,7 +110,7 @@ def _answer_here(question: WorkerQuestion) -> JSONValue:
         raise RefusedError.of(error) from error
 
 
-def write_down(question: WorkerQuestion, *, patience: timedelta = PATIENCE) -> WorkerRequest:
+def store_question(question: WorkerQuestion, *, patience: timedelta = PATIENCE) -> WorkerRequest:
     """Store the question, and send its id to a worker."""
     now = clock.now()
     with transaction.atomic():
@@ -139,7 +139,7 @@ def _find_same(question: WorkerQuestion, after: int) -> WorkerRequest | None:
     return found if is_kept or found.finished_at > clock.now() - FRESH else None
 
 
-def look(worker_request: WorkerRequest) -> WorkerRequest:
+def refresh(worker_request: WorkerRequest) -> WorkerRequest:
     """Return the current row of a worker request; one past its deadline has expired."""
     worker_request = WorkerRequest.objects.select_related("cluster").get(pk=worker_request.pk)
     now = clock.now()
@@ -153,10 +153,10 @@ def look(worker_request: WorkerRequest) -> WorkerRequest:
 def wait(worker_request: WorkerRequest, seconds: float = WAIT_SECONDS) -> WorkerRequest:
     """Poll for so many seconds, or until it is finished."""
     deadline = time.monotonic() + seconds
-    found = look(worker_request)
+    found = refresh(worker_request)
     while found.state == WorkerRequestState.WAITING and time.monotonic() < deadline:
         pause(_STEP_SECONDS)
-        found = look(found)
+        found = refresh(found)
     return found
 
 
@@ -182,12 +182,12 @@ def ask(question: WorkerQuestion, *, after: int = 0) -> JSONValue:
     """
     if can_open():
         return _answer_here(question)
-    return read_answer(wait(_find_same(question, after) or write_down(question)))
+    return read_answer(wait(_find_same(question, after) or store_question(question)))
 
 
 def send(question: WorkerQuestion) -> JSONValue:
     """Return the answer to a question with side effects, sent every time. Raises as `ask` does."""
-    return _answer_here(question) if can_open() else read_answer(wait(write_down(question)))
+    return _answer_here(question) if can_open() else read_answer(wait(store_question(question)))
 
 
 def peek(question: WorkerQuestion) -> JSONValue | None:
@@ -195,7 +195,7 @@ def peek(question: WorkerQuestion) -> JSONValue | None:
     if can_open():
         return _answer_here(question)
     same = _find_same(question, 0)
-    found = look(same) if same is not None else wait(write_down(question), _PEEK_SECONDS)
+    found = refresh(same) if same is not None else wait(store_question(question), _PEEK_SECONDS)
     return found.result if found.state == WorkerRequestState.DONE else None
 
 
@@ -205,4 +205,4 @@ def find_worker_request(number: int, *, by: Person) -> WorkerRequest:
     found = WorkerRequest.objects.filter(mine, pk=number).first()
     if found is None:
         raise NotVisibleError(f"there is no worker request {number}")
-    return look(found)
+    return refresh(found)

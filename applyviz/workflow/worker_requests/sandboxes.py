@@ -19,7 +19,7 @@ from applyviz.records.models import Cluster, WorkerRequest
 from applyviz.records.sealing import can_open
 from applyviz.sandbox.api.http import Response, WatchPart, WatchPosition, refuse_watch
 from applyviz.workflow.clusters import sandboxes
-from applyviz.workflow.worker_requests.asking import WorkerQuestion, wait, write_down
+from applyviz.workflow.worker_requests.asking import WorkerQuestion, store_question, wait
 from applyviz.workflow.worker_requests.wire import read_part, read_response
 
 _PATIENCE = timedelta(seconds=30)
@@ -31,20 +31,20 @@ def _reply_key() -> str:
     return hpke.make_opening_key()
 
 
-def _ask_worker(cluster: Cluster, said: JSONObject) -> JSONObject | None:
+def _ask_worker(cluster: Cluster, content: JSONObject) -> JSONObject | None:
     """Return the answer of a worker, None when none answered in time."""
     question = WorkerQuestion(
         WorkerRequestKind.SANDBOX,
         cluster=cluster,
-        secret=json.dumps(said).encode(),
+        secret=json.dumps(content).encode(),
         reply_to=hpke.sealing_key_of(_reply_key()),
     )
-    worker_request = wait(write_down(question, patience=_PATIENCE), _PATIENCE.total_seconds())
+    worker_request = wait(store_question(question, patience=_PATIENCE), _PATIENCE.total_seconds())
     if worker_request.state != WorkerRequestState.DONE or worker_request.sealed_result is None:
         return None
-    told: JSONObject = json.loads(hpke.unseal(bytes(worker_request.sealed_result), [_reply_key()]))
+    received: JSONObject = json.loads(hpke.unseal(bytes(worker_request.sealed_result), [_reply_key()]))
     WorkerRequest.objects.filter(pk=worker_request.pk).delete()
-    return told
+    return received
 
 
 def answer_kubectl(
@@ -59,9 +59,15 @@ def answer_kubectl(
     refused = sandboxes.refuse_stranger(cluster, headers)
     if refused is not None:
         return refused
-    said = {"method": method, "path": path, "query": query, "headers": dict(headers), "body": b64encode(body).decode()}
-    told = _ask_worker(cluster, said)
-    return sandboxes.NO_WORKER if told is None else read_response(told)
+    question = {
+        "method": method,
+        "path": path,
+        "query": query,
+        "headers": dict(headers),
+        "body": b64encode(body).decode(),
+    }
+    received = _ask_worker(cluster, question)
+    return sandboxes.NO_WORKER if received is None else read_response(received)
 
 
 def answer_watch(
@@ -81,9 +87,9 @@ def answer_watch(
     refused = sandboxes.refuse_stranger(cluster, headers)
     if refused is not None:
         return refuse_watch(refused)
-    held = list(position) if position is not None else None
-    said = {
-        "path": path, "query": query, "headers": dict(headers), "position": held, "has_bookmark": has_bookmark,
+    given = list(position) if position is not None else None
+    question = {
+        "path": path, "query": query, "headers": dict(headers), "position": given, "has_bookmark": has_bookmark,
     }  # fmt: skip
-    told = _ask_worker(cluster, said)
-    return refuse_watch(sandboxes.NO_WORKER) if told is None else read_part(told)
+    received = _ask_worker(cluster, question)
+    return refuse_watch(sandboxes.NO_WORKER) if received is None else read_part(received)

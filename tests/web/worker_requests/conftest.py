@@ -57,5 +57,5 @@ def web(run, settings, monkeypatch):
 def slow(web, monkeypatch):
     """A worker that takes longer than a page waits."""
     web.works = False
-    monkeypatch.setattr(asking, "wait", lambda worker_request, seconds=0: asking.look(worker_request))
+    monkeypatch.setattr(asking, "wait", lambda worker_request, seconds=0: asking.refresh(worker_request))
     return web

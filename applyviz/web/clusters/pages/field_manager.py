@@ -70,7 +70,7 @@ def _present(one: Holding, cluster: Cluster) -> HoldingRow:
 
 def present_holdings(cluster: Cluster, manager: str, holdings: Holdings) -> HoldingsPage:
     """The whole page."""
-    shown = holdings.held[:OBJECTS_SHOWN]
+    shown = holdings.objects[:OBJECTS_SHOWN]
     kinds = tuple(
         HoldingKind(kind, tuple(_present(one, cluster) for one in held))
         for kind, held in groupby(shown, key=lambda one: one.ref.gvk.kind)
@@ -80,9 +80,9 @@ def present_holdings(cluster: Cluster, manager: str, holdings: Holdings) -> Hold
         cluster_url=reverse("clusters:show-cluster", args=[cluster.slug]),
         manager=present_owner(Owner(manager, "", "", "", "")),
         kinds=kinds,
-        object_count=len({one.ref.key for one in holdings.held}),
-        field_count=sum(len(one.fields) for one in holdings.held),
-        is_cut=holdings.is_cut or len(shown) < len(holdings.held),
+        object_count=len({one.ref.key for one in holdings.objects}),
+        field_count=sum(len(one.fields) for one in holdings.objects),
+        is_cut=holdings.is_cut or len(shown) < len(holdings.objects),
         unread=holdings.unread,
         problem=holdings.problem,
         history_url=reverse("history:show-manager", args=[manager]),

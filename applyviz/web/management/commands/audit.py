@@ -144,7 +144,7 @@ class Command(BaseCommand):
         names = (*_FILTERS, "action", "review", "run", "since", "until")
         chosen = {name: options[name] for name in names if options.get(name) not in (None, "")}
         form = history.ExportFormat(options["format"])
-        history.tell_export(None, chosen, form)
+        history.record_export(None, chosen, form)
         lines = history.export_entries(chosen, form)
         if options["output"] is None:
             for line in lines:

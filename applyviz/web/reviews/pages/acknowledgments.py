@@ -47,15 +47,15 @@ class _Desk:
     plan: Plan
     person: Person
     required: tuple[OpenRisk, ...]
-    standing: tuple[Acknowledgement, ...]
+    given: tuple[Acknowledgement, ...]
     can_act: bool
 
     def present(self, risk: OpenRisk) -> AcknowledgeAction:
-        rows = [r for r in self.standing if (r.object_key, r.effect, r.risk) == risk.identity]
+        rows = [r for r in self.given if (r.object_key, r.effect, r.risk) == risk.identity]
         noted = tuple(_note(row, self.person) for row in rows)
         is_mine = any(n.is_you for n in noted)
         numbers = [self.plan.review.number, self.plan.number]
-        known = acknowledgements.name_standing(self.standing)
+        known = acknowledgements.list_identities(self.given)
         same = [h for h in self.required if h.kind is risk.kind and h.position != risk.position]
         others = [h for h in same if h.identity not in known] if self.can_act and not is_mine else []
         return AcknowledgeAction(
@@ -74,8 +74,8 @@ def _open_desk(plan: Plan, person: Person) -> _Desk:
     latest = plan.review.latest_plan if required else None
     is_latest = plan.review.state == ReviewState.OPEN and latest is not None and latest.pk == plan.pk
     can_act = is_latest and access.can(person, Action.ACKNOWLEDGE, access.places_of(plan.review))
-    standing = tuple(acknowledgements.list_standing(plan)) if required else ()
-    return _Desk(plan, person, required, standing, can_act)
+    given = tuple(acknowledgements.list_acknowledgements(plan)) if required else ()
+    return _Desk(plan, person, required, given, can_act)
 
 
 def present_acts(

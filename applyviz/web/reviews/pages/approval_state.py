@@ -98,7 +98,7 @@ def find_approval_state(
     is_latest = plan.review.state == ReviewState.OPEN and (latest is None or latest.pk == plan.pk)
     return ApprovalState(
         emergency_url=reverse("reviews:emergency-apply", args=[plan.review.number, plan.number]) if emergency else "",
-        approved_by=tuple(name_approver(a) for a in (*found.standing, *spent)),
+        approved_by=tuple(name_approver(a) for a in (*found.approvals, *spent)),
         needed=found.needed,
         missing=found.missing,
         plan_blockers=approving.find_plan_blockers(plan, policy=found.policy, risks=risks, hidden=hidden),
@@ -116,7 +116,7 @@ def find_approval_state(
         closed=closed,
         opens_at=find_opening(found.policy.windows, found.policy.freezes, clock.now()) if closed else None,
         objectors=tuple(change_request.by.get_username() for change_request in change_requests),
-        has_approved=any(approval.by_id == person.pk for approval in found.standing),
+        has_approved=any(approval.by_id == person.pk for approval in found.approvals),
         lacking=tuple(str(need) for need in found.needs if need.missing),
         can_replan=bool(acts.replan_url),
         manifests_url=acts.manifests_url,

@@ -177,6 +177,6 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         must_wait=found.policy.waits_for_rollout,
         can_apply_now=_can_apply_now(plan, found, for_user),
         can_object=_can_object(plan, for_user),
-        has_approved=any(approval.by_id == for_user.pk for approval in found.standing),
+        has_approved=any(approval.by_id == for_user.pk for approval in found.approvals),
         back_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
     )

@@ -69,7 +69,7 @@ def present_next_acts(plan: Plan, found: Quorum, run: ApplyRun | None, *, for_us
     """The acts of one person; `found` and `run` are those of the plan."""
     review = plan.review
     here = [review.number]
-    has_approved = run is None and any(approval.by_id == for_user.pk for approval in found.standing)
+    has_approved = run is None and any(approval.by_id == for_user.pk for approval in found.approvals)
     revoke = reverse("reviews:revoke-approval", args=[*here, plan.number]) if has_approved else ""
     latest = review.latest_plan
     is_latest = latest is None or latest.pk == plan.pk

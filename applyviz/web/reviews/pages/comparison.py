@@ -191,7 +191,7 @@ def _headline(count: int, total: int, *, has_frame: bool) -> str:
 
 
 def _say_standing(second: Plan, *, is_same: bool) -> str:
-    standing = approving.list_standing(second) if second.digest else []
+    standing = approving.list_valid_approvals(second) if second.digest else []
     if is_same:
         names = ", ".join(a.by_name for a in standing)
         return _("Approvals are kept: %(names)s.") % {"names": names} if names else _("No approvals were given.")

@@ -71,7 +71,7 @@ def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
 def revoke(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Take one's own approval back."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    mine = next((a for a in approving.list_standing(found) if a.by_id == request.user.pk), None)
+    mine = next((a for a in approving.list_valid_approvals(found) if a.by_id == request.user.pk), None)
     if mine is None:
         raise NotPossibleError(_("you have no approval on this plan"))
     approving.revoke_approval(mine, by=request.user)

@@ -63,7 +63,7 @@ def present_approval(plan: Plan, found: Quorum, *, for_user: Person) -> Approval
     return ApprovalForPage(
         policy=describe_policy(found.policy),
         needs=tuple(NeedRow(describe_demand(n.demand), n.given_by, n.missing) for n in found.needs),
-        given=tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in found.standing),
+        given=tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in found.approvals),
         may=tuple(may[:_SHOWN]),
         may_more=max(0, len(may) - _SHOWN),
         closed=approving.find_start_blockers(plan, found.policy),

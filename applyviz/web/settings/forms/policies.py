@@ -72,13 +72,13 @@ class PolicyForm(forms.Form):
         anybody = [("", _("any approver")), *teams]
         offer_choices(self, "asking_teams", teams)
         offer_choices(self, "approving_team", anybody)
-        for danger in POLICY_RISKS:
-            number = forms.IntegerField(label=title_kind(danger), min_value=0, max_value=9, initial=0)
-            number.widget.attrs["aria-label"] = _("Approvals for: %(risk)s") % {"risk": title_kind(danger)}
-            self.fields[f"approvals_{danger.name}"] = number
+        for risk in POLICY_RISKS:
+            number = forms.IntegerField(label=title_kind(risk), min_value=0, max_value=9, initial=0)
+            number.widget.attrs["aria-label"] = _("Approvals for: %(risk)s") % {"risk": title_kind(risk)}
+            self.fields[f"approvals_{risk.name}"] = number
             team = forms.ChoiceField(label=_("of team"), required=False, choices=anybody)
-            team.widget.attrs["aria-label"] = _("Team that approves: %(risk)s") % {"risk": title_kind(danger)}
-            self.fields[f"team_{danger.name}"] = team
+            team.widget.attrs["aria-label"] = _("Team that approves: %(risk)s") % {"risk": title_kind(risk)}
+            self.fields[f"team_{risk.name}"] = team
 
     @property
     def high_risks(self) -> list[tuple[str | Promise, BoundField, BoundField]]:
@@ -134,8 +134,8 @@ def fill_in(version: PolicyVersion) -> dict[str, Any]:
     rules = rules_from_json(version.rules)
     filled: dict[str, Any] = {name: getattr(rules, name) for name in _COPIED}
     for demand in rules.for_risks:
-        filled[f"approvals_{demand.danger.name}"] = demand.approvals
-        filled[f"team_{demand.danger.name}"] = demand.team
+        filled[f"approvals_{demand.risk.name}"] = demand.approvals
+        filled[f"team_{demand.risk.name}"] = demand.team
     return filled | {
         "slug": version.policy.slug,
         "cluster_pattern": version.cluster_pattern,

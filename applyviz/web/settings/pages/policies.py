@@ -118,7 +118,7 @@ def _describe_certainty(rules: Rules) -> str:
 
 def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
     """The rules of one policy, each with its name."""
-    more = "; ".join(f"{title_kind(d.danger)}: {describe_demand(Demand(d.approvals, d.team))}" for d in rules.for_risks)
+    more = "; ".join(f"{title_kind(d.risk)}: {describe_demand(Demand(d.approvals, d.team))}" for d in rules.for_risks)
     hours = rules.approval_hours
     lasts = ngettext("%(n)d hour", "%(n)d hours", hours) % {"n": hours} if hours else _("no expiry")
     return (
@@ -211,7 +211,7 @@ def _present_freeze(slug: str, url: str, freeze: Freeze, now: datetime) -> Freez
         datetime.fromisoformat(freeze.end),
         freeze.zone,
         freeze.reason,
-        freeze.holds(now),
+        freeze.contains(now),
         freeze.ends_at <= now,
     )
 
@@ -224,7 +224,7 @@ def present_trial(plan: Plan, found: Evaluation) -> Trial:
         url=reverse("reviews:show-plan", args=[review, number]),
         holds=found.holds,
         version=found.policy.version,
-        high_risks=tuple(f"{title_kind(danger)}: {count}" for danger, count in found.high_risks.items()),
+        high_risks=tuple(f"{title_kind(kind)}: {count}" for kind, count in found.high_risks.items()),
         demands=tuple(describe_demand(demand) for demand in found.demands),
         closed=found.closed,
     )
