@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""The gate of a pipeline: asks for a review, shows its plan, waits for people, runs what they approved.
+"""Approval gate for pipelines: opens a review, prints its plan, waits for approval, runs the approved plan.
 
     gate.py --url URL --cluster C [--namespace N] --title T [--reason R] [--ticket T] FILE…
 
-One file, Python's standard library alone, nothing of applyviz. The token is read from APPLYVIZ_TOKEN, or from the
-file that --token-file names. Folders are read as kubectl reads them; --kustomization renders one of them there.
+One file that needs only Python's standard library, nothing of applyviz. The token is read from APPLYVIZ_TOKEN, or from
+the file of --token-file. Folders are read as kubectl reads them; --kustomization renders one of them on the server.
 Exit status: 0 applied and verified, or nothing to apply; 1 it did not, or will not, happen (blocked, closed,
-superseded, failed, stale, canceled, refused); 2 still waiting for people when the time was over (or, with
---plan-only, to be approved); 3 nobody could be asked: wrong arguments, token or address.
+superseded, failed, stale, canceled, refused); 2 not approved in time (or, with --plan-only, awaiting approval);
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ EXTENSIONS = (".yaml", ".yml", ".json")
 GOOD = frozenset({"applied", "nothing to apply"})
 BAD = frozenset({"failed", "blocked", "closed", "superseded", "not applied"})
 PATIENCE = 25
-# How long a server may be away: at the start, where the address may be wrong, and once it has answered.
+# How long a server may be unavailable: at the start, where the address may be wrong, and after its first answer.
 AWAY_AT_FIRST, AWAY = 10.0, 300.0
 BEFORE = frozenset({"planning", "waiting for approval"})
 
 
 class GateError(Exception):
-    """The gate cannot go on: what to print, and with which status to end."""
+    """The gate cannot continue: the message to print and the exit status."""
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
@@ -50,7 +49,7 @@ class LostError(GateError):
 
 
 class Api:
-    """Asks the API of one installation; what was lost on the way is asked again where that does no harm."""
+    """A client of one installation's API; repeats lost requests where that does no harm."""
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class Api:
     ) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise GateError(f"{url!r} is no address", NOT_ASKED)
+            raise GateError(f"{url!r} is not an address", NOT_ASKED)
         if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
             raise GateError("a token is sent over https only", NOT_ASKED)
         self._root = url.rstrip("/") + "/api/v1/"
@@ -76,7 +75,7 @@ class Api:
         self._opener = urllib.request.build_opener(*handlers)
 
     def get(self, path: str, **query: str | int) -> dict[str, Any]:
-        """Read; a server that is away is waited for."""
+        """Send a GET request; retry while the server is unavailable."""
         text = urllib.parse.urlencode({name: value for name, value in query.items() if value != ""})
         return self._try(path + (f"?{text}" if text else ""), None)
 
@@ -99,7 +98,7 @@ class Api:
             else:
                 self._has_answered = True
                 return found
-            text = f"{self._root} cannot be asked: {last}"
+            text = f"{self._root} cannot be reached: {last}"
             if body is not None and is_lost:
                 raise LostError(text, NOT_ASKED)
             if self._clock() + pause > until:
@@ -114,7 +113,7 @@ class Api:
         with self._opener.open(request, timeout=PATIENCE + 35) as answer:
             found = json.load(answer)
         if not isinstance(found, dict):
-            raise ValueError("the answer is no object")
+            raise ValueError("the answer is not an object")
         if "error" in found and isinstance(found["error"], dict):
             raise GateError(str(found["error"].get("message")), NOT_ASKED)
         return found
@@ -128,7 +127,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def _read_pause(error: urllib.error.HTTPError) -> float | None:
-    """How long to wait before asking again; None when asking again makes no sense."""
+    """Return how long to wait before a retry; None when a retry makes no sense."""
     if error.code == 429:
         text = error.headers.get("Retry-After", "")
         return min(60.0, float(text)) if text.isdigit() else 5.0
@@ -136,7 +135,7 @@ def _read_pause(error: urllib.error.HTTPError) -> float | None:
 
 
 def _describe(error: urllib.error.HTTPError) -> str:
-    """Every problem that an answer names, each with its place."""
+    """Return every problem of an answer with its location."""
     try:
         problems = json.load(error)["error"]["problems"]
         return "\n".join(_name_problem(problem) for problem in problems)
@@ -150,14 +149,14 @@ def _name_problem(problem: dict[str, Any]) -> str:
 
 
 def list_files(names: list[str], *, takes_all: bool) -> Iterator[dict[str, str]]:
-    """The files and folders that are named, with what they hold; `-` is standard input."""
+    """Yield the named files and folders with their content; `-` is standard input."""
     for name in names:
         if name == "-":
             yield {"name": "stdin.yaml", "content": sys.stdin.read()}
             continue
         path = Path(name)
         if not path.exists():
-            raise GateError(f"{name} is not there", NOT_ASKED)
+            raise GateError(f"{name} does not exist", NOT_ASKED)
         found = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
         for one in found:
             if path.is_dir() and not takes_all and one.suffix not in EXTENSIONS:
@@ -173,7 +172,7 @@ _MARKS = {"create": "+", "update": "~", "replace": "±", "prune": "-", "refused"
 
 
 def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO) -> None:
-    """The plan as text: what happens to each object, field by field."""
+    """Print the plan as text: the changes of each object, field by field."""
     print(f"Plan {plan['plan']} of review {plan['review']['number']}: {plan['url']}", file=out)
     print(f"To {plan['cluster']}/{plan['namespace']} as {plan['identity']}, {plan['mode']}-side", file=out)
     for line in (plan["sentence"], *plan["impact"]):
@@ -199,7 +198,7 @@ def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO)
 
 
 class Gate:
-    """One way through: from a review to what came out."""
+    """One pass through the gate: from a review to its result."""
 
     def __init__(
         self,
@@ -220,7 +219,7 @@ class Gate:
             print(text, file=self._out, flush=True)
 
     def _follow(self, path: str, seen: str) -> dict[str, Any]:
-        """Return news from an address; the server delays the answer until there is any."""
+        """Return a changed answer of an address; the server delays it until something changes."""
         began = self._clock()
         found = self._api.get(path, wait=PATIENCE, seen=seen, count=0)
         if seen and found["mark"] == seen:
@@ -228,14 +227,14 @@ class Gate:
         return found
 
     def wait_for(self, number: int, states: frozenset[str], *, after: str = "") -> dict[str, Any]:
-        """The plan of a review as soon as its status is none of these; raises when the time is over.
+        """Return the plan of a review once its status is none of these; raises after the timeout.
 
-        - `after`: the mark of what was seen; only something newer counts.
+        - `after`: the mark of the last answer; only a newer one counts.
         """
         plan, seen = {"status": "", "mark": after}, after
         while plan["mark"] == after or plan["status"] in states:
             if seen and self._clock() >= self._until:
-                raise GateError(f"the time is over; it is still {plan['status'] or 'approved'}", WAITING)
+                raise GateError(f"timed out; it is still {plan['status'] or 'approved'}", WAITING)
             plan = self._follow(f"reviews/{number}/", seen)
             seen = plan["mark"]
             self._say(_describe_state(plan))
@@ -254,9 +253,9 @@ class Gate:
         return plan
 
     def run(self, number: int) -> int:
-        """Wait for approval, start, wait for the end; the exit status.
+        """Wait for approval, start the run, wait for its end; return the exit status.
 
-        - What cannot be started yet (its window is shut) or not by this token is looked at again when anything is new.
+        - If it cannot start yet (closed window) or not with this token, check again after each change.
         """
         plan = self.wait_for(number, BEFORE)
         while plan["status"] == "approved":
@@ -266,13 +265,12 @@ class Gate:
         return self.conclude(self.wait_for(number, BEFORE | {"approved", "applying"}))
 
     def _start(self, number: int, plan: dict[str, Any]) -> None:
-        """Ask for the run of exactly this plan. It runs once however often that is asked for, so a lost answer is
-        no reason to give up."""
+        """Request the run of exactly this plan. It runs once even if requested twice, so a lost answer is retried."""
         for _attempt in range(3):
             try:
                 self._api.post(f"reviews/{number}/plans/{plan['plan']}/run/", {"digest": plan["digest"]})
             except LostError as error:
-                self._say(f"{error}; looking what became of it")
+                self._say(f"{error}; checking whether the run exists")
                 if self._api.get(f"reviews/{number}/", count=0)["status"] != "approved":
                     return
             except GateError as error:
@@ -284,7 +282,7 @@ class Gate:
                 return
 
     def conclude(self, plan: dict[str, Any]) -> int:
-        """Say how it ended."""
+        """Print how it ended; return the exit status."""
         run = plan.get("run")
         if run:
             print(f"Run {run['number']} {run['state']}: {run['url']}", file=self._out)
@@ -318,8 +316,8 @@ def _read_arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--token-file", default="", help="file with the token, instead of APPLYVIZ_TOKEN")
     parser.add_argument("--ca-file", default="", help="certificate authority of the installation")
     parser.add_argument("--cluster", default="", help="short name of the cluster")
-    parser.add_argument("--namespace", default="default", help="for objects that name none")
-    parser.add_argument("--title", default="", help="what the change is")
+    parser.add_argument("--namespace", default="default", help="for objects without a namespace")
+    parser.add_argument("--title", default="", help="title of the review")
     parser.add_argument("--reason", default="", help="why")
     parser.add_argument("--ticket", default="", help="ticket or pull request")
     parser.add_argument("--mode", choices=("server", "client"), default="server")
@@ -328,7 +326,7 @@ def _read_arguments(given: list[str]) -> argparse.Namespace:
         "--client-side-ownership", choices=("move", "keep"), default="", help="of what client-side apply made"
     )
     parser.add_argument("--kustomization", default="", help="folder to render among the files")
-    parser.add_argument("--review", type=int, default=0, help="go on with a review instead of opening one")
+    parser.add_argument("--review", type=int, default=0, help="continue with a review instead of opening one")
     parser.add_argument("--plan-only", action="store_true", help="print the plan and end")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait for people and the run")
     return parser.parse_args(given)
@@ -366,7 +364,7 @@ def _open_review(api: Api, chosen: argparse.Namespace) -> int:
 
 
 def main(given: list[str] | None = None, out: TextIO = sys.stdout) -> int:
-    """Go through the gate; the exit status."""
+    """Run the gate; return the exit status."""
     chosen = _read_arguments(sys.argv[1:] if given is None else given)
     try:
         api = Api(chosen.url, _read_token(chosen), ca_file=chosen.ca_file)
@@ -383,6 +381,6 @@ def main(given: list[str] | None = None, out: TextIO = sys.stdout) -> int:
 
 
 if __name__ == "__main__":
-    if isinstance(sys.stdout, TextIOWrapper):  # a pipeline shows each line when it is said, not all at the end
+    if isinstance(sys.stdout, TextIOWrapper):  # a pipeline shows each line as it is printed, not all at the end
         sys.stdout.reconfigure(line_buffering=True)
     sys.exit(main())

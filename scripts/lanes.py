@@ -1,8 +1,8 @@
-"""The lanes of `scripts/test`: what each runs, what it needs, and how the result is told.
+"""The lanes of `scripts/test`: their commands, their requirements, and the report of the results.
 
-A lane that lacks something it needs is reported as not run, with the reason; with `--require-all` that is a
-failure. Lanes of one process run two at a time, those of two processes alone. A test runs once: one that fails now and
-then has failed. Each lane has a budget in seconds, and one that took longer is named. The last line is the sum of all
+A lane without its requirements is reported as not run, with the reason; `--require-all` makes that a failure.
+Single-process lanes run two at a time, lanes of two processes alone. A test runs once: a test that fails now and then
+has failed. Each lane has a budget in seconds, and a lane that took longer is named. The last line is the sum of all
 lanes; the exit status is 1 when anything failed.
 """
 
@@ -26,11 +26,11 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 
 
-# Two processes, each with installations of its own; the tests of one file share them.
+# Two processes, each with separate installations; the tests of one file share them.
 BY_FILE = ("-n", "2", "--dist", "loadfile")
 CONTROL_PLANE = ("tests/controlplane", "-m", "controlplane and not long")
 FAULTS = ("-m", "faults and not long", *BY_FILE, "--no-loadscope-reorder")
-# Every branch of the engine is taken by its own tests and by the recorded answers; no test runs in two lanes for that.
+# The engine's own tests and the recorded answers cover every branch of it; no test runs in two lanes for that.
 UNITS = ("--ignore=tests/engine", "--ignore=tests/guide", "-n", "2")
 ENGINE = (
     *("tests/engine", "tests/guide", "tests/conformance", "-m", "not long"),
@@ -38,18 +38,18 @@ ENGINE = (
 )
 
 
-# Lanes that may run at once.
+# Lanes that may run in parallel.
 SEATS = min(2, os.cpu_count() or 1)
-# The faults of the day are those of the day on which the run began, in all its processes.
+# All processes use the faults of the day on which the test run began.
 ENVIRONMENT = {"DJANGO_SETTINGS_MODULE": "tests.settings", "APPLYVIZ_FAULT_SEED": f"{time.time() // 86400:.0f}"}
 _terminal = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Lane:
-    """One command; `lacks` says what keeps it from running ("" when nothing does).
+    """One command; `lacks` returns what it requires and this machine lacks ("" for nothing).
 
-    - `seats`: how many processors it keeps busy.
+    - `seats`: the number of processors that it keeps busy.
     - `budget`: the seconds that it may take on two idle processors with warm caches; 0 sets none.
     """
 
@@ -63,7 +63,7 @@ class Lane:
 
 @dataclass
 class Outcome:
-    """What became of one lane."""
+    """The result of one lane."""
 
     lane: Lane
     reason: str = ""
@@ -96,7 +96,7 @@ def lacks_services() -> str:
 
 
 def lacks_control_plane() -> str:
-    """Builds the control plane when it has to be built, so that the lane's time is its own."""
+    """Build the control plane if needed, so that the lane's time does not include it."""
     command = [str(BIN / "python"), "-m", "tests.controlplane.binaries"]
     last = "it cannot be built"
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as build:
@@ -117,7 +117,7 @@ def pytest_lane(name: str, *options: str, lacks: Callable[[], str] = lambda: "",
 
 
 def lanes(*, with_long: bool) -> list[Lane]:
-    """All lanes, quick ones first."""
+    """Return all lanes, quick ones first."""
     manage = (str(BIN / "python"), "manage.py")
     found = [
         Lane("format", (str(BIN / "ruff"), "format", "--check", "."), budget=5),
@@ -145,7 +145,7 @@ def lanes(*, with_long: bool) -> list[Lane]:
 
 
 def run(lane: Lane, *, is_alone: bool) -> Outcome:
-    """Run one lane; its output goes to this terminal: as it comes when it runs alone, else in one piece at the end."""
+    """Run one lane; stream its output when it runs alone, else print it at the end."""
     print(f"\n=== {lane.name}", flush=True)
     started = time.monotonic()
     reason = lane.lacks()
@@ -159,7 +159,7 @@ def run(lane: Lane, *, is_alone: bool) -> Outcome:
 
 
 def carry_out(lane: Lane, folder: Path, *, is_alone: bool) -> Outcome:
-    """Run the command of a lane and read what became of it."""
+    """Run the command of a lane and read its result."""
     command, report, log = lane.command, folder / "report.xml", folder / "log"
     if lane.is_pytest:
         command = (*command, f"--junitxml={report}", "-o", f"cache_dir={folder / 'cache'}")
@@ -177,7 +177,7 @@ def carry_out(lane: Lane, folder: Path, *, is_alone: bool) -> Outcome:
 
 
 def read_report(lane: Lane, report: Path) -> Outcome:
-    """Counts and reasons from pytest's own report; a lane without one test has failed."""
+    """Read counts and reasons from pytest's report; a lane without any test has failed."""
     outcome = Outcome(lane)
     passed, failed = dict[str, None](), dict[str, None]()
     cases = ET.parse(report).iter("testcase") if report.exists() else ()  # noqa: S314 - written by pytest just now
@@ -190,13 +190,13 @@ def read_report(lane: Lane, report: Path) -> Outcome:
         else:
             reason = skipped.get("message", "")
             outcome.skips[reason] = outcome.skips.get(reason, 0) + 1
-    outcome.failures = list(failed)  # a test that passed and could not be taken down again stands in both
+    outcome.failures = list(failed)  # a test that passed and then failed in teardown is in both lists
     outcome.passed, outcome.failed = len(passed.keys() - failed.keys()), len(failed)
     return outcome
 
 
 def run_all(chosen: Sequence[Lane]) -> list[Outcome]:
-    """Run lanes side by side as far as the seats go; the outcomes are in the order of the lanes."""
+    """Run lanes in parallel as far as the seats allow; return the outcomes in the order of the lanes."""
     waiting, outcomes = list(chosen), dict[str, Outcome]()
     running = dict[Future[Outcome], Lane]()
     with ThreadPoolExecutor(SEATS) as pool:
@@ -214,7 +214,7 @@ def run_all(chosen: Sequence[Lane]) -> list[Outcome]:
 
 
 def render_table(outcomes: Sequence[Outcome]) -> str:
-    """One line per lane with its seconds and its budget; beneath it the reasons why tests in it were skipped."""
+    """Return one line per lane with its seconds and its budget, and below it the reasons of skipped tests."""
     head = (
         f"{'lane':<14} {'result':<8} {'passed':>6} {'failed':>6} {'skipped':>7} {'seconds':>8} {'budget':>6}  why not"
     )
@@ -230,12 +230,12 @@ def render_table(outcomes: Sequence[Outcome]) -> str:
 
 
 def budget_of(chosen: Iterable[Lane]) -> float:
-    """The seconds that lanes may take together, on as many processors as they get."""
+    """Return the seconds that lanes may take together, on as many processors as they get."""
     return sum(lane.budget * min(lane.seats, SEATS) for lane in chosen) / SEATS
 
 
 def render_sum(outcomes: Sequence[Outcome], seconds: float) -> str:
-    """How long all lanes took, against their budgets; the lanes that took longer than theirs."""
+    """Return the total time of all lanes, their budget, and the lanes over budget."""
     budget = budget_of(outcome.lane for outcome in outcomes)
     over = ", ".join(outcome.lane.name for outcome in outcomes if outcome.is_over_budget)
     return f"\nall lanes together: {seconds:.0f} seconds; budget {budget:.0f}; over budget: {over or 'none'}"
@@ -244,9 +244,9 @@ def render_sum(outcomes: Sequence[Outcome], seconds: float) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/test", description=__doc__)
     parser.add_argument("--require-all", action="store_true", help="a lane that cannot run is a failure")
-    parser.add_argument("--long", action="store_true", help="also what is too long for every run")
+    parser.add_argument("--long", action="store_true", help="also run the lanes that take too long for every run")
     parser.add_argument("--only", action="append", metavar="LANE", help="run this lane only (repeatable)")
-    parser.add_argument("--list", action="store_true", help="name the lanes and stop")
+    parser.add_argument("--list", action="store_true", help="list the lanes and stop")
     options = parser.parse_args()
     chosen = [lane for lane in lanes(with_long=options.long) if not options.only or lane.name in options.only]
     if options.list or not chosen:

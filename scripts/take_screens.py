@@ -1,6 +1,6 @@
-"""Walks through the demo story as author and approver and takes its key screens in light and dark.
+"""Takes screens of the demo story as author and approver, in light and dark.
 
-The product runs in a home of its own that is thrown away; the screens go to docs/screens/.
+The product runs in a temporary home; the screens go to docs/screens/.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BROKEN = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [\n"
 
 @contextmanager
 def start_product() -> Iterator[tuple[str, dict[str, str]]]:
-    """The product with its demo: its address and the passwords of its accounts."""
+    """Start the product with its demo; yield its address and the passwords of its accounts."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -57,7 +57,7 @@ def start_product() -> Iterator[tuple[str, dict[str, str]]]:
 
 
 class Walk:
-    """One person's browser, and the screens taken in it."""
+    """The browser of one person, and the screens taken in it."""
 
     def __init__(self, browser: Browser, url: str, name: str, password: str) -> None:
         self.url = url
@@ -69,8 +69,8 @@ class Walk:
         self.page.wait_for_url("**/")
 
     def take(self, name: str, *, is_full: bool = False) -> None:
-        """The page as it is now, once in each theme."""
-        if is_full:  # what sticks to the top would stand in the middle of the picture
+        """Take the current page once in each theme."""
+        if is_full:  # sticky elements would appear in the middle of the picture
             self.page.evaluate("window.scrollTo({top: 0, behavior: 'instant'})")
         for theme in THEMES:
             self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
@@ -79,7 +79,7 @@ class Walk:
         print(name)
 
     def open_object(self, kind: str, name: str) -> None:
-        """Choose an object of the list."""
+        """Select an object of the list."""
         with self.page.expect_response(lambda answer: "q=" in answer.url):
             self.page.get_by_role("searchbox").fill(f"{kind} {name}")
         self.page.locator("[data-object]:visible a").first.click()
@@ -89,13 +89,13 @@ class Walk:
         self.page.evaluate("window.scrollTo(0, 0)")
 
     def open_tab(self, name: str) -> None:
-        """Choose a view of the object."""
+        """Select a tab of the object."""
         self.page.locator(".tabs a", has_text=name).click()
         self.page.locator(".tabs a[aria-current]", has_text=name).wait_for()
 
 
 def drop_files(page: Page, files: dict[str, str]) -> None:
-    """Drop files on the form as a person does."""
+    """Drop files on the form as a person would."""
     script = """files => {
         const transfer = new DataTransfer();
         for (const [name, text] of Object.entries(files)) transfer.items.add(new File([text], name));
@@ -105,7 +105,7 @@ def drop_files(page: Page, files: dict[str, str]) -> None:
 
 
 def walk_as_author(alice: Walk) -> None:
-    """Home, a new review, and the plan of the demo in all its views."""
+    """Home, a new review, and the plan of the demo in all its tabs."""
     alice.take("01-home")
     alice.page.goto("/reviews/new/")
     shop = {path.name: path.read_text() for path in sorted((ROOT / "applyviz/demo/shop/v2").rglob("*.yaml"))}
@@ -132,7 +132,7 @@ def walk_as_author(alice: Walk) -> None:
 
 
 def take_over(alice: Walk) -> str:
-    """Resolve the conflict: what would be sent is shown first; the address of the new plan."""
+    """Resolve the conflict after previewing the request; return the address of the new plan."""
     alice.page.goto("/reviews/2/plans/1/changes/")
     alice.page.locator("[data-way='1']").first.check()
     alice.page.get_by_role("button", name="Preview request").click()
@@ -142,7 +142,7 @@ def take_over(alice: Walk) -> str:
 
 
 def acknowledge_risks(bob: Walk, address: str) -> None:
-    """Open what has a high risk and acknowledge it, as an approval needs."""
+    """View the high-risk objects and acknowledge them, as an approval requires."""
     bob.page.goto(address)
     missing = bob.page.locator("[data-review-header] a", has_text=re.compile("high-risk objects? first|to acknowledge"))
     for _ in range(MOST_RISKS):
@@ -150,7 +150,7 @@ def acknowledge_risks(bob: Walk, address: str) -> None:
             return
         bob.page.goto(missing.first.get_attribute("href") or address)
         note = bob.page.get_by_role("button", name="Acknowledge", exact=True)
-        if note.count():  # what was only to be opened asks for nothing more
+        if note.count():  # objects that only had to be viewed need no acknowledgement
             note.first.click()
             bob.page.locator(".messages").wait_for()
         bob.page.goto(address)
@@ -162,7 +162,7 @@ def show_what_a_look_found(bob: Walk) -> None:
     bob.page.goto("/clusters/demo/")
     while not bob.page.get_by_text("No drift: everything matches the last runs.").count():
         if time.monotonic() > deadline:
-            sys.exit("nobody looked at the cluster after the run")
+            sys.exit("the cluster was not scanned after the run")
         bob.page.wait_for_timeout(1000)
         bob.page.goto("/clusters/demo/")
 

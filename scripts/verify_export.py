@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Checks an export of the history offline: one file, Python's standard library alone, nothing of applyviz.
+"""Verifies an export of the audit log offline: one file that needs only Python's standard library.
 
     python3 verify_export.py EXPORT.jsonl [--head N:HASH | --heads FILE --key KEY] [--after N:HASH] [--selection]
 
-Every hash is calculated again, and each entry must follow the one before it in its chain: the global one, or that of
-its apply run, whose heads the global one names. The first bad line is named. A body that a retention policy removed
+It calculates every hash again. Each entry must follow the previous one of its chain: the global chain, or that of its
+apply run, whose end the global chain anchors. It names the first bad line. A body that a retention policy removed
 leaves its hash and an entry about the removal. A body about a Secret that the exporting person may not read is "not
-shown"; its hash remains. An export is expected to begin with entry 1, or behind the entry of
-the global chain that `--after` names. `--head` is a head that was published: only with it can missing entries at the
-end be noticed. `--heads` is the file that an installation adds its signed heads to, `--key` the public key that was
-kept beside it: each line must be signed with it (Ed25519, RFC 8032), and the export must hold all of them.
-`--selection` is for exports of a filter: each entry is checked, but nobody can tell whether entries between them are
-missing.
+shown"; its hash remains. An export must begin with entry 1, or after the entry of the global chain that `--after`
+names. `--head` is a published checkpoint: only with one can missing entries at the end be detected. `--heads` is the
+file to which an installation appends its signed checkpoints, `--key` the public key that was stored separately: each
+line must be signed with it (Ed25519, RFC 8032), and the export must contain all of them. `--selection` is for exports
+of a filter: each entry is verified, but missing entries between them cannot be detected.
 Exit status: 0 intact, 1 a line is bad, 2 the export cannot be read.
 """
 
@@ -27,14 +26,14 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 GENESIS = "0" * 64
-# What the hash covers, in this order and after the moment; of the detail its salted hash.
+# The columns that the hash covers, in this order and after the time; for the detail its salted hash.
 HASHED = (
     *("chain", "sequence", "action", "actor_id", "actor_name", "roles", "session", "address", "agent"),
     *("request_id", "cluster", "review", "plan", "run", "group", "kind", "namespace", "name", "field_manager"),
     *("plan_digest", "detail_hash"),
 )
 NAMES = frozenset((*HASHED, "at", "detail", "salt", "pruned_by", "id", "previous_hash", "hash"))
-# Verification needs what these say, so they never lose their body.
+# Verification needs these details, so they are never removed.
 KEPT = frozenset(("run.finished", "history.anchored", "history.pruned", "approvals.checked"))
 # An export may omit the bodies of these entries about Secrets; the entry hash covers the salted body hash.
 WITHHELD = frozenset(("object.intent", "object.result", "live.changed", "live.drifted"))
@@ -53,7 +52,7 @@ class Head:
 
 
 class BadLineError(Exception):
-    """A line that is not as it was written."""
+    """A line that differs from what was written."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line} is bad: {reason}")
@@ -89,20 +88,20 @@ def _times(number: int, point: Point) -> Point:
 
 
 def _find_point(data: bytes) -> Point:
-    """The point that 32 bytes name; raises `ValueError` for none."""
+    """Return the point that 32 bytes encode; raises `ValueError` for invalid bytes."""
     number = int.from_bytes(data, "little")
     y, is_odd = number & (2**255 - 1), number >> 255
     square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
     x = pow(square, (P + 3) // 8, P)
     x = x if x * x % P == square else x * pow(2, (P - 1) // 4, P) % P
     if len(data) != 32 or y >= P or x * x % P != square or (x == 0 and is_odd):
-        raise ValueError("these bytes are no point of the curve")
+        raise ValueError("these bytes are not a point of the curve")
     x = x if x & 1 == is_odd else P - x
     return x, y, 1, x * y % P
 
 
 def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether the holder of a public key signed a message."""
+    """Return whether the holder of a public key signed a message."""
     try:
         public, half = _find_point(key), _find_point(signature[:32])
     except ValueError:
@@ -117,7 +116,7 @@ def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def read_heads(lines: Iterable[str], key: bytes) -> dict[int, Head]:
-    """The heads of a file, by their sequence; raises `ValueError` for a line that is not signed with the key."""
+    """Return the checkpoints of a file, by their sequence; raises `ValueError` for a line with a wrong signature."""
     found: dict[int, Head] = {}
     for number, line in enumerate(lines, start=1):
         try:
@@ -125,7 +124,7 @@ def read_heads(lines: Iterable[str], key: bytes) -> dict[int, Head]:
             head, signature = parse_head(told["head"]), bytes.fromhex(told["signature"])
             message = f"applyviz head of the history\n{head}\n{told['at']}\n".encode()
         except (KeyError, TypeError, ValueError, argparse.ArgumentTypeError) as error:
-            raise ValueError(f"line {number} is no published checkpoint: {error}") from None
+            raise ValueError(f"line {number} is not a published checkpoint: {error}") from None
         if not is_signed(key, message, signature):
             raise ValueError(f"line {number} is not signed with the key: head {head}")
         if found.setdefault(head.sequence, head) != head:
@@ -141,14 +140,14 @@ def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def read_entry(text: str) -> dict[str, Any]:
-    """One line as an entry; raises `ValueError`."""
+    """Parse one line as an entry; raises `ValueError`."""
     entry = json.loads(text, object_pairs_hook=_refuse_twins, parse_constant=_refuse_constant)
     if not isinstance(entry, dict):
-        raise ValueError("it is no entry")
+        raise ValueError("it is not an entry")
     if entry.keys() != NAMES:
         raise ValueError(f"fields are missing or too many: {', '.join(sorted(entry.keys() ^ NAMES))}")
     numbers, texts = ("id", "chain", "sequence"), ("previous_hash", "hash", "detail_hash", "salt", "action")
@@ -164,19 +163,19 @@ def _canonical(value: object) -> str:
 
 
 def calculate_hash(entry: dict[str, Any]) -> str:
-    """The hash of an entry: sha256 over the hash before it and the rest as JSON without spaces."""
+    """Return the hash of an entry: sha256 over the hash before it and the rest as JSON without spaces."""
     text = json.dumps([entry["at"], *(entry[name] for name in HASHED)], separators=(",", ":"))
     return hashlib.sha256((entry["previous_hash"] + text).encode()).hexdigest()
 
 
 def is_withheld(entry: dict[str, Any]) -> bool:
-    """Whether the export leaves out what a run did to a Secret, because its reader may not read that Secret."""
+    """Return whether the export omits the details of a write to a Secret that its reader may not read."""
     is_telling = entry["kind"] == "Secret" and not entry["group"] and entry["action"] in WITHHELD
     return is_telling and not entry["salt"] and entry["detail"] == {"detail": "not shown"}
 
 
 def find_content_fault(entry: dict[str, Any]) -> str:
-    """Why an entry is not as it was written; "" when it is."""
+    """Return why an entry differs from what was written; "" when it does not."""
     if entry["hash"] != calculate_hash(entry):
         return "the content of {} is not what was written"
     if entry["pruned_by"] is not None:
@@ -194,7 +193,7 @@ def name_entry(chain: int, sequence: int) -> str:
 
 @dataclass
 class Walk:
-    """Where each chain stands, and what entries said of others; `heads` were published, by their sequence."""
+    """The position of each chain, and the statements of entries; `heads` are published checkpoints by sequence."""
 
     heads: dict[int, Head]
     is_selection: bool
@@ -208,16 +207,16 @@ class Walk:
     verdict: tuple[int, int] | None = None
 
     def find_fault(self, entry: dict[str, Any]) -> str:
-        """Why an entry cannot come next; "" when it can."""
+        """Return why an entry cannot come next; "" when it can."""
         chain, sequence = entry["chain"], entry["sequence"]
         before, here = self.stands.get(chain), name_entry(chain, sequence)
         if entry["id"] <= self.number:
-            return f"{here} stands behind number {self.number}"
+            return f"{here} comes after number {self.number}"
         if before is None and chain and self.is_whole:
             before = Head(0, self.starts.get(chain, GENESIS))
         if before is not None:
             if sequence <= before.sequence:
-                return f"{here} stands behind {name_entry(chain, before.sequence)}"
+                return f"{here} comes after {name_entry(chain, before.sequence)}"
             if not self.is_selection and sequence != before.sequence + 1:
                 return f"{name_entry(chain, before.sequence + 1)} is missing"
             if sequence == before.sequence + 1 and entry["previous_hash"] != before.hash:
@@ -225,7 +224,7 @@ class Walk:
         return find_content_fault(entry).format(here) or self.find_promise_fault(entry)
 
     def find_promise_fault(self, entry: dict[str, Any]) -> str:
-        """Whether the published checkpoint and the named heads of runs hold."""
+        """Return why a published checkpoint or an anchor does not match; "" when both do."""
         found = Head(entry["sequence"], entry["hash"])
         if entry["chain"] != GLOBAL:
             return ""
@@ -241,17 +240,17 @@ class Walk:
                 continue
             if stands is None or str(stands) != named:
                 here = name_entry(GLOBAL, entry["sequence"])
-                return f"{here} names {named.partition(':')[0]} entries of run {chain}, which are not there as written"
+                return f"{here} anchors {named.partition(':')[0]} entries of run {chain}, which are missing or changed"
         return ""
 
     def find_verdict_fault(self, entry: dict[str, Any]) -> str:
-        """Whether the installation found every approval genuine, and as many as entries tell of."""
+        """Return why the recorded check of approvals is not clean or does not match the entries; "" when it does."""
         here, said = name_entry(GLOBAL, entry["sequence"]), entry["detail"]
         if said.get("forged in all") != 0:
-            return f"{here} tells of forged approvals: {'; '.join(said.get('forged') or ['unnamed'])}"
+            return f"{here} records forged approvals: {'; '.join(said.get('forged') or ['unnamed'])}"
         count = said.get("approvals")
         if self.is_whole and count != self.approvals:
-            return f"{here} tells of {count} approvals, the history of {self.approvals}"
+            return f"{here} records {count} approvals, the audit log has {self.approvals}"
         return ""
 
     def take(self, entry: dict[str, Any]) -> None:
@@ -279,7 +278,7 @@ class Walk:
         for sequence, count in sorted(self.removed.items()):
             said = self.told.get(sequence, {}).get("entries", "nothing")
             if said != count:
-                return f"{count} bodies name entry {sequence} as the reason why they are gone, it tells of {said}"
+                return f"{count} removed bodies refer to entry {sequence}, which records {said}"
         return ""
 
 
@@ -298,7 +297,7 @@ def check_line(line: bytes, walk: Walk) -> None:
 
 
 def verify_lines(lines: Iterable[bytes], *, after: Head | None, heads: dict[int, Head], is_selection: bool) -> Report:
-    """Check all lines; raises `BadLineError` at the first bad one."""
+    """Verify all lines; raises `BadLineError` at the first bad one."""
     start = {} if is_selection else {GLOBAL: after or Head()}
     walk = Walk(heads, is_selection, start, {}, {}, {}, is_whole=after is None and not is_selection)
     number = 0
@@ -319,7 +318,7 @@ def verify_lines(lines: Iterable[bytes], *, after: Head | None, heads: dict[int,
 
 @dataclass(frozen=True)
 class Report:
-    """How many entries there are, the end of the global chain, and what policies removed."""
+    """The number of entries, the end of the global chain, and the bodies that policies removed."""
 
     entries: int
     last: Head
@@ -329,9 +328,9 @@ class Report:
     published: int
 
     def tell_verdict(self) -> str:
-        """What the installation said of its approvals, and whether a published checkpoint vouches for that."""
+        """Return the recorded check of approvals, and whether a published checkpoint covers it."""
         if self.verdict is None:
-            return "approvals were not checked: a verdict comes with every published checkpoint"
+            return "approvals were not checked: each published checkpoint includes a check"
         sequence, count = self.verdict
         covered = (
             "a published checkpoint covers it" if sequence <= self.published else "no published checkpoint covers it"
@@ -340,11 +339,11 @@ class Report:
 
 
 def main() -> int:
-    """Check one export and say what was found."""
+    """Verify one export and print the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("export", help="a file of JSON Lines, - for standard input")
     parser.add_argument("--head", type=parse_head, metavar="N:HASH", help="a published checkpoint")
-    parser.add_argument("--heads", metavar="FILE", help="a file of signed heads, one a line")
+    parser.add_argument("--heads", metavar="FILE", help="a file of signed checkpoints, one per line")
     parser.add_argument("--key", type=bytes.fromhex, help="the public key of the installation, hexadecimal")
     parser.add_argument("--after", type=parse_head, metavar="N:HASH", help="the entry before the first line")
     parser.add_argument("--selection", action="store_true", help="entries between the lines may be left out")
@@ -368,7 +367,7 @@ def main() -> int:
     except BadLineError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{found.entries} entries are intact, {found.runs} chains of runs among them; last {found.last}")
+    print(f"{found.entries} entries are intact, {found.runs} run chains among them; last {found.last}")
     for policy, count in sorted(found.removed.items()):
         print(f"{count} bodies were removed by policy {policy or 'that is not in the export'}")
     if given.heads or found.verdict:

@@ -151,7 +151,7 @@ def test_every_verifier_names_a_forged_approval(
 
     assert f"approval {forged.pk} by bob of plan 1 of review {plan.review.number}" in verify()
     status, said = verify_offline(tmp_path)
-    assert (status, "tells of forged approvals" in said, f"approval {forged.pk} by bob" in said) == (1, True, True)
+    assert (status, "records forged approvals" in said, f"approval {forged.pk} by bob" in said) == (1, True, True)
 
 
 def test_true_approvals_are_vouched_for_offline(wired: Team, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_approval_that_was_taken_out_is_missed_offline(wired: Team, tmp_path: Pa
 
     status, said = verify_offline(tmp_path)
 
-    assert (status, "tells of 1 approvals, the history of 2" in said) == (1, True)
+    assert (status, "records 1 approvals, the audit log has 2" in said) == (1, True)
 
 
 @pytest.mark.parametrize("changed", [{"by_name": "carol"}, {"created_at": timezone.now()}, {"is_sole": True}])

@@ -142,7 +142,7 @@ def test_runs_written_by_four_processes_are_one_intact_history(installation):
     assert [writer.returncode for writer in writers] == [0, 0, 0, 0]
 
     assert installation.run(VERIFY) == ["408 entries, 4 runs"]
-    assert "408 entries are intact, 4 chains of runs among them" in installation.manage("audit", "verify")
+    assert "408 entries are intact, 4 run chains among them" in installation.manage("audit", "verify")
 
 
 def test_worker_in_a_long_transaction_keeps_no_other_waiting(installation):

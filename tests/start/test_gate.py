@@ -186,7 +186,7 @@ def test_time_that_is_over_is_no_refusal_and_a_later_job_goes_on(installation, t
     waits = Gate(installation, token, "--review", number, "--timeout", "1")
 
     assert (status, waits.end()) == (2, (2, waits.said))
-    assert "the time is over; it is still waiting for approval" in waits.said
+    assert "timed out; it is still waiting for approval" in waits.said
     installation.do(f"approve({number})")
     assert Gate(installation, token, "--review", number).end()[0] == 0
 

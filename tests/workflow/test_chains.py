@@ -74,7 +74,7 @@ def test_untouched_chains_are_intact(two_runs, tmp_path):
 
     assert (report.is_intact, report.entries, report.runs) == (True, 10, 2)
     code, said = check_offline(tmp_path, export(), "--head", str(published))
-    assert (code, said) == (0, [f"10 entries are intact, 2 chains of runs among them; last {published}"])
+    assert (code, said) == (0, [f"10 entries are intact, 2 run chains among them; last {published}"])
 
 
 def test_publishing_ties_what_is_loose_and_says_so_once(two_runs):

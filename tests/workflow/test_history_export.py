@@ -67,7 +67,7 @@ def test_untouched_export_is_intact(written, check):
 
     assert check(written, "--head", str(head)) == (
         0,
-        f"6 entries are intact, 0 chains of runs among them; last {head}",
+        f"6 entries are intact, 0 run chains among them; last {head}",
     )
 
 
@@ -81,7 +81,7 @@ def test_untouched_export_is_intact(written, check):
         (lambda x: [*x[:3], *x[4:]], 4, "entry 4 is missing"),
         (lambda x: x[1:], 1, "entry 1 is missing"),
         (lambda x: [x[0], x[2], x[1], *x[3:]], 2, "entry 2 is missing"),
-        (lambda x: [*x, x[5]], 7, "entry 6 stands behind number 6"),
+        (lambda x: [*x, x[5]], 7, "entry 6 comes after number 6"),
         (lambda x: [*x[:5], x[5][:-9]], 6, "cannot be read"),
         (lambda x: x[:4], 5, "entries 5 to 6, the published checkpoint, are missing"),
         (lambda x: [], 1, "entries 1 to 6, the published checkpoint, are missing"),
@@ -105,7 +105,7 @@ def test_export_of_a_filter_is_checked_as_a_selection(written, check):
     assert [json.loads(line)["sequence"] for line in lines] == [2, 4, 6]
     assert check(lines)[0] == 1
     assert check(lines, "--selection")[0] == 0
-    assert check([lines[1], lines[0]], "--selection") == (1, "line 2 is bad: entry 2 stands behind number 4")
+    assert check([lines[1], lines[0]], "--selection") == (1, "line 2 is bad: entry 2 comes after number 4")
 
 
 def test_export_goes_on_behind_a_known_entry(written, check):

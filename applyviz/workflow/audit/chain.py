@@ -127,10 +127,10 @@ def _find_end_fault(published: Checkpoint | None) -> BadEntry | None:
         if last is None or last.sequence < lost.sequence:
             first = last.sequence + 1 if last else 1
             return BadEntry(lost.chain, first, f"entries up to {lost.sequence}, the end of the chain, are missing")
-        return BadEntry(lost.chain, last.sequence, "it is not what the head of the chain names", last.pk)
+        return BadEntry(lost.chain, last.sequence, "it differs from the recorded end of the chain", last.pk)
     beyond = _find_beyond()
     if beyond is not None:
-        return BadEntry(beyond.chain, beyond.sequence, "it stands behind the head of its chain", beyond.pk)
+        return BadEntry(beyond.chain, beyond.sequence, "it comes after the recorded end of its chain", beyond.pk)
     last_sequence = find_checkpoint().sequence
     if published is not None and last_sequence < published.sequence:
         reason = f"entries up to the published checkpoint {published.sequence} are missing"

@@ -133,7 +133,7 @@ class Command(BaseCommand):
             lines = "\n".join(f"forged: {one}" for one in verdict.forged)
             raise CommandError(f"{lines}\n{len(verdict.forged)} forged, the history itself is intact", returncode=1)
         head = chain.find_checkpoint()
-        self.stdout.write(f"{report.entries} entries are intact, {report.runs} chains of runs among them; head {head}")
+        self.stdout.write(f"{report.entries} entries are intact, {report.runs} run chains among them; head {head}")
         self.stdout.write(f"{verdict.approvals} approvals and {verdict.emergencies} emergency applies are genuine")
         if signed:
             self.stdout.write(f"{len(signed)} published checkpoints are in it")
