@@ -3,9 +3,12 @@
 import pytest
 import yaml
 
-from applyviz.engine.objects.exchange import MERGE_PATCH, Request
+from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
 from applyviz.records.enums import RunState
+from applyviz.records.models import RolloutSample
 from applyviz.workflow import runs
+from applyviz.workflow.runs import rollout
+from applyviz.workflow.runs.pod_reports import PodReport, read_pod_report
 from tests.memory import Memory, named, start, wire_up
 from tests.stories import Killed, Team, let_lease_run_out
 
@@ -89,15 +92,15 @@ def test_nobody_waits_when_the_rules_do_not_say_so(slow, memory):
 
 
 @pytest.mark.parametrize(
-    ("status", "seconds", "rollout"), [(STUCK, 600, "failed"), (BEHIND, 0, "late")], ids=["failed", "late"]
+    ("status", "seconds", "state"), [(STUCK, 600, "failed"), (BEHIND, 0, "late")], ids=["failed", "late"]
 )
-def test_rollout_that_fails_or_takes_too_long_stops_the_run(slow, memory, status, seconds, rollout):
+def test_rollout_that_fails_or_takes_too_long_stops_the_run(slow, memory, status, seconds, state):
     run = start(slow, deployment(), scaler(), waits_for_rollout=True, rollout_seconds=seconds)
 
     work_with_clock(run, lambda _: become(memory, "web", **status))
 
     states = list(run.results.order_by("position").values_list("outcome", "rollout"))
-    assert (run.state, states) == (RunState.FAILED, [("applied and verified", rollout), ("not reached", "")])
+    assert (run.state, states) == (RunState.FAILED, [("applied and verified", state), ("not reached", "")])
     assert run.error.startswith("Deployment default/web: ")
 
 
@@ -134,3 +137,116 @@ def test_canceling_ends_the_wait_for_a_rollout(slow, memory):
         RunState.CANCELED,
         [("applied and verified", "given up"), ("not reached", "")],
     )
+
+
+def answer_lists(memory, monkeypatch, pods, events, *, status=200):
+    """Pods and events as a cluster lists them, or (`status`) refuses to."""
+    asked = []
+    plain = memory.send
+
+    def send(request):
+        plural = request.path.rpartition("/")[2]
+        if request.method != "GET" or plural not in ("pods", "events"):
+            return plain(request)
+        asked.append((plural, dict(request.query)))
+        if status != 200:
+            return Answer(status, {"kind": "Status", "reason": "Forbidden"})
+        return Answer(200, {"items": pods if plural == "pods" else events})
+
+    monkeypatch.setattr(memory, "send", send)
+    return asked
+
+
+WAITING = {"name": "web", "image": "web:2", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no"}}}
+
+
+def stuck_pod(**spec):
+    return {"metadata": {"name": "web-1"}, "spec": spec, "status": {"containerStatuses": [WAITING]}}
+
+
+def test_one_sample_is_stored_per_change_of_the_pods(slow, memory):
+    run = start(slow, deployment(), waits_for_rollout=True)
+    steps = iter([BEHIND, BEHIND, {**BEHIND, "readyReplicas": 1}, READY])
+
+    work_with_clock(run, lambda _: become(memory, "web", **next(steps)))
+
+    samples = list(RolloutSample.objects.values_list("new", "ready", "wanted"))
+    assert samples == [(0, 0, 1), (1, 1, 1)]
+    assert run.results.get().pods == {"new": 1, "ready": 1, "wanted": 1, "problems": [], "unread": {}}
+
+
+def test_a_run_stores_so_many_samples_and_no_more(slow, memory, monkeypatch):
+    monkeypatch.setattr(rollout, "MOST_SAMPLES", 1)
+    run = start(slow, deployment(), waits_for_rollout=True)
+
+    work_with_clock(run, lambda _: become(memory, "web", **READY))
+
+    assert RolloutSample.objects.count() == 1
+    assert run.results.get().pods["ready"] == 1
+
+
+def test_a_rollout_that_fails_says_why_its_pods_do_not_start(slow, memory, monkeypatch):
+    asked = answer_lists(memory, monkeypatch, [stuck_pod()], [])
+    run = start(slow, deployment(), waits_for_rollout=True)
+
+    work_with_clock(run, lambda _: become(memory, "web", **STUCK))
+
+    problem = {
+        "reason": "ImagePullBackOff",
+        "pods": 1,
+        "pod": "web-1",
+        "container": "web",
+        "image": "web:2",
+        "message": "no",
+    }
+    assert run.results.get().pods["problems"] == [problem]
+    assert [(plural, query.get("labelSelector", "")) for plural, query in asked] == [
+        ("pods", "app=web"),
+        ("events", ""),
+    ]
+
+
+def test_words_about_pods_are_withheld_where_they_may_repeat_a_secret(slow, memory, monkeypatch):
+    volumes = [{"name": "keys", "secret": {"secretName": "keys"}}]
+    answer_lists(memory, monkeypatch, [stuck_pod(volumes=volumes)], [])
+    run = start(slow, deployment(), waits_for_rollout=True)
+
+    work_with_clock(run, lambda _: become(memory, "web", **STUCK))
+
+    assert [one["message"] for one in run.results.get().pods["problems"]] == [""]
+
+
+def test_without_the_right_to_list_pods_the_report_says_so(slow, memory, monkeypatch):
+    answer_lists(memory, monkeypatch, [], [], status=403)
+    run = start(slow, deployment(), waits_for_rollout=True)
+
+    work_with_clock(run, lambda _: become(memory, "web", **STUCK))
+
+    assert (run.state, run.results.get().pods["unread"]) == (RunState.FAILED, {"pods": 403})
+
+
+def test_pods_that_are_all_ready_are_asked_for_no_events(slow, memory, monkeypatch):
+    ready = {"metadata": {"name": "web-1"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    asked = answer_lists(memory, monkeypatch, [ready], [])
+    run = start(slow, deployment(), waits_for_rollout=True)
+
+    work_with_clock(run, lambda _: become(memory, "web", **STUCK))
+
+    assert [plural for plural, _query in asked] == ["pods"]
+
+
+def test_words_and_images_of_an_object_with_masked_values_are_withheld():
+    class Reader:
+        def try_send(self, request):
+            return Answer(200, {"items": [stuck_pod()]}) if request.path.endswith("pods") else Answer(403, {})
+
+    workload = {"metadata": {"namespace": "shop"}, "spec": {"selector": {"matchLabels": {"app": "web"}}}}
+
+    report = read_pod_report(Reader(), workload, is_withholding=True).to_json()
+    nothing = read_pod_report(Reader(), {"metadata": {"namespace": "shop"}}, is_withholding=False)
+
+    assert [(one["reason"], one["image"], one["message"]) for one in report["problems"]] == [
+        ("ImagePullBackOff", "", "")
+    ]
+    assert report["unread"] == {"events": 403}
+    assert nothing == PodReport()

@@ -38,7 +38,7 @@ from applyviz.records.models.playgrounds import PlaygroundInput
 from applyviz.records.models.policies import Policy, PolicyVersion
 from applyviz.records.models.reverts import Undo
 from applyviz.records.models.reviews import Review, ReviewScope, Target
-from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult
+from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult, RolloutSample
 from applyviz.records.models.sandboxes import SandboxChange, SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.models.scans import ClusterScan, LiveFinding
 from applyviz.records.models.secret_values import PlannedSecretValue
@@ -83,6 +83,7 @@ __all__ = [
     "RetentionPolicy",
     "Review",
     "ReviewScope",
+    "RolloutSample",
     "SandboxChange",
     "SandboxMeta",
     "SandboxObject",

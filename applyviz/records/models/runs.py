@@ -58,6 +58,7 @@ class ObjectResult(models.Model):
       absent, None: not checked yet).
     - `rollout` says whether what it brings about is done, where the run waits for it; `rollout_at` since when.
     - `differences` are masked: {path, promised, got} when the answer differs, {path, reviewed, live} when stale.
+    - `pods` is what was last seen of the pods of a workload: {new, ready, wanted, problems, unread}.
     """
 
     run = models.ForeignKey(ApplyRun, on_delete=models.PROTECT, related_name="results")
@@ -73,6 +74,7 @@ class ObjectResult(models.Model):
     rollout = models.CharField(max_length=16, choices=RolloutState.choices, default=RolloutState.NONE, blank=True)
     rollout_detail = models.TextField(blank=True)
     rollout_at = models.DateTimeField(null=True)
+    pods = models.JSONField(default=dict)
 
     class Meta:
         ordering = ["position"]
@@ -80,6 +82,22 @@ class ObjectResult(models.Model):
 
     def __str__(self) -> str:
         return f"{self.outcome} {self.change_id}"
+
+
+class RolloutSample(models.Model):
+    """How many pods of a workload were ready from a moment on: one per change, at most some hundred a run."""
+
+    result = models.ForeignKey(ObjectResult, on_delete=models.PROTECT, related_name="samples")
+    at = models.DateTimeField()
+    new = models.PositiveIntegerField()
+    ready = models.PositiveIntegerField()
+    wanted = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.new} of {self.wanted} new pods ready"
 
 
 class JournalEntry(models.Model):

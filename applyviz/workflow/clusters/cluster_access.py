@@ -26,6 +26,8 @@ KINDS = (
     ("", "configmaps"),
     ("", "secrets"),
     ("", "services"),
+    ("", "pods"),
+    ("", "events"),
     ("apps", "deployments"),
     ("networking.k8s.io", "ingresses"),
     ("rbac.authorization.k8s.io", "clusterroles"),

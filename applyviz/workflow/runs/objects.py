@@ -33,6 +33,7 @@ from applyviz.workflow.runs.establish import wait_until_served
 from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, OutcomeRecorded, Persist, Sleep
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim
+from applyviz.workflow.runs.pod_reports import read_pod_report
 from applyviz.workflow.runs.request_sender import RequestSender, SendContext, StopError, is_the_object
 from applyviz.workflow.runs.rollout import Rollout
 from applyviz.workflow.runs.rules import RunRules
@@ -146,7 +147,10 @@ class ObjectRun:
         rules = self._access.rules
         if not rules.waits_for_rollout or self._change.operation is Operation.PRUNE:
             return Ended(self._result, outcome)
-        waiting = Rollout(self._result, self._read_told, seconds=rules.rollout_seconds, clock=self._access.clock)
+        report = partial(read_pod_report, self._access.reader, is_withholding=self._journal.is_withholding)
+        waiting = Rollout(
+            self._result, self._read_told, report, seconds=rules.rollout_seconds, clock=self._access.clock
+        )
         is_ready, detail = yield from waiting.flow(self._without_words(live))
         return Ended(self._result, outcome, is_ready, detail)
 

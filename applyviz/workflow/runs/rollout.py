@@ -8,17 +8,36 @@ clock measures it, because host clocks may differ.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from functools import partial
 
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.readiness.pods import PodCounts, count_pods
 from applyviz.engine.readiness.status import ReadinessStatus, State, read_status
 from applyviz.records.enums import RolloutState
-from applyviz.records.models import ObjectResult
+from applyviz.records.models import ObjectResult, RolloutSample
 from applyviz.workflow.foundation import clock as shared_clock
 from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, Persist, Sleep
+from applyviz.workflow.runs.pod_reports import PodReport
 from applyviz.workflow.runs.request_sender import StopError
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
+# Pods take some seconds to start; those that took longer are asked why, and not at every look.
+_PATIENCE, _BETWEEN_REPORTS = 10.0, 30.0
+MOST_SAMPLES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A workload at one moment: how far it is, and its pods; None where it could not be read or counts none."""
+
+    status: ReadinessStatus
+    live: JSONObject | None = None
+    counts: PodCounts | None = None
+
+    @classmethod
+    def of(cls, live: JSONObject | None) -> _Seen:
+        return cls(read_status(live), live, count_pods(live) if live is not None else None)
 
 
 class Rollout:
@@ -28,40 +47,58 @@ class Rollout:
         self,
         result: ObjectResult,
         read: Callable[[], JSONObject | None],
+        report: Callable[[JSONObject], PodReport],
         *,
         seconds: float,
         clock: Callable[[], float],
     ) -> None:
-        self._result, self._read, self._clock = result, read, clock
+        self._result, self._read, self._report, self._clock = result, read, report, clock
         since = (shared_clock.now() - result.finished_at).total_seconds() if result.finished_at else 0.0
         self._seconds = seconds
         self._deadline = clock() + seconds - since
+        self._next_report = clock() + _PATIENCE
+        self._told: tuple[str, PodCounts | None] = "", None
+        self._reported = PodReport()
 
     def flow(self, live: JSONObject | None) -> ObjectFlow[tuple[bool, str]]:
         """Return whether the object became ready, with one sentence; every change of its status is recorded.
 
         - `live`: the object from the answer of the write, None when it must be read.
         """
-        message, pause = "", _FIRST_PAUSE
-        status = read_status(live) if live is not None else None
+        pause = _FIRST_PAUSE
+        seen = _Seen.of(live) if live is not None else None
         while True:
-            if status is not None:
-                state = self._judge(status)
-                if state is not RolloutState.WAITING or status.message != message:
-                    message = status.message
-                    yield Persist(partial(self._write, state, message))
+            if seen is not None:
+                state = self._judge(seen.status)
+                has_news = yield from self._ask_pods(seen, state)
+                if state is not RolloutState.WAITING or has_news or (seen.status.message, seen.counts) != self._told:
+                    yield Persist(partial(self._write, state, seen))
+                    self._told = seen.status.message, seen.counts
                 if state is not RolloutState.WAITING:
-                    return state is RolloutState.READY, self._describe(state, message)
+                    return state is RolloutState.READY, self._describe(state, seen.status.message)
                 yield Sleep(pause)
                 pause = min(pause * 1.5, _LONGEST_PAUSE)
-            status = yield from self._read_status()
+            seen = yield from self._read_status()
 
-    def _read_status(self) -> ObjectFlow[ReadinessStatus]:
+    def _read_status(self) -> ObjectFlow[_Seen]:
         try:
             live: JSONObject | None = yield CallCluster(self._read)
         except StopError as stop:
-            return ReadinessStatus(State.UNKNOWN, stop.detail)
-        return read_status(live)
+            return _Seen(ReadinessStatus(State.UNKNOWN, stop.detail))
+        return _Seen.of(live)
+
+    def _ask_pods(self, seen: _Seen, state: RolloutState) -> ObjectFlow[bool]:
+        """Read why pods do not start, when they had time to; whether there is news of it."""
+        is_due = state is not RolloutState.WAITING or self._clock() >= self._next_report
+        if seen.live is None or seen.counts is None or not is_due:
+            return False
+        if state is RolloutState.READY:
+            found = PodReport()
+        else:
+            self._next_report = self._clock() + _BETWEEN_REPORTS
+            found = yield CallCluster(partial(self._report, seen.live))
+        has_news, self._reported = found != self._reported, found
+        return has_news
 
     def _judge(self, status: ReadinessStatus) -> RolloutState:
         if status.state is State.CURRENT:
@@ -75,7 +112,18 @@ class Rollout:
             return f"not ready within {self._seconds:g} s: {message}"
         return message
 
-    def _write(self, state: RolloutState, message: str) -> None:
-        ObjectResult.objects.filter(pk=self._result.pk).update(
-            rollout=state, rollout_detail=self._describe(state, message), rollout_at=shared_clock.now()
-        )
+    def _write(self, state: RolloutState, seen: _Seen) -> None:
+        told, now = self._describe(state, seen.status.message), shared_clock.now()
+        row = ObjectResult.objects.filter(pk=self._result.pk)
+        row.update(rollout=state, rollout_detail=told, rollout_at=now)
+        if seen.counts is None:
+            return
+        row.update(pods={**asdict(seen.counts), **self._reported.to_json()})
+        if seen.counts != self._told[1]:
+            self._keep_sample(seen.counts)
+
+    def _keep_sample(self, counts: PodCounts) -> None:
+        """One sample per change; a run keeps so many and no more, so that a pod that flaps fills nothing."""
+        kept = RolloutSample.objects.filter(result__run=self._result.run_id)
+        if kept.count() < MOST_SAMPLES:
+            RolloutSample.objects.create(result=self._result, at=shared_clock.now(), **asdict(counts))

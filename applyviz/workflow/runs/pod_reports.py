@@ -1,0 +1,67 @@
+"""What a worker reads about the pods of a workload that does not roll out: their states, and warnings about them.
+
+Rule: pods are found by the selector of the workload, events by the pod that they are about. What others wrote about a
+pod is kept only where neither the object holds masked values nor the pod reads a Secret: it may repeat one.
+Reading needs `list` on pods and events; without it the report says so, and the rollout goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+
+from applyviz.clusters.reader import ClusterReader
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.readiness.conditions import is_condition
+from applyviz.engine.readiness.pods import PodProblem, find_pod_problems, write_selector
+
+_MOST_PODS = 100
+_MOST_EVENTS = 200
+_KEPT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PodReport:
+    """Why pods do not start; `unread` names what could not be listed, with the status of the answer."""
+
+    problems: tuple[PodProblem, ...] = ()
+    unread: Mapping[str, int] | None = None
+
+    def to_json(self) -> dict[str, JSONValue]:
+        """As a result stores it."""
+        return {"problems": [asdict(problem) for problem in self.problems[:_KEPT]], "unread": dict(self.unread or {})}
+
+
+def _list(reader: ClusterReader, namespace: str, plural: str, query: Mapping[str, str]) -> Answer:
+    return reader.try_send(Request("GET", f"/api/v1/namespaces/{namespace}/{plural}", query, purpose="list"))
+
+
+def _read_items(answer: Answer) -> list[JSONObject]:
+    items = get_at(answer.body, ("items",)) if answer.is_ok else None
+    return [item for item in items or () if isinstance(item, Mapping)]
+
+
+def _without_words(problem: PodProblem) -> PodProblem:
+    return replace(problem, image="", message="")
+
+
+def read_pod_report(reader: ClusterReader, workload: JSONObject, *, is_withholding: bool) -> PodReport:
+    """Return why pods of a workload do not start; touches no database.
+
+    - `is_withholding`: the workload holds masked values, so no words and no image of its pods are kept.
+    """
+    namespace, selector = str(get_at(workload, ("metadata", "namespace"), "")), write_selector(workload)
+    if not namespace or not selector:
+        return PodReport()
+    answer = _list(reader, namespace, "pods", {"labelSelector": selector, "limit": str(_MOST_PODS)})
+    if not answer.is_ok:
+        return PodReport(unread={"pods": answer.status})
+    pods = _read_items(answer)
+    if all(is_condition(pod, "Ready") for pod in pods):
+        return PodReport()
+    about = {"fieldSelector": "involvedObject.kind=Pod,type=Warning", "limit": str(_MOST_EVENTS)}
+    events = _list(reader, namespace, "events", about)
+    problems = find_pod_problems(pods, _read_items(events))
+    kept = tuple(map(_without_words, problems)) if is_withholding else problems
+    return PodReport(kept, None if events.is_ok else {"events": events.status})
