@@ -91,6 +91,7 @@ review_urls = [  # reviews/
 run_urls = [  # runs/
     path("<int:number>/", runs.show_run, name="show-run"),
     path("<int:number>/events/", runs.stream_moves, name="run-events"),
+    path("<int:number>/requests/", runs.list_requests, name="list-requests"),
     path("<int:number>/cancel/", runs.cancel, name="cancel-run"),
     path("<int:number>/undo/", runs.undo, name="undo-run"),
     path("<int:number>/objects/<int:position>/", runs.show_result, name="show-result"),

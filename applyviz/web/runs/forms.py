@@ -21,3 +21,22 @@ class ShownForm(forms.Form):
         if not form.is_valid():
             return None, ""
         return form.cleaned_data["shows"], form.cleaned_data["seen"]
+
+
+class RowsForm(forms.Form):
+    """How much of a run's list is asked for, and which page of its requests."""
+
+    rows = forms.ChoiceField(required=False, choices=[("all", "all")])
+    page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
+
+    @classmethod
+    def is_whole(cls, given: Mapping[str, Any]) -> bool:
+        """Whether every row is asked for."""
+        form = cls(given)
+        return form.is_valid() and form.cleaned_data["rows"] == "all"
+
+    @classmethod
+    def read_page(cls, given: Mapping[str, Any]) -> int:
+        """Return the page, 1 for none."""
+        form = cls(given)
+        return form.cleaned_data["page"] or 1 if form.is_valid() else 1

@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 
 from applyviz.web.frame import streams
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
-from applyviz.web.runs.forms import ShownForm
+from applyviz.web.runs.forms import RowsForm, ShownForm
+from applyviz.web.runs.pages.requests import present_requests
 from applyviz.web.runs.pages.run_events import find_moves
 from applyviz.web.runs.pages.run_page import present_pane, present_run
 from applyviz.workflow import runs as use_cases
@@ -25,10 +26,20 @@ def show_run(request: PageRequest, number: int) -> HttpResponse:
     """One run; a fragment while it goes on."""
     run = use_cases.get_run(number, for_user=request.user)
     if not is_fragment(request):
-        return render(request, "runs/run.html", {"page": present_run(run, for_user=request.user)})
+        page = present_run(run, for_user=request.user, is_whole=RowsForm.is_whole(request.GET))
+        return render(request, "runs/run.html", {"page": page})
     shows, seen = ShownForm.read(request.GET)
     page = present_run(run, for_user=request.user, position=shows)
-    return render(request, "runs/_progress.html", {"page": page, "has_moved": page.pane.mark != seen})
+    has_moved = page.pane is not None and page.pane.mark != seen
+    return render(request, "runs/_progress.html", {"page": page, "has_moved": has_moved})
+
+
+@requires(Action.VIEW)
+def list_requests(request: PageRequest, number: int) -> HttpResponse:
+    """Every request of a run in the order it was sent."""
+    run = use_cases.get_run(number, for_user=request.user)
+    page = present_requests(run, for_user=request.user, page=RowsForm.read_page(request.GET))
+    return render(request, "runs/requests.html", {"page": page.run, "requests": page})
 
 
 @requires(Action.VIEW)
@@ -43,7 +54,7 @@ def show_result(request: PageRequest, number: int, position: int) -> HttpRespons
     """What was sent for one object and what was answered, masked."""
     run = use_cases.get_run(number, for_user=request.user)
     if is_fragment(request):
-        return render(request, "runs/_pane.html", {"pane": present_pane(run, (), position)})
+        return render(request, "runs/_pane.html", {"pane": present_pane(run, position)})
     return render(request, "runs/run.html", {"page": present_run(run, for_user=request.user, position=position)})
 
 

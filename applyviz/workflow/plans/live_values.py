@@ -276,5 +276,5 @@ def show_result(result: ObjectResult, view: LiveView) -> ObjectResult:
     shown.change = _blur(result.change)
     shown.outcome, shown.detail, shown.differences = WITHHELD, _("The result is not shown to you."), []
     shown.step, shown.started_at, shown.finished_at = 0, None, None
-    shown.rollout, shown.rollout_detail = "", ""
+    shown.rollout, shown.rollout_detail, shown.pods = "", "", {}
     return shown

@@ -33,6 +33,7 @@ LOOKED_AT = {
     "show-record",
     "show-run",
     "show-result",
+    "list-requests",
     "show-cluster",
 }
 

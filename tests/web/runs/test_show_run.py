@@ -23,7 +23,7 @@ def test_run_shows_how_far_it_is_and_polls(as_viewer, run):
     page = as_viewer.get(url(run)).content.decode()
     fragment = as_viewer.get(url(run), headers=HTMX).content.decode()
 
-    assert "1 of 1 object done" in page
+    assert "1 of 1 object applied" in page
     assert ('hx-trigger="look, every' in page, 'hx-trigger="look, every' in fragment, "<html" in fragment) == (
         True,
         True,
@@ -50,7 +50,7 @@ def test_run_that_went_wrong_says_why(as_viewer, plan, bob, state, text):
     page = as_viewer.get(url(run)).content.decode()
 
     assert text in page
-    assert "Needs attention" in page
+    assert 'class="failure' in page
 
 
 def test_result_shows_requests_and_answers(as_viewer, run):
@@ -98,14 +98,14 @@ def test_steps_are_numbered_without_gaps_and_never_empty(as_viewer, alice, bob):
     names = ("first", "second", "third", "fourth")
     plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=name)) for name in names])
     run = rows.make_run(plan, bob, state="failed")
-    ObjectResult.objects.update(step=F("position"))
+    ObjectResult.objects.update(step=F("position") * 2)
     ObjectResult.objects.filter(position=1).update(outcome="failed")
 
     page = reading.read(as_viewer, url(run))
-    groups = reading.find_all(page, "details", has="data-group")
-    listed = [(reading.text_of(reading.find_all(g, "h2")[0]), len(reading.find_all(g, "li"))) for g in groups]
+    (waves,) = reading.find_all(page, "ol", has="waves") or reading.find_all(page, "ol")[-1:]
+    listed = [reading.text_of(item).split(" Deployment")[0] for item in reading.find_all(waves, "li")]
 
-    assert listed == [("Needs attention", 1), *[(f"Step {n}: Deployment", 1) for n in (1, 2, 3)]]
+    assert listed == ["1", "2", "3", "4"]
 
 
 def test_finished_run_can_be_asked_what_would_undo_it(as_alice, as_bob, plan, bob):
@@ -143,7 +143,7 @@ def test_rules_rollout_and_retries_are_shown(as_viewer, run):
     pane = as_viewer.get(reverse("runs:show-result", args=[run.number, 0]), headers=HTMX).content.decode()
 
     rules = ("up to 8 objects at once", "continues after a failure", "waits up to 90 s for each rollout")
-    assert [text for text in (*rules, "rolling out: 2 of 3 pods are ready") if text not in page] == []
+    assert [text for text in (*rules, "2 requests", "1 retry", "Rolling out") if text not in page] == []
     assert [text for text in ("1 retry", "Rolling out", "2 of 3 pods are ready") if text not in pane] == []
 
 
@@ -166,14 +166,14 @@ def test_skipped_object_says_why(as_viewer, plan, bob):
 def test_objects_that_were_not_reached_are_not_done(as_viewer, plan, bob):
     rows.make_run(plan, bob, state="canceled", outcome="not reached")
 
-    assert "0 of 1 object done" in as_viewer.get("/runs/1/").content.decode()
+    assert "0 of 1 object applied" in as_viewer.get("/runs/1/").content.decode()
 
 
 def test_all_objects_are_shown_with_what_was_sent_and_one_is_a_click_away(as_viewer, run):
     page = as_viewer.get(url(run)).content.decode()
-    table = page.partition('class="rows run-table"')[2].partition("</table>")[0]
+    table = page.partition('run-table"')[2].partition("</table>")[0]
 
-    assert [text for text in ("frontend", "Applied", "1 request", "09:30:00 UTC") if text not in table] == []
+    assert [text for text in ("frontend", "Verified", "PATCH 200", "9 ms") if text not in table] == []
     assert reverse("runs:show-result", args=[run.number, 0]) in table
 
 
@@ -207,7 +207,8 @@ def test_rollout_that_failed_is_told_apart_from_what_was_written(as_viewer, plan
     page = as_viewer.get(url(run)).content.decode()
 
     assert "All objects are written, but not all workloads became ready." in page
-    assert "1 timed out" in page
+    assert "did not become ready" in page
+    assert "0 of 2 pods are ready" in page
 
 
 def test_run_that_went_wrong_leads_back_to_its_review(as_alice, as_viewer, plan, bob):

@@ -1,29 +1,36 @@
-"""All objects of a run at one glance: what came out, what its rollout does, when it was sent, how often, how long."""
+"""The list of a run: what came out for each object, before and after, its pods, its requests, how long it took."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Min
 from django.urls import reverse
 from django.utils.translation import ngettext
 
 from applyviz.records.enums import Outcome, RolloutState
-from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
+from applyviz.records.models import ApplyRun, JournalEntry, ObjectChange, ObjectResult
 from applyviz.web.components.badges import Appearance
-from applyviz.web.runs.pages.results import OUTCOME_STYLES, ROLLOUT_STYLES, say_attempts, say_difference, say_took
+from applyviz.web.runs.pages.before_after import BeforeAfter, present_before_after
+from applyviz.web.runs.pages.results import OUTCOME_STYLES, say_attempts, say_took
+from applyviz.web.runs.pages.standing import (
+    STANDING_STYLES,
+    Standing,
+    find_standing,
+    rank_standing,
+    say_pods,
+)
+from applyviz.web.runs.pages.timeline import Span
 from applyviz.workflow.plans.live_values import view_of
 
-SHOWN, DIFFERENCES = 200, 3
-BAD = (Outcome.FAILED, Outcome.STALE, Outcome.REFUSED, Outcome.UNKNOWN, Outcome.DIFFERS, Outcome.LEFT_OUT)
-NOT_READY = (RolloutState.FAILED, RolloutState.LATE)
+CALM_SHOWN, SHOWN, MOST = 10, 60, 500
+_CALM = (Standing.VERIFIED, Standing.UNCHANGED, Standing.HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectRow:
-    """One object of a run in the table."""
+    """One object of a run in the list."""
 
     position: int
     name: str
@@ -32,69 +39,112 @@ class ObjectRow:
     url: str
     look: Appearance
     detail: str
-    differences: tuple[tuple[str, str], ...]
-    rollout: Appearance | None
-    rollout_detail: str
+    change: BeforeAfter
+    pods: str
     requests: str
-    sent_at: datetime | None
     took: str
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectTable:
-    """The rows, those that need attention first, and how many more there are."""
+    """The rows, those that need attention first; what is left out, and where all of it is."""
 
     rows: tuple[ObjectRow, ...]
-    more: int
+    more: str
+    more_url: str
 
     @property
-    def has_rollouts(self) -> bool:
-        """Whether the run waits for anything."""
-        return any(row.rollout is not None for row in self.rows)
+    def has_pods(self) -> bool:
+        """Whether the run watches any workload."""
+        return any(row.pods for row in self.rows)
 
 
-def needs_attention(result: ObjectResult) -> bool:
-    """Whether an object, or what it brings about, is not as it should be."""
-    return result.outcome in BAD or result.rollout in NOT_READY
+def _choose(results: Sequence[ObjectResult], *, is_whole: bool) -> list[ObjectResult]:
+    ordered = sorted(results, key=rank_standing)
+    if is_whole:
+        return ordered[:MOST]
+    first = [result for result in ordered if find_standing(result) not in _CALM][: SHOWN - CALM_SHOWN]
+    return [*first, *[result for result in ordered if find_standing(result) in _CALM][:CALM_SHOWN]]
 
 
-def _say_requests(sent: int, parts: int) -> str:
-    if not sent:
+def _look(result: ObjectResult) -> Appearance:
+    standing = find_standing(result)
+    if standing in (Standing.FAILED, Standing.VERIFIED) and result.outcome not in (Outcome.VERIFIED, Outcome.FAILED):
+        return OUTCOME_STYLES[result.outcome]
+    if result.outcome in (Outcome.LEFT_OUT, Outcome.APPLYING):
+        return OUTCOME_STYLES[result.outcome]
+    return STANDING_STYLES[standing]
+
+
+def _say_detail(result: ObjectResult) -> str:
+    """One sentence for what is not as it was approved."""
+    if find_standing(result) is not Standing.FAILED and result.outcome != Outcome.LEFT_OUT:
         return ""
-    text = ngettext("%(count)d request", "%(count)d requests", sent) % {"count": sent}
-    return ", ".join(filter(None, (text, say_attempts(sent, parts))))
+    return result.rollout_detail if Outcome(result.outcome).is_good and result.rollout_detail else result.detail
 
 
-def present_table(run: ApplyRun, results: Sequence[ObjectResult]) -> ObjectTable:
-    """The table of a run; asks the database once for all journals."""
-    counted = JournalEntry.objects.filter(result__run=run).order_by().values("result")
-    journals = {
-        row["result"]: (row["sent"], row["parts"], row["first"])
-        for row in counted.annotate(sent=Count("pk"), parts=Count("part", distinct=True), first=Min("sent_at"))
-    }
-    ordered = sorted(results, key=lambda r: (not needs_attention(r), r.step, r.position))
+def _read_requests(results: Sequence[ObjectResult]) -> dict[int, list[JournalEntry]]:
+    found: dict[int, list[JournalEntry]] = {}
+    fields = ("result", "part", "method", "status", "state", "sent_at", "answered_at")
+    entries = JournalEntry.objects.filter(result__in=[r.pk for r in results]).only(*fields)
+    for entry in entries.order_by("id"):
+        found.setdefault(entry.result_id, []).append(entry)
+    return found
+
+
+def _say_requests(entries: Sequence[JournalEntry]) -> str:
+    """The last request of an object, and how many there were besides."""
+    if not entries:
+        return ""
+    last = entries[-1]
+    told = " ".join(filter(None, (last.method, str(last.status or last.get_state_display()))))
+    parts = [told, say_took(last.sent_at, last.answered_at)]
+    if len(entries) > 1:
+        parts.append(ngettext("%(count)d request", "%(count)d requests", len(entries)) % {"count": len(entries)})
+        parts.append(say_attempts(len(entries), len({entry.part for entry in entries})))
+    return " · ".join(filter(None, parts))
+
+
+def _say_duration(result: ObjectResult, span: Span | None) -> str:
+    """From the first request until the last answer, or until the rollout ended."""
+    if span is None or span[1] is None:
+        return ""
+    is_over = result.rollout and result.rollout != RolloutState.WAITING and result.rollout_at
+    end: datetime | None = result.rollout_at if is_over else None if result.rollout else span[1]
+    return say_took(span[0], end)
+
+
+def present_table(
+    run: ApplyRun, results: Sequence[ObjectResult], spans: Mapping[int, Span], *, is_whole: bool = False
+) -> ObjectTable:
+    """Return the list of a run; `results` are as the reader may see them, `spans` without hidden objects.
+
+    - Documents and journals are read for the rows that are shown, whatever the size of the run.
+    """
+    shown = _choose(results, is_whole=is_whole)
+    documents = ObjectChange.objects.filter(pk__in=[r.change_id for r in shown]).defer("sealed").in_bulk()
+    view = view_of(run.plan)
+    has_one_namespace = len({result.change.namespace for result in shown if result.change.namespace}) < 2
+    visible = [result for result in shown if find_standing(result) is not Standing.HIDDEN]
+    requests = _read_requests(visible)
     rows = []
-    for result in ordered[:SHOWN]:
-        is_hidden = view_of(run.plan).hides(result.change)
-        sent, parts, first = (0, 0, None) if is_hidden else journals.get(result.pk, (0, 0, None))
+    for result in shown:
         change = result.change
         rows.append(
             ObjectRow(
                 position=result.position,
                 name=change.name,
                 kind=change.kind,
-                namespace=change.namespace,
+                namespace="" if has_one_namespace else change.namespace,
                 url=reverse("runs:show-result", args=[run.number, result.position]),
-                look=OUTCOME_STYLES[result.outcome],
-                detail=result.detail,
-                differences=tuple(
-                    (str(d.get("path", "")), say_difference(d)) for d in result.differences[:DIFFERENCES]
-                ),
-                rollout=ROLLOUT_STYLES[RolloutState(result.rollout)] if result.rollout else None,
-                rollout_detail=result.rollout_detail,
-                requests=_say_requests(sent, parts),
-                sent_at=first,
-                took=say_took(result.started_at, result.finished_at),
+                look=_look(result),
+                detail=_say_detail(result),
+                change=present_before_after(view.read(documents[result.change_id])),
+                pods=say_pods(result),
+                requests=_say_requests(requests.get(result.pk, [])),
+                took=_say_duration(result, spans.get(result.pk)),
             )
         )
-    return ObjectTable(tuple(rows), max(0, len(ordered) - SHOWN))
+    left = len(results) - len(shown)
+    more = ngettext("%(n)d more object", "%(n)d more objects", left) % {"n": left} if left else ""
+    return ObjectTable(tuple(rows), more, f"{reverse('runs:show-run', args=[run.number])}?rows=all#objects")

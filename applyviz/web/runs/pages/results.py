@@ -17,6 +17,8 @@ from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.object_links import link_change, link_object
 from applyviz.web.components.values import render_yaml
+from applyviz.web.runs.pages.pod_lines import list_pod_lines
+from applyviz.web.runs.pages.time_axis import say_clock
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans.live_values import WITHHELD, show_result, view_of
 
@@ -80,6 +82,7 @@ class ResultPane:
     rollout: Appearance | None = None
     rollout_detail: str = ""
     attempts: str = ""
+    pod_lines: tuple[str, ...] = ()
 
 
 def say_took(start: datetime | None, end: datetime | None) -> str:
@@ -87,6 +90,8 @@ def say_took(start: datetime | None, end: datetime | None) -> str:
     if start is None or end is None:
         return ""
     seconds = (end - start).total_seconds()
+    if seconds >= 60:
+        return say_clock(seconds)
     return _("%(time).0f ms") % {"time": seconds * 1000} if seconds < 1 else _("%(time).1f s") % {"time": seconds}
 
 
@@ -158,4 +163,5 @@ def present_result(run: ApplyRun, position: int) -> ResultPane:
         rollout=ROLLOUT_STYLES[RolloutState(result.rollout)] if result.rollout else None,
         rollout_detail=result.rollout_detail,
         attempts=say_attempts(len(journal), len({entry.part for entry in journal})),
+        pod_lines=list_pod_lines(result.pods),
     )

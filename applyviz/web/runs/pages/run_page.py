@@ -1,10 +1,10 @@
-"""An apply run: how far it is, what came out for each object, and what was sent and answered."""
+"""An apply run: how far it is, what went wrong, when what was sent, and what came out for each object."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,18 +13,22 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
-from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult
+from applyviz.records.enums import AuditAction, Outcome, ReviewState, RunState
+from applyviz.records.models import ApplyRun, AuditEntry, JournalEntry, ObjectResult, RolloutSample
 from applyviz.web.components.badges import Appearance
-from applyviz.web.components.notices import Notice, Progress
+from applyviz.web.components.notices import Notice
 from applyviz.web.runs.pages.approval_summary import present_emergency
-from applyviz.web.runs.pages.object_table import BAD, NOT_READY, ObjectTable, needs_attention, present_table
-from applyviz.web.runs.pages.results import OUTCOME_STYLES, ROLLOUT_STYLES, ResultPane, present_result, say_took
+from applyviz.web.runs.pages.failures import Failures, present_failures
+from applyviz.web.runs.pages.object_table import ObjectTable, present_table
+from applyviz.web.runs.pages.results import ResultPane, present_result, say_took
+from applyviz.web.runs.pages.standing import BAD, NOT_READY, STANDING_STYLES, Standing, find_standing
+from applyviz.web.runs.pages.time_axis import say_clock
+from applyviz.web.runs.pages.timeline import Span, Timeline, list_outages, present_timeline, read_samples, read_spans
 from applyviz.workflow.clusters.states import find_stop
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import revert
-from applyviz.workflow.plans.live_values import WITHHELD, show_result, view_of
+from applyviz.workflow.plans.live_values import show_result, view_of
 from applyviz.workflow.runs import find_run_before, has_turn
 from applyviz.workflow.runs.rules import RunRules
 
@@ -36,8 +40,7 @@ STATE_STYLES: dict[RunState, Appearance] = {
     RunState.STALE: Appearance("!", RunState.STALE.label, "warn"),
     RunState.CANCELED: Appearance("−", RunState.CANCELED.label, "warn"),  # noqa: RUF001 the minus sign is drawn
 }
-_KINDS_NAMED = 3
-_NOT_DONE = (Outcome.WAITING, Outcome.APPLYING, Outcome.SKIPPED, Outcome.LEFT_OUT)
+_COUNTED = (Standing.VERIFIED, Standing.ROLLING, Standing.FAILED, Standing.NOT_ATTEMPTED)
 _ENDINGS: dict[RunState, str | Promise] = {
     RunState.SUCCEEDED: gettext_lazy("Applied."),
     RunState.FAILED: gettext_lazy("The run stopped on an error. Objects applied before the error stay applied."),
@@ -49,56 +52,50 @@ _ENDINGS: dict[RunState, str | Promise] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ResultItem:
-    """One object of a run in the list."""
-
-    position: int
-    look: Appearance
-    name: str
-    kind: str
-    detail: str
-    took: str
-    url: str
-    is_current: bool = False
-    is_telling: bool = False
-    rollout: str = ""
-
-    @property
-    def search(self) -> str:
-        """What the filter looks through."""
-        return f"{self.kind} {self.name} {self.look.word} {self.detail}".lower()
-
-    @property
-    def note(self) -> str:
-        """The line under the name."""
-        return self.detail if self.is_telling else self.rollout
-
-
-@dataclass(frozen=True, slots=True)
-class StepGroup:
-    """Objects that are read together: those that went wrong, a step, or those with nothing to do."""
-
-    title: str
-    items: tuple[ResultItem, ...]
-    is_folded: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Count:
-    """How many objects have one outcome."""
+    """How many objects stand somewhere, and their part of the bar."""
 
     look: Appearance
     number: int
+    x: str
+    width: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStrip:
+    """The four outcomes, and one sentence with the rest; `is_over` when nothing of it moves any more."""
+
+    counts: tuple[Count, ...]
+    applied: str
+    facts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrackStep:
+    """One step of the track: a word, who or how many, and whether it is done, now, bad or next."""
+
+    word: str
+    note: str
+    state: str
+    glyph: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunBody:
+    """What stands below the tabs when all objects are shown."""
+
+    failures: Failures
+    timeline: Timeline | None
+    table: ObjectTable
 
 
 @dataclass(frozen=True, slots=True)
 class RunPane:
-    """What stands beside the list: one object, or all of them; `mark` is another one when it moved."""
+    """One object instead of all of them; `mark` is another one when it moved."""
 
-    position: int | None
+    position: int
     mark: str
-    result: ResultPane | None = None
-    table: ObjectTable | None = None
+    result: ResultPane
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +126,12 @@ class RunPage:
     started_at: datetime | None
     finished_at: datetime | None
     took: str
-    progress: Progress
-    counts: tuple[Count, ...]
-    groups: tuple[StepGroup, ...]
-    pane: RunPane
+    strip: RunStrip
+    track: tuple[TrackStep, ...]
+    body: RunBody | None
+    pane: RunPane | None
+    requests: int
+    at: datetime
     digest: str
     can_cancel: bool
     is_canceling: bool
@@ -147,89 +146,80 @@ class RunPage:
     is_lost: bool
 
 
-def _present_item(run: ApplyRun, result: ObjectResult, current: int | None) -> ResultItem:
-    change = result.change
-    return ResultItem(
-        position=result.position,
-        look=OUTCOME_STYLES[result.outcome],
-        name=change.name,
-        kind=change.kind,
-        detail=result.detail,
-        took=say_took(result.started_at, result.finished_at),
-        url=reverse("runs:show-result", args=[run.number, result.position]),
-        is_current=result.position == current,
-        is_telling=result.outcome in BAD,
-        rollout=_say_rollout(result),
+def _say_outage(results: Sequence[ObjectResult], samples: Mapping[int, Sequence[RolloutSample]], now: datetime) -> str:
+    """The longest time that one workload had no ready pod; "" when there was none."""
+    found = [
+        (sum(outage.seconds for outage in list_outages(result, samples[result.pk], now)), result.change.name)
+        for result in results
+        if result.pk in samples
+    ]
+    seconds, name = max(found, default=(0.0, ""))
+    if seconds < 1:
+        return ""
+    return _("%(name)s was down for %(time)s") % {"name": name, "time": say_clock(seconds)}
+
+
+def _present_strip(
+    results: Sequence[ObjectResult], samples: Mapping[int, Sequence[RolloutSample]], now: datetime
+) -> RunStrip:
+    found = Counter(find_standing(result) for result in results)
+    total = sum(found[standing] for standing in _COUNTED)
+    counts, x = [], 0.0
+    for standing in _COUNTED:
+        width = found[standing] / total * 100 if total else 0.0
+        counts.append(Count(STANDING_STYLES[standing], found[standing], f"{x:.2f}%", f"{width:.2f}%"))
+        x += width
+    written = sum(Outcome(r.outcome).is_good for r in results if r.outcome in set(Outcome))
+    applied = ngettext("%(done)d of %(all)d object applied", "%(done)d of %(all)d objects applied", total)
+    watched = [result.pods for result in results if "wanted" in result.pods]
+    new, wanted = sum(pods["new"] for pods in watched), sum(pods["wanted"] for pods in watched)
+    facts = [
+        ngettext("%(new)d of %(wanted)d new pod ready", "%(new)d of %(wanted)d new pods ready", wanted)
+        % {"new": new, "wanted": wanted}
+        if wanted
+        else "",
+        _say_outage(results, samples, now),
+        ngettext("%(n)d object unchanged", "%(n)d objects unchanged", found[Standing.UNCHANGED])
+        % {"n": found[Standing.UNCHANGED]}
+        if found[Standing.UNCHANGED]
+        else "",
+        ngettext("%(n)d object not shown to you", "%(n)d objects not shown to you", found[Standing.HIDDEN])
+        % {"n": found[Standing.HIDDEN]}
+        if found[Standing.HIDDEN]
+        else "",
+    ]
+    done = written - found[Standing.UNCHANGED]
+    return RunStrip(tuple(counts), applied % {"done": done, "all": total}, tuple(filter(None, facts)))
+
+
+def _present_track(run: ApplyRun, results: Sequence[ObjectResult], approved_by: Sequence[str]) -> tuple[TrackStep, ...]:
+    found = Counter(find_standing(result) for result in results)
+    total = sum(found[standing] for standing in _COUNTED)
+    state = RunState(run.state)
+    is_bad = bool(found[Standing.FAILED]) or state in (RunState.FAILED, RunState.STALE)
+    style = STATE_STYLES[state]
+    failed = _("%(n)d failed") % {"n": found[Standing.FAILED]} if found[Standing.FAILED] else str(style.word)
+    applying = "bad" if is_bad else "done" if run.is_finished and state is RunState.SUCCEEDED else "now"
+    verified = _("%(done)d of %(all)d") % {"done": found[Standing.VERIFIED], "all": total}
+    is_verified = state is RunState.SUCCEEDED and found[Standing.VERIFIED] == total
+    approver = ", ".join(approved_by) or _("without approval")
+    glyphs = {"bad": "×", "done": "✓", "now": "▸"}  # noqa: RUF001 the cross is drawn
+    return (
+        TrackStep(
+            _("Plan %(number)d") % {"number": run.plan.number}, run.plan.review.author.get_username(), "done", "✓"
+        ),
+        TrackStep(_("Approve"), approver, "done", "✓"),
+        TrackStep(_("Apply"), failed, applying, glyphs[applying]),
+        TrackStep(_("Verify"), verified, "done" if is_verified else "next", "✓" if is_verified else ""),
     )
 
 
-def _say_rollout(result: ObjectResult) -> str:
-    """How far what an object brings about is, where somebody waits for it."""
-    if not result.rollout:
-        return ""
-    label = RolloutState(result.rollout).label
-    return f"{label}: {result.rollout_detail}" if result.rollout_detail else str(label)
-
-
-def _name_step(number: int, items: Sequence[ResultItem]) -> str:
-    """Return the title of a step: its place among those that are listed, and the kinds that it writes."""
-    kinds = sorted({item.kind for item in items})
-    named = ", ".join(kinds[:_KINDS_NAMED])
-    if len(kinds) > _KINDS_NAMED:
-        named = _("%(kinds)s and %(n)d more") % {"kinds": named, "n": len(kinds) - _KINDS_NAMED}
-    return _("Step %(number)d: %(kinds)s") % {"number": number, "kinds": named}
-
-
-def _group_steps(run: ApplyRun, results: Sequence[ObjectResult], current: int | None) -> tuple[StepGroup, ...]:
-    bad, calm, hidden = [], [], []
-    steps: dict[int, list[ResultItem]] = {}
-    for result in results:
-        item = _present_item(run, result, current)
-        if result.outcome == WITHHELD:
-            hidden.append(item)
-        elif needs_attention(result):
-            bad.append(item)
-        elif result.outcome == Outcome.UNCHANGED or not result.change.has_effect:
-            calm.append(item)
-        else:
-            steps.setdefault(result.step, []).append(item)
-    groups = [StepGroup(_("Needs attention"), tuple(bad))] if bad else []
-    listed = (items for _step, items in sorted(steps.items()))
-    groups += [StepGroup(_name_step(n, items), tuple(items)) for n, items in enumerate(listed, start=1)]
-    if hidden:
-        groups.append(StepGroup(_("Not shown to you"), tuple(hidden)))
-    if calm:
-        groups.append(StepGroup(_("Nothing to do"), tuple(calm), is_folded=not any(i.is_current for i in calm)))
-    return tuple(groups)
-
-
-def _count_outcomes(results: Sequence[ObjectResult]) -> tuple[Count, ...]:
-    counts: dict[str, int] = {}
-    for result in results:
-        counts[result.outcome] = counts.get(result.outcome, 0) + 1
-    return tuple(Count(look, counts[outcome]) for outcome, look in OUTCOME_STYLES.items() if outcome in counts)
-
-
-def _count_rollouts(results: Sequence[ObjectResult]) -> tuple[Count, ...]:
-    """What is brought about by the objects, where the run waits for it."""
-    counts = Counter(r.rollout for r in results)
-    return tuple(Count(look, counts[state]) for state, look in ROLLOUT_STYLES.items() if counts[state])
-
-
-def _present_progress(results: Sequence[ObjectResult]) -> Progress:
-    done = sum(r.outcome not in _NOT_DONE for r in results)
-    text = ngettext("%(done)d of %(all)d object done", "%(done)d of %(all)d objects done", len(results))
-    return Progress(text % {"done": done, "all": len(results)}, done, len(results))
-
-
-def present_pane(run: ApplyRun, results: Sequence[ObjectResult], position: int | None) -> RunPane:
-    """One object of a run, or all of them."""
-    if position is None:
-        stands = [(r.position, r.outcome, r.rollout, r.rollout_detail) for r in results]
-        return RunPane(None, _mark([run.state, *stands]), table=present_table(run, results))
+def present_pane(run: ApplyRun, position: int) -> RunPane:
+    """Return one object of a run."""
     result = present_result(run, position)
     told = [(e.state, e.status) for e in result.exchanges]
-    return RunPane(position, _mark([str(result.look.word), result.detail, result.rollout_detail, *told]), result)
+    mark = _mark([str(result.look.word), result.detail, result.rollout_detail, result.pod_lines, *told])
+    return RunPane(position, mark, result)
 
 
 def _mark(facts: list[object]) -> str:
@@ -248,6 +238,8 @@ def _say_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise
         return _("Waiting: workers carry out other runs of this cluster.")
     if run.state == RunState.FAILED and not any(r.outcome in BAD for r in results):
         if any(r.rollout in NOT_READY for r in results):
+            if any(find_standing(r) is Standing.NOT_ATTEMPTED for r in results):
+                return _("A workload did not become ready, so the run stopped. Objects applied before stay applied.")
             return _("All objects are written, but not all workloads became ready.")
     elif run.state == RunState.FAILED and RunRules.from_json(run.rules).carries_on:
         return _("Some objects failed. The run continued with objects that do not depend on them.")
@@ -290,15 +282,43 @@ def _list_workers(run: ApplyRun) -> tuple[Worker, ...]:
     )
 
 
-def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None) -> RunPage:
-    """The whole page."""
+def count_requests(run: ApplyRun, results: Sequence[ObjectResult]) -> int:
+    """Return how many requests the journal holds, without those about objects that are hidden from the reader."""
+    hidden = [result.pk for result in results if find_standing(result) is Standing.HIDDEN]
+    return JournalEntry.objects.filter(result__run=run).exclude(result__in=hidden).count()
+
+
+def _list_shown(results: Sequence[ObjectResult]) -> list[int]:
+    return [result.pk for result in results if find_standing(result) is not Standing.HIDDEN]
+
+
+def _present_body(
+    run: ApplyRun,
+    results: Sequence[ObjectResult],
+    samples: Mapping[int, Sequence[RolloutSample]],
+    now: datetime,
+    *,
+    is_whole: bool,
+) -> RunBody:
+    shown = set(_list_shown(results))
+    spans: dict[int, Span] = {pk: span for pk, span in read_spans(run).items() if pk in shown}
+    return RunBody(
+        failures=present_failures(run, results),
+        timeline=present_timeline(run, results, spans, samples, now),
+        table=present_table(run, results, spans, is_whole=is_whole),
+    )
+
+
+def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None, is_whole: bool = False) -> RunPage:
+    """The whole page: all objects, or the one at `position`; `is_whole`: with every row of the list."""
     view = view_of(run.plan)
     found = run.results.select_related("change").defer("change__document", "change__sealed")
     results = [show_result(result, view) for result in found]
-    plan, state = run.plan, RunState(run.state)
+    plan, state, now = run.plan, RunState(run.state), clock.now()
+    samples = read_samples(run)
     next_text = _say_next(run, for_user)
     can_cancel = access.can(for_user, Action.APPLY, access.places_of(plan.review))
-    approvals = run.approvals.values_list("by_name", flat=True)
+    approvals = tuple(run.approvals.values_list("by_name", flat=True))
     return RunPage(
         number=run.number,
         title=plan.review.title,
@@ -310,15 +330,17 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None)
         ending=_say_ending(run, results),
         error=run.error,
         emergency=present_emergency(plan),
-        approved_by=tuple(approvals),
+        approved_by=approvals,
         started_by=run.requested_by.get_username(),
         started_at=run.started_at,
         finished_at=run.finished_at,
         took=say_took(run.started_at, run.finished_at),
-        progress=_present_progress(results),
-        counts=(*_count_outcomes(results), *_count_rollouts(results)),
-        groups=_group_steps(run, results, position),
-        pane=present_pane(run, results, position),
+        strip=_present_strip(results, samples, now),
+        track=_present_track(run, results, approvals),
+        body=_present_body(run, results, samples, now, is_whole=is_whole) if position is None else None,
+        pane=None if position is None else present_pane(run, position),
+        requests=count_requests(run, results),
+        at=now,
         digest=plan.digest,
         can_cancel=not run.is_finished and run.cancel_requested_at is None and can_cancel,
         is_canceling=not run.is_finished and run.cancel_requested_at is not None,
@@ -332,5 +354,5 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None)
         poll_url="" if run.is_finished else reverse("runs:show-run", args=[run.number]),
         rules=_say_rules(run),
         workers=_list_workers(run),
-        is_lost=state is RunState.RUNNING and run.lease_until is not None and run.lease_until < clock.now(),
+        is_lost=state is RunState.RUNNING and run.lease_until is not None and run.lease_until < now,
     )

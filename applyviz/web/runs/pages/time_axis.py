@@ -1,0 +1,115 @@
+"""The axis of a run's timeline: requests take milliseconds and rollouts minutes, so it may be broken once.
+
+Places are percentages of the picture's width, written as texts: a picture that is drawn at any width keeps its letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+_LAST = 86.0  # what is right of it holds the words beside the last bars
+_DENSE, _AFTER_BREAK = 27.0, 29.5
+_BREAKS_AT = 4.0
+_LONGEST_GAP = 3.0
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
+_MINUTE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One moment that the axis names."""
+
+    x: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """Seconds since the start as places; `dense` is how long the stretched beginning is, 0 when it is not broken."""
+
+    end: float
+    dense: float = 0.0
+
+    @classmethod
+    def of(cls, requests: Sequence[float], end: float) -> TimeAxis:
+        """Return the axis of a run whose requests were answered at these seconds and that lasts until `end`."""
+        dense = 0.0
+        for at in sorted(requests):
+            if at - dense > _LONGEST_GAP:
+                break
+            dense = max(dense, at)
+        end = max(end, dense, 0.05)
+        dense *= 1.15
+        return cls(end, dense if 0 < dense * _BREAKS_AT < end else 0.0)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether its beginning is stretched."""
+        return self.dense > 0
+
+    @property
+    def stretch(self) -> int:
+        """How many times the beginning is stretched."""
+        if not self.is_broken:
+            return 1
+        return round((_DENSE / self.dense) / ((_LAST - _AFTER_BREAK) / (self.end - self.dense)))
+
+    @property
+    def break_x(self) -> str:
+        """Where the break begins."""
+        return _write(_DENSE)
+
+    @property
+    def break_width(self) -> str:
+        """How wide the break is."""
+        return _write(_AFTER_BREAK - _DENSE)
+
+    def place(self, seconds: float) -> float:
+        """Return where a moment stands, in percent."""
+        at = min(max(seconds, 0.0), self.end)
+        if not self.is_broken:
+            return at / self.end * _LAST
+        if at <= self.dense:
+            return at / self.dense * _DENSE
+        return _AFTER_BREAK + (at - self.dense) / (self.end - self.dense) * (_LAST - _AFTER_BREAK)
+
+    def x(self, seconds: float) -> str:
+        """Return where a moment stands, as a picture writes it."""
+        return _write(self.place(seconds))
+
+    def width(self, start: float, end: float, *, least: float = 0.25) -> str:
+        """Return how wide a span is; what took no time can still be seen."""
+        return _write(max(self.place(end) - self.place(start), least))
+
+    def list_ticks(self) -> tuple[Tick, ...]:
+        """Return the moments to name, in both parts."""
+        if not self.is_broken:
+            return tuple(Tick(self.x(at), say_clock(at, step)) for at, step in _divide(0.0, self.end, 7))
+        early = [Tick(self.x(at), say_clock(at, step)) for at, step in _divide(0.0, self.dense, 4)]
+        unit = _MINUTE if self.end >= _MINUTE else 1
+        late = [Tick(self.x(at), say_clock(at, max(step, unit))) for at, step in _divide(self.dense, self.end, 5)]
+        is_tight = bool(late) and float(late[0].x[:-1]) < _AFTER_BREAK + 3
+        return (*early, *(late[1:] if is_tight else late))
+
+
+def _write(percent: float) -> str:
+    return f"{percent:.2f}%"
+
+
+def _divide(start: float, end: float, most: int) -> list[tuple[float, float]]:
+    step = next((step for step in _STEPS if (end - start) / step <= most), _STEPS[-1])
+    first = int(start / step) + (1 if start > 0 else 0)
+    return [(n * step, step) for n in range(first, int(end / step) + 1)][: most + 1]
+
+
+def say_clock(seconds: float, step: float = 1) -> str:
+    """Return a time since the start: seconds with as many digits as the step asks for, or minutes and seconds."""
+    if seconds >= _MINUTE or step >= _MINUTE:
+        whole = int(seconds)
+        hours, rest = divmod(whole, 3600)
+        return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+    digits = 0 if step >= 1 else 1 if step >= 0.1 else 2
+    return _("%(seconds)s s") % {"seconds": f"{seconds:.{digits}f}"}

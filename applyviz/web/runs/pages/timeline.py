@@ -1,0 +1,341 @@
+"""The timeline of a run: a lane per step, a bar per request, and a row per workload that is watched.
+
+A strong bar is a request, from the journal; a soft one lasts until the workload is rolled out, hatched while no pod of
+it is ready. The list below the picture holds the same facts as text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Max, Min
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.enums import RolloutState
+from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult, RolloutSample
+from applyviz.web.runs.pages.standing import STANDING_STYLES, Outage, Standing, find_outages, find_standing
+from applyviz.web.runs.pages.time_axis import Tick, TimeAxis, say_clock
+
+_TOP, _LANE, _ROW, _BAR = 26, 26, 20, 14
+_MOST_ROWS, _SLOWEST = 40, 20
+_MOST_BARS = 60
+_LONGEST_NAME = 26
+_INSIDE = 80.0
+_OPEN_ENDED = (RolloutState.WAITING, RolloutState.GIVEN_UP)
+Span = tuple[datetime, datetime | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One rectangle: a request (`rq`), a rollout (`ro`, `rok`, `rbad`), an outage (`down`), or what waits (`wait`)."""
+
+    css: str
+    x: str
+    y: str
+    width: str
+    height: str
+    title: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A few words in the picture, with a mark before them; `is_left` ends them at `x`."""
+
+    x: str
+    y: str
+    text: str
+    mark: str = ""
+    tone: str = ""
+    is_left: bool = False
+    css: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """One step for readers of a small screen: how many of its objects are done."""
+
+    name: str
+    done: int
+    total: int
+    note: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The whole picture; all places are percentages or pixels, written as texts."""
+
+    height: str
+    bottom: str
+    names: tuple[Words, ...]
+    lines: tuple[str, ...]
+    bars: tuple[Bar, ...]
+    words: tuple[Words, ...]
+    ticks: tuple[Tick, ...]
+    axis: TimeAxis
+    now: Tick | None
+    waves: tuple[Wave, ...]
+    label: str
+
+
+def read_spans(run: ApplyRun) -> dict[int, Span]:
+    """Return when the first request of each object was sent and the last one answered; asks the database once."""
+    entries = JournalEntry.objects.filter(result__run=run).order_by().values("result")
+    found = entries.annotate(first=Min("sent_at"), last=Max("answered_at"))
+    return {row["result"]: (row["first"], row["last"]) for row in found}
+
+
+def read_samples(run: ApplyRun) -> dict[int, list[RolloutSample]]:
+    """Return the samples of each object in their order; there are at most some hundred in a run."""
+    found: dict[int, list[RolloutSample]] = {}
+    for sample in RolloutSample.objects.filter(result__run=run).order_by("id"):
+        found.setdefault(sample.result_id, []).append(sample)
+    return found
+
+
+def name_step(number: int, kinds: Sequence[str]) -> str:
+    """Return the title of a step: its number among those that are listed, and the kinds that it writes."""
+    told = sorted(set(kinds))
+    for shown in range(len(told), 0, -1):
+        text = ", ".join(told[:shown])
+        more = f" +{len(told) - shown}" if shown < len(told) else ""
+        if len(text) + len(more) <= _LONGEST_NAME or shown == 1:
+            return f"{number} {text}{more}"
+    return str(number)
+
+
+def _say_counts(results: Sequence[ObjectResult]) -> tuple[str, str, str]:
+    """Mark, words and tone of what became of the objects of a step: the worst first."""
+    counts = Counter(find_standing(result) for result in results)
+    found = [standing for standing in Standing if counts[standing]]
+    text = " · ".join(f"{counts[standing]} {STANDING_STYLES[standing].word}" for standing in found)
+    look = STANDING_STYLES[found[0]]
+    return look.glyph, text, look.tone
+
+
+class _Picture:
+    """Draws from top to bottom."""
+
+    def __init__(
+        self,
+        run: ApplyRun,
+        spans: Mapping[int, Span],
+        samples: Mapping[int, Sequence[RolloutSample]],
+        axis: TimeAxis,
+        start: datetime,
+        now: datetime,
+    ) -> None:
+        self._run, self._spans, self._samples = run, spans, samples
+        self._axis, self._start, self._now = axis, start, now
+        self.y = _TOP
+        self.names: list[Words] = []
+        self.lines: list[str] = []
+        self.bars: list[Bar] = []
+        self.words: list[Words] = []
+
+    def _at(self, moment: datetime) -> float:
+        return (moment - self._start).total_seconds()
+
+    def _link(self, result: ObjectResult) -> str:
+        return reverse("runs:show-result", args=[self._run.number, result.position])
+
+    def _find_request(self, result: ObjectResult) -> tuple[float, float] | None:
+        span = self._spans.get(result.pk)
+        if span is None:
+            return None
+        return self._at(span[0]), self._at(span[1] or self._now)
+
+    def draw_lane(self, name: str, results: Sequence[ObjectResult]) -> None:
+        """One line for a step: its requests one under the other, and what became of them."""
+        middle = str(self.y + 17)
+        self.names.append(Words("0", middle, name, css="wv"))
+        mark, text, tone = _say_counts(results)
+        drawn = [(r, span) for r in results if (span := self._find_request(r))]
+        room = (_LANE - 8) / max(1, len(drawn[:_MOST_BARS]))
+        end = 0.0
+        for n, (result, (begin, until)) in enumerate(drawn[:_MOST_BARS]):
+            y, height = f"{self.y + 4 + n * room:.1f}", f"{max(1.5, min(room - 0.5, _BAR)):.1f}"
+            title = f"{result.change.kind}/{result.change.name}"
+            width = self._axis.width(begin, until)
+            self.bars.append(Bar("rq", self._axis.x(begin), y, width, height, title, self._link(result)))
+            end = max(end, self._axis.place(until))
+        if drawn:
+            self._say(end, middle, text, mark, tone)
+        elif all(find_standing(result) is Standing.NOT_ATTEMPTED for result in results):
+            begin = self._axis.place(self._at(self._now)) if not self._run.is_finished else 0.0
+            self.bars.append(Bar("wait", f"{begin + 1:.2f}%", str(self.y + 5), "9.5rem", "16"))
+            self.words.append(Words(f"{begin + 1.6:.2f}%", middle, text))
+        else:
+            self._say(end, middle, text, mark, tone)
+        self.y += _LANE
+        self.lines.append(str(self.y))
+
+    def _say(self, end: float, y: str, text: str, mark: str, tone: str, css: str = "") -> None:
+        is_left = end > _INSIDE and self._run.is_finished
+        self.words.append(Words(f"{end - 0.6 if is_left else end + 0.6:.2f}%", y, text, mark, tone, is_left, css))
+
+    def draw_workloads(self, name: str, results: Sequence[ObjectResult]) -> None:
+        """A head and one row for each workload that is watched: failed ones first, then those that end last."""
+        self.names.append(Words("0", str(self.y + 17), name, css="wv"))
+        mark, text, tone = _say_counts(results)
+        self.words.append(Words("0.6%", str(self.y + 17), text, mark, tone))
+        self.y += _LANE - 2
+        shown = self._choose(results)
+        for result in shown:
+            self._draw_workload(result)
+        more = len(results) - len(shown)
+        if more:
+            text = ngettext("%(count)d more verified", "%(count)d more verified", more) % {"count": more}
+            self.names.append(Words("14", str(self.y + 14), text, css="more"))
+            self.y += _ROW
+        self.y += 4
+        self.lines.append(str(self.y))
+
+    def _choose(self, results: Sequence[ObjectResult]) -> list[ObjectResult]:
+        def rank(result: ObjectResult) -> tuple[bool, bool, float]:
+            standing = find_standing(result)
+            return standing is not Standing.FAILED, standing is not Standing.ROLLING, -self._end_of(result)
+
+        ordered = sorted(results, key=rank)
+        if len(ordered) <= _MOST_ROWS:
+            return ordered
+        moving = [r for r in ordered if find_standing(r) in (Standing.FAILED, Standing.ROLLING)]
+        return [*moving, *[r for r in ordered if r not in moving][:_SLOWEST]]
+
+    def _end_of(self, result: ObjectResult) -> float:
+        if result.rollout and result.rollout != RolloutState.WAITING and result.rollout_at:
+            return self._at(result.rollout_at)
+        return self._at(self._now) if result.rollout else 0.0
+
+    def _draw_workload(self, result: ObjectResult) -> None:
+        self.names.append(Words("14", str(self.y + 14), result.change.name, css="nm"))
+        request = self._find_request(result)
+        if request is None:
+            return self._draw_waiting(result)
+        begin, until = request
+        y, title, url = str(self.y + 3), f"{result.change.kind}/{result.change.name}", self._link(result)
+        end = max(until, self._end_of(result)) if result.rollout else until
+        if result.rollout:
+            css = "rok" if result.rollout == RolloutState.READY else "rbad"
+            css = "ro" if result.rollout in _OPEN_ENDED else css
+            width = self._axis.width(until, end)
+            self.bars.append(Bar(css, self._axis.x(until), y, width, str(_BAR), title, url))
+            self._draw_outages(result, y)
+        self.bars.append(Bar("rq", self._axis.x(begin), y, self._axis.width(begin, until), str(_BAR), title, url))
+        self._label(result, until, end)
+        self.y += _ROW
+        return None
+
+    def _draw_waiting(self, result: ObjectResult) -> None:
+        look = STANDING_STYLES[find_standing(result)]
+        self.words.append(Words("0.6%", str(self.y + 14), str(look.word), look.glyph, look.tone))
+        self.y += _ROW
+
+    def _draw_outages(self, result: ObjectResult, y: str) -> None:
+        for outage in list_outages(result, self._samples.get(result.pk, ()), self._now):
+            begin, end = self._at(outage.start), self._at(outage.end)
+            title = _("no pod ready for %(seconds)d s") % {"seconds": outage.seconds}
+            self.bars.append(
+                Bar("down", self._axis.x(begin), y, self._axis.width(begin, end, least=0.1), str(_BAR), title)
+            )
+
+    def _label(self, result: ObjectResult, until: float, end: float) -> None:
+        standing, y = find_standing(result), str(self.y + 14)
+        pods = f"{result.pods['new']}/{result.pods['wanted']}" if "wanted" in result.pods else ""
+        look = STANDING_STYLES[standing]
+        parts = [pods]
+        problems = result.pods.get("problems") or []
+        if standing is Standing.FAILED:
+            reason = problems[0]["reason"] if problems else str(RolloutState(result.rollout).label)
+            self._say(self._axis.place(until), y, " · ".join(filter(None, (pods, reason))), look.glyph, look.tone, "in")
+            return
+        if result.rollout == RolloutState.GIVEN_UP:
+            parts.append(str(RolloutState.GIVEN_UP.label))
+        elif standing is Standing.VERIFIED and result.rollout:
+            parts.append(say_clock(end - until))
+        down = sum(o.seconds for o in list_outages(result, self._samples.get(result.pk, ()), self._now))
+        if down >= 1:
+            parts[-1] = _("down %(seconds)d s") % {"seconds": down}
+        mark = "" if result.rollout in _OPEN_ENDED else look.glyph
+        text = " · ".join(filter(None, parts))
+        self._say(self._axis.place(end), y, text, mark, look.tone, "in")
+
+
+def list_outages(result: ObjectResult, samples: Sequence[RolloutSample], now: datetime) -> tuple[Outage, ...]:
+    """Return when no pod of a workload was ready, until its rollout ended."""
+    until = now if result.rollout == RolloutState.WAITING or result.rollout_at is None else result.rollout_at
+    is_new = result.change.operation in (Operation.CREATE, Operation.REPLACE)
+    return find_outages(samples, until, is_new=is_new)
+
+
+def _group(results: Sequence[ObjectResult]) -> list[list[ObjectResult]]:
+    """Steps that write something, in their order; what is unchanged or hidden is a lane of its own at the end."""
+    steps: dict[int, list[ObjectResult]] = {}
+    calm: dict[Standing, list[ObjectResult]] = {}
+    for result in results:
+        standing = find_standing(result)
+        if standing in (Standing.UNCHANGED, Standing.HIDDEN):
+            calm.setdefault(standing, []).append(result)
+        else:
+            steps.setdefault(result.step, []).append(result)
+    return [members for _step, members in sorted(steps.items())]
+
+
+def _describe_wave(name: str, results: Sequence[ObjectResult]) -> Wave:
+    _mark, note, tone = _say_counts(results)
+    done = sum(find_standing(result) is Standing.VERIFIED for result in results)
+    return Wave(name, done, len(results), note, tone)
+
+
+def present_timeline(
+    run: ApplyRun,
+    results: Sequence[ObjectResult],
+    spans: Mapping[int, Span],
+    samples: Mapping[int, Sequence[RolloutSample]],
+    now: datetime,
+) -> Timeline | None:
+    """Return the picture; None while nothing was sent.
+
+    - `results` are as the reader may see them, `spans` without those of objects that are hidden from them.
+    """
+    groups = _group(results)
+    if not spans or not groups:
+        return None
+    start = min([first for first, _last in spans.values()])
+    start = min(start, run.started_at) if run.started_at and (start - run.started_at).total_seconds() < 1 else start
+    now = run.finished_at if run.is_finished and run.finished_at else now
+    answered = [(last or now) for _first, last in spans.values()]
+    ends = [r.rollout_at for r in results if r.rollout_at and r.rollout]
+    end = (max([*answered, *ends, *([] if run.is_finished else [now])]) - start).total_seconds()
+    axis = TimeAxis.of([(at - start).total_seconds() for at in answered], end * (1 if run.is_finished else 1.15))
+    picture = _Picture(run, spans, samples, axis, start, now)
+    waves = []
+    for number, members in enumerate(groups, start=1):
+        name = name_step(number, [result.change.kind for result in members])
+        waves.append(_describe_wave(name, members))
+        watched = [result for result in members if result.rollout and "wanted" in result.pods]
+        if watched:
+            picture.draw_workloads(name, members)
+        else:
+            picture.draw_lane(name, members)
+    moment = (now - start).total_seconds()
+    return Timeline(
+        height=str(picture.y + 22),
+        bottom=str(picture.y),
+        names=tuple(picture.names),
+        lines=tuple(picture.lines[:-1]),
+        bars=tuple(picture.bars),
+        words=tuple(picture.words),
+        ticks=axis.list_ticks(),
+        axis=axis,
+        now=None if run.is_finished else Tick(axis.x(moment), say_clock(moment)),
+        waves=tuple(waves),
+        label=_("Timeline of the run by step. The list below holds the same facts."),
+    )

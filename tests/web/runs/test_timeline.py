@@ -1,0 +1,185 @@
+"""The timeline of a run, its failures and its list, as the page shows them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
+from applyviz.records.models import JournalEntry, ObjectResult, RolloutSample
+from applyviz.web.runs.pages.before_after import BeforeAfter, present_before_after, share_start
+from applyviz.web.runs.pages.pod_lines import list_pod_lines
+from applyviz.web.runs.pages.time_axis import TimeAxis, say_clock
+from applyviz.workflow.foundation import clock
+from tests.web import reading
+from tests.web.builders import build_change
+from tests.web.runs import scenes
+
+
+@pytest.fixture
+def scene(alice, bob):
+    return scenes.make_scene(alice, bob, clock.now() - timedelta(seconds=108))
+
+
+def picture(page):
+    (found,) = [e for e in reading.find_all(page, "svg") if reading.attribute(e, "class") == "chart"]
+    return found
+
+
+def bars(page, css):
+    found = [e for e in reading.find_all(page, "rect") if reading.attribute(e, "class") == css]
+    return [tuple(reading.text_of(title) for title in reading.find_all(bar, "title")) for bar in found]
+
+
+def test_outcomes_are_counted_and_failures_come_first(as_viewer, scene):
+    page = reading.read(as_viewer, f"/runs/{scene.number}/")
+    text = reading.text_of(page)
+    counts = [reading.text_of(item) for item in reading.find_all(page, "li") if "tone-" in str(item.attributes)][:4]
+
+    assert counts == ["18 verified", "2 rolling out", "1 failed", "2 not attempted"]
+    assert "21 of 23 objects applied · 13 of 18 new pods ready · inventory was down for" in text
+    assert "ImagePullBackOff · shop/payment:1.5.0 · container server · 2 pods" in text
+    assert "2 old pods still serve." in text
+
+
+def test_a_lane_is_drawn_per_step_and_a_row_per_workload(as_viewer, scene):
+    page = reading.read(as_viewer, f"/runs/{scene.number}/")
+
+    assert len(bars(page, "rq")) == 21
+    assert (bars(page, "rbad"), len(bars(page, "ro")), len(bars(page, "rok"))) == ([("Deployment/payment",)], 2, 4)
+    assert len(bars(page, "wait")) == 2
+    assert [name.startswith("no pod ready for") for (name,) in bars(page, "down")] == [True]
+    assert "0/2 · ImagePullBackOff" in reading.text_of(picture(page))
+    assert "time stretched" in reading.text_of(picture(page))
+
+
+def test_a_finished_run_has_no_now_and_says_what_nobody_watches_any_more(as_viewer, scene):
+    before = as_viewer.get(f"/runs/{scene.number}/").content.decode()
+    scenes.finish(scene, clock.now())
+    page = reading.read(as_viewer, f"/runs/{scene.number}/")
+    text = reading.text_of(page)
+
+    assert 'class="now"' in before
+    assert [e for e in reading.find_all(page, "line") if reading.attribute(e, "class") == "now"] == []
+    assert "3/5 · no longer watched" in text
+    assert "A workload did not become ready, so the run stopped." in text
+    assert "2 objects were not attempted." in text
+
+
+def test_rows_of_workloads_are_limited_and_the_others_counted(as_viewer, alice, bob):
+    many = tuple(f"web-{number}" for number in range(60))
+    run = scenes.make_scene(alice, bob, clock.now() - timedelta(seconds=108), (("apps", "Deployment", many),))
+
+    page = as_viewer.get(f"/runs/{run.number}/").content.decode()
+
+    assert "40 more verified" in page
+    assert "50 more objects" in page
+    assert "more objects" not in as_viewer.get(f"/runs/{run.number}/?rows=all").content.decode()
+
+
+def test_secrets_that_a_reader_may_not_compare_are_in_no_picture(as_viewer, alice, bob):
+    steps = (("", "ConfigMap", ("settings",)), ("", "Secret", ("keys",)))
+    run = scenes.make_scene(alice, bob, clock.now() - timedelta(seconds=9), steps)
+
+    page = reading.read(as_viewer, f"/runs/{run.number}/")
+    requests = reading.read(as_viewer, f"/runs/{run.number}/requests/")
+
+    assert bars(page, "rq") == [("ConfigMap/settings",)]
+    assert "1 object not shown to you" in reading.text_of(page)
+    assert ("settings" in reading.text_of(requests), "keys" in reading.text_of(requests)) == (True, False)
+    assert "Requests 1" in reading.text_of(page)
+
+
+def test_requests_are_listed_in_the_order_they_were_sent(as_viewer, scene):
+    page = reading.read(as_viewer, f"/runs/{scene.number}/requests/")
+    rows = [reading.text_of(row) for row in reading.find_all(page, "tr")[1:]]
+
+    assert len(rows) == 21
+    assert ["promotions" in rows[0], "inventory" in rows[-1]] == [True, True]
+
+
+@pytest.mark.parametrize("user", ["as_viewer"])
+def test_many_requests_come_in_pages(request, user, scene):
+    browser = request.getfixturevalue(user)
+    result = ObjectResult.objects.filter(run=scene, journal__isnull=False).first()
+    entry = JournalEntry.objects.filter(result=result).first()
+    for sequence in range(2, 103):
+        entry.pk, entry.sequence = None, sequence
+        entry.save(force_insert=True)
+
+    first, second = (browser.get(f"/runs/{scene.number}/requests/?page={n}").content.decode() for n in (1, 2))
+
+    assert ("Later requests" in first, "Earlier requests" in first) == (True, False)
+    assert ("Later requests" in second, "Earlier requests" in second) == (False, True)
+
+
+def test_a_new_sample_is_told_to_open_pages(scene):
+    from applyviz.web.runs.pages.run_events import find_moves  # noqa: PLC0415 beside its only test
+
+    before = find_moves(scene.pk, "")
+    result = ObjectResult.objects.get(run=scene, change__kind="Deployment", change__name="orders")
+    RolloutSample.objects.create(result=result, at=clock.now(), new=1, ready=1, wanted=2)
+    after = find_moves(scene.pk, before.place)
+
+    assert find_moves(scene.pk, after.place) is None
+
+
+@pytest.mark.parametrize(
+    ("pods", "lines"),
+    [
+        (
+            {"unread": {"pods": 403}},
+            ("Pod details need list pods. Grant this permission to the account that applies.",),
+        ),
+        ({"unread": {"pods": 0}}, ("The pods could not be listed (no answer).",)),
+        (
+            {"unread": {"events": 403}},
+            ("Warnings about pods need list events. Grant this permission to the account that applies.",),
+        ),
+        ({"problems": [{"reason": "Unschedulable", "message": "no node"}]}, ("Unschedulable · 1 pod: no node",)),
+        ({"new": 0, "ready": 1}, ("1 old pod still serves.",)),
+        ({}, ()),
+    ],
+)
+def test_what_is_known_of_pods_is_one_line_each(pods, lines):
+    assert list_pod_lines(pods) == lines
+
+
+def test_axis_is_broken_where_rollouts_take_much_longer_than_requests():
+    broken, plain = TimeAxis.of([0.2, 1.0, 2.0], 180.0), TimeAxis.of([0.5, 1.0], 2.0)
+
+    assert (broken.is_broken, plain.is_broken, plain.stretch) == (True, False, 1)
+    assert broken.place(0) == 0
+    assert broken.place(2.0) < broken.place(3.0) < broken.place(180.0)
+    assert [tick.text for tick in broken.list_ticks()] == ["0 s", "1 s", "2 s", "1:00", "2:00", "3:00"]
+    assert [tick.text for tick in plain.list_ticks()] == ["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "step", "text"),
+    [(0.05, 0.01, "0.05 s"), (3, 1, "3 s"), (61, 1, "1:01"), (30, 60, "0:30"), (3725, 60, "1:02:05")],
+)
+def test_times_are_written_short(seconds, step, text):
+    assert say_clock(seconds, step) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "parts"),
+    [
+        ("shop/payment:1.4.2", "shop/payment:1.5.0", ("shop/payment:", "1.4.2", "1.5.0")),
+        ("6", "10", ("", "6", "10")),
+        ("shop/web:1", "shop/web:1-a", ("shop/web:", "1", "1-a")),
+    ],
+)
+def test_what_two_values_share_is_said_once(before, after, parts):
+    assert share_start(before, after) == parts
+
+
+def test_objects_that_come_or_go_say_so():
+    change = build_change()
+    created = PlannedObject(change.ref, Operation.CREATE, Versions(), fields=change.fields)
+
+    assert present_before_after(PlannedObject(change.ref, Operation.PRUNE, Versions())) == BeforeAfter(is_gone=True)
+    assert present_before_after(created).is_new
+    assert present_before_after(PlannedObject(change.ref, Operation.UPDATE, Versions())) == BeforeAfter()
