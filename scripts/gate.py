@@ -28,12 +28,14 @@ from typing import Any, TextIO
 
 DONE, REFUSED, WAITING, NOT_ASKED = 0, 1, 2, 3
 EXTENSIONS = (".yaml", ".yml", ".json")
-GOOD = frozenset({"applied", "nothing to apply"})
-BAD = frozenset({"failed", "blocked", "closed", "superseded", "not applied"})
+GOOD = frozenset({"applied", "nothing-to-apply"})
+STOPPED = frozenset({"failed", "stale", "canceled", "closed", "superseded", "plan-failed"})
+BAD = STOPPED | {"blocked", "changes-requested", "applied-elsewhere"}
 PATIENCE = 25
 # How long a server may be unavailable: at the start, where the address may be wrong, and after its first answer.
 AWAY_AT_FIRST, AWAY = 10.0, 300.0
-BEFORE = frozenset({"planning", "waiting for approval"})
+PLANNING = frozenset({"reading", "planning"})
+BEFORE = PLANNING | {"needs-approval"}
 
 
 class GateError(Exception):
@@ -168,7 +170,7 @@ def list_files(names: list[str], *, takes_all: bool) -> Iterator[dict[str, str]]
                 raise GateError(f"{one} cannot be read: {error}", NOT_ASKED) from error
 
 
-_MARKS = {"create": "+", "update": "~", "replace": "±", "prune": "-", "refused": "!", "error": "x"}
+_MARKS = {"create": "+", "update": "~", "replace": "±", "prune": "-", "blocked": "!", "error": "x"}
 
 
 def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO) -> None:
@@ -234,7 +236,7 @@ class Gate:
         plan, seen = {"status": "", "mark": after}, after
         while plan["mark"] == after or plan["status"] in states:
             if seen and self._clock() >= self._until:
-                raise GateError(f"timed out; it is still {plan['status'] or 'approved'}", WAITING)
+                raise GateError(f"timed out; it is still: {plan.get('status_text', 'approved')}", WAITING)
             plan = self._follow(f"reviews/{number}/", seen)
             seen = plan["mark"]
             self._say(_describe_state(plan))
@@ -285,28 +287,28 @@ class Gate:
         """Print how it ended; return the exit status."""
         run = plan.get("run")
         if run:
-            print(f"Run {run['number']} {run['state']}: {run['url']}", file=self._out)
+            print(f"Run {run['number']} {run['state_text']}: {run['url']}", file=self._out)
             for result in self._api.get(f"runs/{run['number']}/")["objects"]:
                 detail = f": {result['detail']}" if result["detail"] else ""
-                print(f"  {result['outcome']}  {result['kind']} {result['name']}{detail}", file=self._out)
-            if run["state"] == "succeeded" and set(run["outcomes"]) <= {"applied and verified", "unchanged"}:
+                print(f"  {result['outcome_text']}  {result['kind']} {result['name']}{detail}", file=self._out)
+            if run["state"] == "applied" and set(run["outcomes"]) <= {"applied", "unchanged"}:
                 return DONE
             return REFUSED
         return DONE if plan["status"] in GOOD else REFUSED
 
 
 def _describe_state(plan: dict[str, Any]) -> str:
-    status = plan["status"]
-    if status == "blocked":
-        return "\n".join(["blocked:", *(f"  {text}" for text in plan["blockers"])])
-    if status == "failed":
-        return f"the plan failed: {plan['error']}"
+    status, text = plan["status"], plan["status_text"]
+    if status in ("blocked", "changes-requested"):
+        return "\n".join([f"{text}:", *(f"  {blocker}" for blocker in plan["blockers"])])
+    if status == "plan-failed":
+        return f"{text}: {plan['error']}"
     told: list[str] = []
-    if status == "waiting for approval":
+    if status == "needs-approval":
         told = [*plan["approvals"].get("still_needed", ()), *plan["blockers"]]
     elif status == "approved":
         told = plan["approvals"].get("closed", [])
-    return f"{status}: {'; '.join(told)}" if told else str(status)
+    return f"{text}: {'; '.join(told)}" if told else str(text)
 
 
 def _read_arguments(given: list[str]) -> argparse.Namespace:
@@ -370,7 +372,7 @@ def main(given: list[str] | None = None, out: TextIO = sys.stdout) -> int:
         api = Api(chosen.url, _read_token(chosen), ca_file=chosen.ca_file)
         gate = Gate(api, out, seconds=chosen.timeout)
         number = _open_review(api, chosen)
-        gate.wait_for(number, frozenset({"planning"}))
+        gate.wait_for(number, PLANNING)
         plan = gate.show(number)
         if not chosen.plan_only:
             return gate.run(number)

@@ -22,6 +22,27 @@ class ReviewState(models.TextChoices):
     CLOSED = "closed", _("closed")
 
 
+class ReviewStatus(models.TextChoices):
+    """Where a review stands; `workflow.approvals.review_states` derives it, nothing stores it."""
+
+    READING = "reading", _("reading")
+    PLANNING = "planning", _("planning")
+    PLAN_FAILED = "plan-failed", _("plan failed")
+    NOTHING = "nothing-to-apply", _("nothing to apply")
+    BLOCKED = "blocked", _("blocked")
+    NEEDS_APPROVAL = "needs-approval", _("needs approval")
+    CHANGES_REQUESTED = "changes-requested", _("changes requested")
+    APPROVED = "approved", _("approved")
+    APPLYING = "applying", _("applying")
+    APPLIED = "applied", _("applied")
+    APPLIED_ELSEWHERE = "applied-elsewhere", _("applied by another tool")
+    FAILED = "failed", _("failed")
+    STALE = "stale", _("stale")
+    CANCELED = "canceled", _("canceled")
+    SUPERSEDED = "superseded", _("superseded")
+    CLOSED = "closed", _("closed")
+
+
 class PlanState(models.TextChoices):
     """A plan is immutable once it is complete or failed."""
 
@@ -34,7 +55,7 @@ class RuleState(models.TextChoices):
     """Where a conflict rule stands; the last two are final."""
 
     PROPOSED = "proposed", _("awaiting approval")
-    IN_FORCE = "in force", _("in force")
+    IN_FORCE = "in-force", _("in force")
     DECLINED = "declined", _("declined")
     REVOKED = "revoked", _("revoked")
 
@@ -43,8 +64,8 @@ class RunState(models.TextChoices):
     """Where an apply run stands; the last four are final."""
 
     QUEUED = "queued", _("queued")
-    RUNNING = "running", _("applying")
-    SUCCEEDED = "succeeded", _("applied")
+    APPLYING = "applying", _("applying")
+    APPLIED = "applied", _("applied")
     FAILED = "failed", _("failed")
     STALE = "stale", _("stale")
     CANCELED = "canceled", _("canceled")
@@ -52,7 +73,7 @@ class RunState(models.TextChoices):
     @classmethod
     def unfinished(cls) -> tuple[RunState, ...]:
         """Return the states that a worker still has to end."""
-        return (cls.QUEUED, cls.RUNNING)
+        return (cls.QUEUED, cls.APPLYING)
 
 
 class Outcome(models.TextChoices):
@@ -60,15 +81,15 @@ class Outcome(models.TextChoices):
 
     WAITING = "waiting", _("not attempted")
     APPLYING = "applying", _("applying")
-    VERIFIED = "applied and verified", _("applied")
-    DIFFERS = "applied but differs", _("applied · live differs")
+    VERIFIED = "applied", _("applied")
+    DIFFERS = "applied-live-differs", _("applied · live differs")
     UNCHANGED = "unchanged", _("unchanged")
     REFUSED = "refused", _("refused")
     STALE = "stale", _("stale")
     FAILED = "failed", _("failed")
     UNKNOWN = "unknown", _("unknown")
-    SKIPPED = "not reached", _("not attempted")
-    LEFT_OUT = "skipped", _("left out")
+    SKIPPED = "not-attempted", _("not attempted")
+    LEFT_OUT = "left-out", _("left out")
 
     @classmethod
     def unfinished(cls) -> tuple[Outcome, ...]:
@@ -85,11 +106,11 @@ class RolloutState(models.TextChoices):
     """Whether what an applied object brings about is done; "" where nobody waits for it."""
 
     NONE = "", _("not watched")
-    WAITING = "waiting", _("rolling out")
+    WAITING = "rolling-out", _("rolling out")
     READY = "ready", _("ready")
     FAILED = "failed", _("failed")
-    LATE = "late", _("timed out")
-    GIVEN_UP = "given up", _("no longer watched")
+    LATE = "timed-out", _("timed out")
+    GIVEN_UP = "not-watched", _("no longer watched")
 
 
 class FindingSort(models.TextChoices):
@@ -145,9 +166,9 @@ class PendingKind(models.TextChoices):
 
     GRANT = "grant", _("grant a role")
     MEMBER = "member", _("add to a team")
-    END_GRANT = "end grant", _("remove a grant")
-    END_MEMBER = "end member", _("remove from a team")
-    ARCHIVE_TEAM = "archive team", _("archive a team")
+    END_GRANT = "remove-grant", _("remove a grant")
+    END_MEMBER = "remove-member", _("remove from a team")
+    ARCHIVE_TEAM = "archive-team", _("archive a team")
     DEACTIVATE = "deactivate", _("deactivate an account")
     ACTIVATE = "activate", _("reactivate an account")
 
@@ -189,11 +210,11 @@ class WorkerRequestKind(models.TextChoices):
     ADOPTION = "adoption", _("the live object as a manifest")
     ADOPT = "adopt", _("a review of a live object")
     UNDO = "undo", _("a review that reverts a run")
-    ADD_CLUSTER = "add cluster", _("adding a cluster")
+    ADD_CLUSTER = "add-cluster", _("adding a cluster")
     CREDENTIAL = "credential", _("replacing a credential")
     CONNECTION = "connection", _("testing a connection")
     SANDBOX = "sandbox", _("a request to a sandbox")
-    SECRET_ACCESS = "secret access", _("the Secrets that a person can read")
+    SECRET_ACCESS = "secret-access", _("the Secrets that a person can read")
 
 
 class WorkerRequestState(models.TextChoices):
@@ -208,9 +229,9 @@ class WorkerRequestState(models.TextChoices):
 class VerificationResult(models.TextChoices):
     """What live says of one object that another tool was to apply."""
 
-    AS_REVIEWED = "as reviewed", _("as reviewed")
+    AS_REVIEWED = "as-reviewed", _("as reviewed")
     DIFFERS = "differs", _("differs")
-    NOT_YET = "not yet", _("not applied yet")
+    NOT_YET = "not-yet", _("not applied yet")
     UNKNOWN = "unknown", _("unknown")
 
 
@@ -237,7 +258,7 @@ class DeliveryState(models.TextChoices):
 
     WAITING = "waiting", _("not attempted")
     DELIVERED = "delivered", _("delivered")
-    GIVEN_UP = "given up", _("failed")
+    GIVEN_UP = "failed", _("failed")
 
 
 class AuditAction(models.TextChoices):

@@ -289,8 +289,8 @@ GUARDS = (
         "records_applyrun",
         "UPDATE",
         "OLD.plan_id <> NEW.plan_id OR OLD.needed <> NEW.needed OR NEW.epoch < OLD.epoch"
-        " OR (NEW.state = 'running' AND NEW.epoch = 0)"
-        " OR (OLD.state NOT IN ('queued', 'running') AND NEW.state IN ('queued', 'running'))",
+        " OR (NEW.state = 'applying' AND NEW.epoch = 0)"
+        " OR (OLD.state NOT IN ('queued', 'applying') AND NEW.state IN ('queued', 'applying'))",
         "a run stays with its plan, and is picked up by a worker",
     ),
     Guard("run_no_delete", "records_applyrun", "DELETE", "", "runs are never deleted"),

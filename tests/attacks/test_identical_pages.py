@@ -242,7 +242,7 @@ def play(team: Team, value: str, mode: ApplyMode) -> World:
     open_dangers(applied, team.bob)
     world.plans.append(applied)
     world.runs.append(team.work(team.start(applied)))
-    assert world.runs[0].state == "succeeded", world.runs[0].error
+    assert world.runs[0].state == "applied", world.runs[0].error
     scans.scan_cluster(scans.request_scan(team.cluster, by=None).pk)
     events.send_pending()
     return world

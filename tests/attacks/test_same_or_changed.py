@@ -165,7 +165,7 @@ def test_without_a_worker_nothing_is_readable(team: Team, monkeypatch, settings)
 
     shown = planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
 
-    assert shown.counts == {"not shown": 1}
+    assert shown.counts == {"not-shown": 1}
 
 
 def test_a_cluster_that_does_not_answer_allows_nothing(team: Team, monkeypatch) -> None:
@@ -179,7 +179,7 @@ def test_a_cluster_that_does_not_answer_allows_nothing(team: Team, monkeypatch) 
     monkeypatch.setattr(connect, "open_transport", refuse)
     shown = planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
 
-    assert shown.counts == {"not shown": 1}
+    assert shown.counts == {"not-shown": 1}
 
 
 def test_history_does_not_count_what_a_plan_hides(team: Team, monkeypatch) -> None:
@@ -188,7 +188,7 @@ def test_history_does_not_count_what_a_plan_hides(team: Team, monkeypatch) -> No
 
     told = [e.detail["counts"] for e in AuditEntry.objects.filter(action="plan.completed").order_by("id")]
 
-    assert told[-2] == told[-1] == {"not shown": 1}
+    assert told[-2] == told[-1] == {"not-shown": 1}
 
 
 def test_a_run_does_not_tell_a_viewer_whether_a_secret_was_written(team: Team, monkeypatch) -> None:

@@ -16,5 +16,5 @@ CANARY = "fv8Qz1TgWm4Ry7Kd"
 def test_no_column_holds_a_value_of_a_secret_that_was_applied(team: Team, mode: ApplyMode) -> None:
     run = team.apply(secret(password=CANARY), mode=mode)
 
-    assert team.outcomes(run) == ["applied and verified"]
+    assert team.outcomes(run) == ["applied"]
     assert find_leaks(CANARY) == []

@@ -76,7 +76,7 @@ class Step:
         found += [f"{self.conflicts} conflicts"] if self.conflicts else []
         found += [f"{self.never} stated changes never happened"] if self.never else []
         odd = {k: n for k, n in self.outcomes.items() if k not in (Outcome.VERIFIED, Outcome.UNCHANGED)}
-        found += [f"run {self.run}, {odd}"] if self.run != "succeeded" or odd else []
+        found += [f"run {self.run}, {odd}"] if self.run != "applied" or odd else []
         again = {k: n for k, n in self.second.items() if k != Operation.UNCHANGED}
         return found + ([f"second plan: {again}"] if again else [])
 

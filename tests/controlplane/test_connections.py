@@ -144,7 +144,7 @@ def test_plan_and_approval_survive_a_new_token_of_the_same_account(product):
 
     run.refresh_from_db()
     assert replaced.account["user"] == f"system:serviceaccount:{NAMESPACE}:writer"
-    assert (run.state, run.error) == (RunState.SUCCEEDED, "")
+    assert (run.state, run.error) == (RunState.APPLIED, "")
 
 
 def test_plan_of_another_account_is_made_anew(product):

@@ -77,7 +77,7 @@ def test_person_who_may_write_applies_and_owns_nothing_by_name(product, namespac
     live = json.loads(
         product.plane.kubectl("get", "cm", "mine", "-n", namespace, "-o", "json", "--show-managed-fields").stdout
     )
-    assert (run.state, run.error, made.denied) == (RunState.SUCCEEDED, "", [])
+    assert (run.state, run.error, made.denied) == (RunState.APPLIED, "", [])
     assert made.identity == {"user": "jane", "groups": list(GROUPS)}
     assert [(e["manager"], e["operation"]) for e in live["metadata"]["managedFields"]] == [("applyviz", "Apply")]
 

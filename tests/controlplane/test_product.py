@@ -55,4 +55,4 @@ def test_product_sees_the_conflict_that_the_server_would_answer(product):
     plan = product.plan(story.second, options)
 
     assert [change.name for change in plan.changes.filter(conflicts__gt=0)] == ["checkout"]
-    assert count_operations(plan)["refused"] == 1
+    assert count_operations(plan)["blocked"] == 1

@@ -77,7 +77,7 @@ def test_rollout_is_judged_as_kubectl_does(plane, name, spec, seconds, rollout, 
     result = run.results.get()
     assert (result.outcome, result.rollout) == (Outcome.VERIFIED, rollout)
     is_ready = rollout == RolloutState.READY
-    assert (run.state, told.returncode == 0) == (RunState.SUCCEEDED if is_ready else RunState.FAILED, is_ready)
+    assert (run.state, told.returncode == 0) == (RunState.APPLIED if is_ready else RunState.FAILED, is_ready)
 
 
 def test_kind_and_object_of_it_go_in_one_run(plane):
@@ -98,6 +98,6 @@ def test_kind_and_object_of_it_go_in_one_run(plane):
 
     told = list(run.results.order_by("step").values_list("change__kind", "outcome"))
     assert (run.state, told) == (
-        RunState.SUCCEEDED,
+        RunState.APPLIED,
         [("CustomResourceDefinition", Outcome.VERIFIED), ("Lamp", Outcome.VERIFIED)],
     )

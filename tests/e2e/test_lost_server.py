@@ -59,7 +59,7 @@ def hold_writes(database: Path) -> Iterator[None]:
     deadline = time.monotonic() + PATIENCE
     asking = sqlite3.connect(database, timeout=PATIENCE, isolation_level=None)
     try:
-        while not asking.execute("SELECT 1 FROM records_applyrun WHERE state = 'running'").fetchall():
+        while not asking.execute("SELECT 1 FROM records_applyrun WHERE state = 'applying'").fetchall():
             assert time.monotonic() < deadline, "no run began"
             time.sleep(0.01)
         asking.execute("BEGIN IMMEDIATE")

@@ -13,9 +13,9 @@ from typing import Any
 from tests.faults.comparing import effect_of, find_at, fits_template, holds, quiet
 from tests.faults.history import Consent, Entry, Exchange, History, Item, Run, Violation
 
-FINAL_RUNS = frozenset({"succeeded", "failed", "stale", "canceled"})
-GOOD = frozenset({"applied and verified", "applied but differs", "unchanged"})
-FINAL_OUTCOMES = GOOD | {"refused", "stale", "failed", "unknown", "not reached", "skipped"}
+FINAL_RUNS = frozenset({"applied", "failed", "stale", "canceled"})
+GOOD = frozenset({"applied", "applied-live-differs", "unchanged"})
+FINAL_OUTCOMES = GOOD | {"refused", "stale", "failed", "unknown", "not-attempted", "left-out"}
 Rule = Callable[[History], Iterator[Violation]]
 
 
@@ -200,7 +200,7 @@ def check_audited(history: History) -> Iterator[Violation]:
     told = Counter((t.run, t.key) for t in history.audit if t.action == "object.result")
     for run in history.runs:
         for item in run.items:
-            if item.outcome in FINAL_OUTCOMES - {"not reached"} and told[run.number, item.key] != 1:
+            if item.outcome in FINAL_OUTCOMES - {"not-attempted"} and told[run.number, item.key] != 1:
                 seen = told[run.number, item.key]
                 yield Violation("each result is told once", f"run {run.number} {'/'.join(item.key)}", f"{seen} entries")
 
@@ -244,12 +244,12 @@ def _check_outcome(history: History, item: Item, acted: list[Exchange], where: s
     final = [t for t in item.requests if t["method"] != "GET"]
     is_done = bool(acted) and fits_template(acted[-1].sent, final[-1])
     match item.outcome:
-        case "applied and verified":
+        case "applied":
             yield from _check_verified(history, item, acted if is_done else [], where)
-        case "applied but differs":
+        case "applied-live-differs":
             if not is_done or not (item.differences or item.detail):
                 yield Violation("results are true", where, "differs, but nothing was written or nothing is named")
-        case "unchanged" | "not reached" | "skipped" | "waiting":
+        case "unchanged" | "not-attempted" | "left-out" | "waiting":
             if acted:
                 yield Violation("results are true", where, f"{item.outcome}, but it was written")
         case "refused" | "stale" | "failed":
@@ -309,7 +309,7 @@ def _check_end(run: Run, about: str) -> Iterator[Violation]:
     counts = Counter(item.outcome for item in run.items)
     if dict(counts) != dict(run.summary):
         yield Violation("results are true", about, f"the summary says {dict(run.summary)}, the objects {dict(counts)}")
-    if (run.state == "succeeded") != (set(counts) <= GOOD):
+    if (run.state == "applied") != (set(counts) <= GOOD):
         yield Violation("results are true", about, f"{run.state} with {dict(counts)}")
 
 

@@ -26,7 +26,7 @@ from tests.faults.servers import CommitCutter, Postgres, Redis, send_signal
 from tests.services.team import Team
 
 SECONDS = 120
-UNFINISHED = {"queued", "running"}
+UNFINISHED = {"queued", "applying"}
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Installation:
     def wait(self, runs: list[int], *, seconds: float = SECONDS) -> History:
         """Until all runs have ended; then nothing of their history may be wrong, and all were carried out once."""
         history = self.settle(runs, seconds=seconds)
-        assert {run.state for run in history.runs} == {"succeeded"}, [run.error for run in history.runs]
+        assert {run.state for run in history.runs} == {"applied"}, [run.error for run in history.runs]
         assert sum(e.is_effective for e in history.exchanges) == 2 * len(runs)
         return history
 

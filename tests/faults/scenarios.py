@@ -263,7 +263,7 @@ def set_active(*, name: str, is_active: bool) -> None:
 
 def let_leases_run_out() -> None:
     """Time passes until nobody owns a run any more."""
-    ApplyRun.objects.filter(state=RunState.RUNNING).update(lease_until=timezone.now() - timedelta(seconds=1))
+    ApplyRun.objects.filter(state=RunState.APPLYING).update(lease_until=timezone.now() - timedelta(seconds=1))
 
 
 def finish(*, run_id: int) -> str:

@@ -25,7 +25,7 @@ def _judge(stage, run):
 def _finish(stage, run):
     stage.forge.call("finish", run_id=run)
     history = _judge(stage, run)
-    assert history.runs[0].state == "succeeded", history.runs[0].error
+    assert history.runs[0].state == "applied", history.runs[0].error
     assert sum(e.is_effective for e in history.exchanges) == 3
 
 
@@ -44,7 +44,7 @@ def test_nothing_happens_that_cannot_be_written_down(stage, refusal, action):
         stage.forge.wait(stage.forge.fork("work", run_id=run))
         writes = [e for e in stage.api.exchanges if e.is_write]
         assert (writes == []) == (action in ("run.claimed", "object.intent"))
-        assert stage.forge.call("list_states", run_ids=[run])[0] in ("queued", "running")
+        assert stage.forge.call("list_states", run_ids=[run])[0] in ("queued", "applying")
     finally:
         stage.forge.call("refuse_audit", state="")
 
@@ -89,7 +89,7 @@ def test_confirmation_that_dies_is_made_or_is_not(stage, point):
     assert stage.forge.call("count_runs", plan_id=plan) == (int(is_made), int(is_made))
     run = stage.forge.call("find_run", plan_id=plan) if is_made else stage.forge.call("start", plan_id=plan)
     stage.forge.call("finish", run_id=run)
-    assert _judge(stage, run).runs[0].state == "succeeded"
+    assert _judge(stage, run).runs[0].state == "applied"
 
 
 @pytest.mark.parametrize("point", ["plan.claimed", "plan.stored", "plan.completing", "plan.completed"])
@@ -102,4 +102,4 @@ def test_planning_that_dies_is_done_anew_and_once(stage, point):
     run = stage.forge.call("start", plan_id=plan)
     stage.listen()
     stage.forge.call("finish", run_id=run)
-    assert _judge(stage, run).runs[0].state == "succeeded"
+    assert _judge(stage, run).runs[0].state == "applied"

@@ -83,7 +83,7 @@ def _judge(installation: Installation, nemesis: Nemesis, failed: int) -> str:
     wrong = [str(violation) for violation in broken]
     wrong += [f"runs are still {', '.join(sorted(left))}"] if left else []
     wrong += [f"{unasked} writes could not be judged"] if unasked > MOST_UNASKED else []
-    wrong += [] if "succeeded" in states else ["nothing succeeded: nothing was tried"]
+    wrong += [] if "applied" in states else ["nothing succeeded: nothing was tried"]
     if not wrong:
         return ""
     folder = keep(history, recount(history, broken, nemesis.done), seed=nemesis.seed)

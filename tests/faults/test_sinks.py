@@ -54,7 +54,7 @@ def test_run_whose_worker_logs_into_a_full_pipe_goes_on(stage):
 
     assert stage.forge.wait(pid, seconds=40) == 0
     told = _judge(stage, run)
-    assert (told.state, told.epoch) == ("succeeded", 1)
+    assert (told.state, told.epoch) == ("applied", 1)
 
 
 def test_worker_whose_disk_is_full_ends_the_run_and_tells_the_truth(stage):
@@ -63,7 +63,7 @@ def test_worker_whose_disk_is_full_ends_the_run_and_tells_the_truth(stage):
 
     told = _judge(stage, run)
     writes = [e for e in stage.api.exchanges if e.is_write]
-    assert (told.state, len(writes)) in [("succeeded", 3), ("failed", 0)], told.error
+    assert (told.state, len(writes)) in [("applied", 3), ("failed", 0)], told.error
 
 
 def test_lines_that_nobody_read_are_counted_and_told():

@@ -26,7 +26,7 @@ def test_run_of_a_newer_version_is_left_alone_with_its_reason(stage, what):
     assert [str(v) for v in find_violations(history)] == []
     assert left == (["queued"], 0)
     assert ["newer version" in line and "left to a worker of that version" in line for line in said] == [True]
-    assert (history.runs[0].state, history.runs[0].epoch) == ("succeeded", 1)
+    assert (history.runs[0].state, history.runs[0].epoch) == ("applied", 1)
 
 
 def test_plan_of_a_newer_version_is_left_alone_with_its_reason(stage):

@@ -46,7 +46,7 @@ def test_late_write_of_a_frozen_worker_spoils_nothing(stage, first, second):
     stage.forge.call("finish", run_id=run)
 
     history = _judge(stage, run)
-    assert history.runs[0].state == "succeeded", [(i.outcome, i.detail) for i in history.runs[0].items]
+    assert history.runs[0].state == "applied", [(i.outcome, i.detail) for i in history.runs[0].items]
     assert sum(e.is_effective for e in history.exchanges) == 1
 
 
@@ -59,7 +59,7 @@ def test_worker_that_freezes_in_a_transaction_does_not_hold_everybody_up(stage):
     _go_on(stage, frozen)
 
     history = _judge(stage, run)
-    assert history.runs[0].state == "succeeded", history.runs[0].error
+    assert history.runs[0].state == "applied", history.runs[0].error
     assert waited < 15, "a third of the lease, and the time to do the work"
 
 
@@ -74,7 +74,7 @@ def test_eight_workers_at_once_write_once(stage):
         stage.forge.wait(pid)
 
     history = _judge(stage, run)
-    assert (history.runs[0].state, history.runs[0].epoch) == ("succeeded", 1)
+    assert (history.runs[0].state, history.runs[0].epoch) == ("applied", 1)
     assert sum(e.is_effective for e in history.exchanges) == 3
 
 
@@ -86,7 +86,7 @@ def test_worker_that_is_killed_again_and_again_comes_to_an_end(stage):
     stage.forge.call("finish", run_id=run)
 
     history = _judge(stage, run)
-    assert (history.runs[0].state, history.runs[0].epoch) == ("succeeded", 7)
+    assert (history.runs[0].state, history.runs[0].epoch) == ("applied", 7)
     assert sum(e.is_effective for e in history.exchanges) == 3
 
 
@@ -129,5 +129,5 @@ def test_plans_that_overlap_end_as_one_after_the_other_would(stage):
     assert [str(v) for v in find_violations(history)] == []
     states = [run.state for run in history.runs]
     written = [e for e in history.exchanges if e.is_effective and e.place.endswith("/changed")]
-    assert (states.count("succeeded"), len(written)) == (1, 1), states
-    assert set(states) <= {"succeeded", "stale", "failed"}
+    assert (states.count("applied"), len(written)) == (1, 1), states
+    assert set(states) <= {"applied", "stale", "failed"}

@@ -109,7 +109,7 @@ def test_a_whole_review_from_sign_in_to_history(installation):
     wait_for(installation, PLAN_STATE, review, "complete")
     bob.get(f"/reviews/{review}/plans/1/confirm/")
     bob.post(f"/reviews/{review}/plans/1/confirm/", digest=bob.find(r'name="digest" value="(\w+)"'), then="apply")
-    wait_for(installation, RUN_STATE, review, "succeeded")
+    wait_for(installation, RUN_STATE, review, "applied")
     run = bob.find(r"/runs/(\d+)/")
 
     assert "settings" in bob.get(f"/runs/{run}/")

@@ -205,7 +205,7 @@ class Story(Team):
 
     @rule(number=choice)
     def work_undisturbed(self, number: int) -> None:
-        run = self._pick(ApplyRun, number, state__in=("queued", "running"))
+        run = self._pick(ApplyRun, number, state__in=("queued", "applying"))
         if run is not None:
             self._clear_the_way(run)
             self._execute(run)
@@ -222,7 +222,7 @@ class Story(Team):
     def work(
         self, number: int, point: str | None, nth: int, interruption: str, fault: str, name: str, value: str
     ) -> None:
-        run = self._pick(ApplyRun, number, state__in=("queued", "running"))
+        run = self._pick(ApplyRun, number, state__in=("queued", "applying"))
         if run is None:
             return
         self._clear_the_way(run)
@@ -241,7 +241,7 @@ class Story(Team):
             if before is None:
                 return
             past = timezone.now() - timedelta(seconds=1)
-            ApplyRun.objects.filter(pk=before.pk, state="running").update(lease_until=past)
+            ApplyRun.objects.filter(pk=before.pk, state="applying").update(lease_until=past)
             self._execute(before)
 
     def _execute(self, run: ApplyRun) -> None:
@@ -285,7 +285,7 @@ class Story(Team):
     @rule()
     def let_leases_run_out(self) -> None:
         past = timezone.now() - timedelta(seconds=1)
-        ApplyRun.objects.filter(state="running").update(lease_until=past)
+        ApplyRun.objects.filter(state="applying").update(lease_until=past)
         self.seen["steps"] += 1
 
     @rule(number=choice, by=approvers)

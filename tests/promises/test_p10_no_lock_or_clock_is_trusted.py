@@ -44,7 +44,7 @@ def test_worker_that_wakes_up_late_changes_nothing(scene: Scene, point):
     scene.work(run)
 
     (told,) = scene.judge(run)
-    assert (told.state, told.epoch, scene.effective) == ("succeeded", 2, 2)
+    assert (told.state, told.epoch, scene.effective) == ("applied", 2, 2)
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -63,7 +63,7 @@ def test_lease_that_everybody_believes_to_have_does_no_harm(scene: Scene, point)
     scene.work(run)
 
     (told,) = scene.judge(run)
-    assert (told.state, scene.effective) == ("succeeded", 2)
+    assert (told.state, scene.effective) == ("applied", 2)
 
 
 @pytest.mark.parametrize("hours", [-24, -1, 1, 24])
@@ -74,7 +74,7 @@ def test_clock_that_jumps_does_no_harm(scene: Scene, point, hours):
         _once_at(point, lambda: clock.shift(timedelta(hours=hours)))
         runs.execute_run(run.pk, sleep=lambda seconds: None)
         clock.shift(timedelta(hours=-hours))
-        ApplyRun.objects.filter(pk=run.pk, state="running").update(lease_until=timezone.now() - timedelta(seconds=1))
+        ApplyRun.objects.filter(pk=run.pk, state="applying").update(lease_until=timezone.now() - timedelta(seconds=1))
         scene.work(run)
 
-    assert (run.state, scene.effective, len(scene.writes)) == ("succeeded", 2, 2)
+    assert (run.state, scene.effective, len(scene.writes)) == ("applied", 2, 2)

@@ -144,7 +144,7 @@ def test_untouched_plan_is_written(scene, unguarded):
     plan = scene.change()
     run = scene.work(scene.start(plan))
 
-    assert (run.state, len(scene.writes)) == ("succeeded", 2)
+    assert (run.state, len(scene.writes)) == ("applied", 2)
     scene.judge(run)
 
 

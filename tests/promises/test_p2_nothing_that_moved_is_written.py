@@ -120,7 +120,7 @@ def test_moved_field_in_any_gap_means_that_nothing_is_written(scene, monkeypatch
 
         (told,) = scene.judge(run)
         if before == [("values",)] and mutation == "to the very value that was planned":  # nothing moved
-            assert (told.state, _list_effective(scene)) == ("succeeded", MODES[mode][2]), (gap, told.items[0])
+            assert (told.state, _list_effective(scene)) == ("applied", MODES[mode][2]), (gap, told.items[0])
         else:
             assert told.items[0].outcome in ("stale", "refused"), (gap, told.items[0])
             assert [_list_effective(scene)] == before, gap
@@ -181,7 +181,7 @@ def test_what_the_plan_does_not_touch_may_move_in_any_gap(scene, monkeypatch, mu
             scene.work(run)
 
         (told,) = scene.judge(run)
-        assert (told.state, _list_effective(scene)) == ("succeeded", MODES[mode][2]), (gap, told.items[0])
+        assert (told.state, _list_effective(scene)) == ("applied", MODES[mode][2]), (gap, told.items[0])
         scene.world.begin_anew()
 
 
@@ -224,7 +224,7 @@ def test_version_conflicts_are_tried_again_only_while_the_effect_is_the_approved
     scene.work(run)
 
     (told,) = scene.judge(run)
-    expected = ("succeeded", 1) if times < 4 else ("failed", 0)
+    expected = ("applied", 1) if times < 4 else ("failed", 0)
     assert (told.state, scene.effective) == expected
     assert len(scene.writes) == min(times + 1, 4)
 

@@ -60,7 +60,7 @@ def test_worker_killed_at_a_named_point_loses_and_repeats_nothing(scene: Scene, 
     scene.work(run)
 
     (told,) = scene.judge(run)
-    assert (told.state, scene.effective) == ("succeeded", 2)
+    assert (told.state, scene.effective) == ("applied", 2)
 
 
 def test_unfinished_runs_are_found_again_and_finished_ones_are_not(scene: Scene):
@@ -120,7 +120,7 @@ def test_every_request_and_message_may_come_fifty_times(scene: Scene, monkeypatc
 
     assert (ApplyRun.objects.count(), Approval.objects.count(), Plan.objects.count()) == (1, 1, 1)
     (told,) = scene.judge(run)
-    assert (told.state, len(scene.writes), scene.effective) == ("succeeded", 2, 2)
+    assert (told.state, len(scene.writes), scene.effective) == ("applied", 2, 2)
 
 
 def test_overlapping_plans_end_as_one_after_the_other_would(scene: Scene):
@@ -134,8 +134,8 @@ def test_overlapping_plans_end_as_one_after_the_other_would(scene: Scene):
         scene.work(run)
 
     scene.judge(*started)
-    assert [run.state for run in started].count("succeeded") == 1
-    assert {run.state for run in started} == {"succeeded", "stale"}
+    assert [run.state for run in started].count("applied") == 1
+    assert {run.state for run in started} == {"applied", "stale"}
     assert scene.effective == 1
 
 
@@ -166,7 +166,7 @@ def test_plans_that_share_two_objects_are_never_each_half_done(scene: Scene, set
 
     scene.judge(*runs_of)
     live = {scene.world.find(f"/api/v1/namespaces/default/configmaps/{name}")["data"]["x"] for name in ("one", "two")}
-    assert (len(live), [run.state for run in runs_of]) == (1, ["succeeded", "stale"])
+    assert (len(live), [run.state for run in runs_of]) == (1, ["applied", "stale"])
 
 
 def test_run_that_waits_for_another_is_asked_for_when_that_ends(scene: Scene, monkeypatch):
@@ -207,7 +207,7 @@ def test_keys_that_are_exchanged_meanwhile(scene: Scene, settings, keys, point):
     settings.APPLYVIZ_OPENING_KEYS = [new, *old]
 
     (told,) = scene.judge(run)
-    assert told.state == ("failed" if keys == "none that fits" else "succeeded")
+    assert told.state == ("failed" if keys == "none that fits" else "applied")
     assert (len(scene.writes) == before) == (keys == "none that fits")
 
 

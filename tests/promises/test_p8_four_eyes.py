@@ -147,7 +147,7 @@ def test_emergency_apply_is_a_record_of_its_own_that_stays(scene: Scene):
     scene.work(run)
 
     (told,) = scene.judge(run)
-    assert (told.state, told.is_emergency, told.consents) == ("succeeded", True, ())
+    assert (told.state, told.is_emergency, told.consents) == ("applied", True, ())
     assert AuditEntry.objects.filter(action=AuditAction.EMERGENCY_APPLIED, actor=ida).count() == 1
     for act in (
         lambda: EmergencyApply.objects.update(reason="nothing"),

@@ -148,5 +148,5 @@ def test_replayed_requests_and_messages_apply_once(scene, monkeypatch):
 
     assert scene.effective == 1
     run = ApplyRun.objects.get()
-    assert (run.state, Approval.objects.get().run_id) == ("succeeded", run.pk)
+    assert (run.state, Approval.objects.get().run_id) == ("applied", run.pk)
     scene.judge(run)

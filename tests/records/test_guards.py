@@ -104,7 +104,7 @@ def test_whoever_had_a_hand_in_a_plan_does_not_approve_it():
     alice, bob, carol = (make_person(name, Role.APPROVER) for name in ("alice", "bob", "carol"))
     plan = make_plan_row(alice)
     now = timezone.now()
-    Resolution.objects.create(review=plan.review, plan=plan, by=bob, object_key="x", choice="take over", created_at=now)
+    Resolution.objects.create(review=plan.review, plan=plan, by=bob, object_key="x", choice="overwrite", created_at=now)
     Plan.objects.create(
         review=plan.review,
         target=plan.target,
@@ -189,7 +189,7 @@ def test_emergency_apply_stays_on_record():
 
 
 def claim(run):
-    return ApplyRun.objects.filter(pk=run.pk).update(state=RunState.RUNNING, epoch=1)
+    return ApplyRun.objects.filter(pk=run.pk).update(state=RunState.APPLYING, epoch=1)
 
 
 def test_run_without_spent_approvals_is_never_picked_up():
@@ -242,7 +242,7 @@ def test_run_that_asks_for_nothing_needs_a_policy_that_says_so_or_emergency_appl
     assert claim(run_row(plain, bob, needed=0, number=2)) == 1
 
 
-@pytest.mark.parametrize("values", [{"state": "running"}, {"state": "succeeded"}, {"epoch": 1}])
+@pytest.mark.parametrize("values", [{"state": "applying"}, {"state": "applied"}, {"epoch": 1}])
 def test_run_begins_waiting_for_a_worker(values):
     plan = make_plan_row(make_person("alice"))
 
@@ -284,10 +284,10 @@ def test_run_stays_with_its_plan_and_its_end():
     run = run_row(plan, bob)
     rows = ApplyRun.objects.filter(pk=run.pk)
 
-    for values in ({"plan": other}, {"needed": 0}, {"state": "running"}):
+    for values in ({"plan": other}, {"needed": 0}, {"state": "applying"}):
         assert "stays with its plan" in refused(lambda values=values: rows.update(**values))
     rows.update(state=RunState.FAILED)
-    for state in ("queued", "running"):
+    for state in ("queued", "applying"):
         assert "stays with its plan" in refused(lambda state=state: rows.update(state=state))
     assert "never deleted" in refused(rows.delete)
 
@@ -331,7 +331,7 @@ def test_approval_begins_unspent():
 def test_approval_of_who_took_part_afterwards_is_never_spent():
     plan, bob = make_plan_row(make_person("alice")), make_person("bob")
     approval, now = approve(plan, bob), timezone.now()
-    Resolution.objects.create(review=plan.review, plan=plan, by=bob, object_key="x", choice="take over", created_at=now)
+    Resolution.objects.create(review=plan.review, plan=plan, by=bob, object_key="x", choice="overwrite", created_at=now)
 
     assert "never spent" in refused(lambda: Approval.objects.filter(pk=approval.pk).update(spent_at=now))
 
@@ -345,7 +345,7 @@ def test_links_of_accounts_stay():
 def rule_row(plan, by):
     return ConflictRule.objects.create(
         cluster=plan.target.cluster, number=1, kind="ConfigMap", name="x", path=".data.x", elements=["f:data", "f:x"],
-        way="take over", reason="because", plan=plan, proposed_by=by, proposed_at=timezone.now(),
+        way="overwrite", reason="because", plan=plan, proposed_by=by, proposed_at=timezone.now(),
     )  # fmt: skip
 
 
@@ -356,7 +356,7 @@ def test_what_a_conflict_rule_says_stays():
 
     for values in ({"elements": ["f:data"]}, {"group": "apps"}, {"number": 2}, {"reason": "x"}, {"way": "leave"}):
         assert "only ever agreed" in refused(lambda values=values: rows.update(**values))
-    rows.update(state="in force", agreed_by=other)
+    rows.update(state="in-force", agreed_by=other)
     assert "only ever agreed" in refused(lambda: rows.update(agreed_by=make_person("third")))
 
 
@@ -367,4 +367,4 @@ def test_nobody_agrees_to_their_own_rule_under_another_account():
     rule = rule_row(make_plan_row(alice), alice)
 
     agree = ConflictRule.objects.filter(pk=rule.pk).update
-    assert "of their own" in refused(lambda: agree(state="in force", agreed_by=twin))
+    assert "of their own" in refused(lambda: agree(state="in-force", agreed_by=twin))

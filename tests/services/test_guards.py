@@ -114,7 +114,7 @@ def database(keys) -> Iterator[str]:
             connection.execute(ROLES.read_text())
         owner, app = (superuser.replace("//applyviz@", f"//{name}@") for name in ("applyviz_owner", "applyviz_app"))
         _run(keys, owner, "manage.py", "migrate", "--noinput", "-v", "0")
-        assert "succeeded" in _run(keys, app, "manage.py", "shell", "-v", "0", text=SCENE).stdout
+        assert "applied" in _run(keys, app, "manage.py", "shell", "-v", "0", text=SCENE).stdout
         yield app
 
 

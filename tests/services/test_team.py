@@ -124,7 +124,7 @@ def test_worker_plans_and_applies_what_people_asked_for(team):
 
     team.python(RUN.format(number))
 
-    team.wait_for(RUN_STATE.format(number), "succeeded")
+    team.wait_for(RUN_STATE.format(number), "applied")
 
 
 def wait_for_page(browser, path, word, *, seconds=60):
@@ -163,7 +163,7 @@ def test_main_job_with_a_web_process_that_opens_nothing(team):
 
     bob.get(f"/reviews/{review}/plans/1/confirm/")
     bob.post(f"/reviews/{review}/plans/1/confirm/", digest=bob.find(r'name="digest" value="(\w+)"'), then="apply")
-    team.wait_for(RUN_STATE.format(review), "succeeded")
+    team.wait_for(RUN_STATE.format(review), "applied")
     run = bob.find(r"/runs/(\d+)/")
 
     seen = [bob.get(path) for path in (f"/runs/{run}/", f"/runs/{run}/objects/0/", "/history/", f"/reviews/{review}/")]

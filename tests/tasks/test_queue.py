@@ -102,7 +102,7 @@ def test_tasks_carry_the_whole_job(broker, django_capture_on_commit_callbacks):
         execute_run(run.pk)
 
     run.refresh_from_db()
-    assert run.state == RunState.SUCCEEDED
+    assert run.state == RunState.APPLIED
     assert run.results.get().journal.count() == 1
 
 

@@ -132,7 +132,7 @@ def add_plan(plan: Plan, changes: Iterable[engine.PlannedObject], *, effect: str
     return Plan.objects.select_related("review__author", "target__cluster", "revision").get(pk=following.pk)
 
 
-def make_run(plan: Plan, by: User, *, state: str = "running", outcome: str = "applied and verified") -> ApplyRun:
+def make_run(plan: Plan, by: User, *, state: str = "applying", outcome: str = "applied") -> ApplyRun:
     """A run of a plan with one outcome for all objects, and a journal."""
     run = ApplyRun.objects.create(
         number=ApplyRun.objects.count() + 1, plan=plan, requested_by=by, created_at=NOW, started_at=NOW

@@ -92,7 +92,7 @@ def test_approval_counts_while_the_role_lasts(alice, bob):
 @pytest.mark.parametrize(
     ("values", "blocker"),
     [
-        ({"operation": "refused"}, "1 object with unresolved conflicts"),
+        ({"operation": "blocked"}, "1 object with unresolved conflicts"),
         ({"operation": "error"}, "1 object has errors"),
         ({"certainty": "unknown"}, "the live state of 1 object is unknown"),
         ({"has_effect": False}, "nothing to apply"),

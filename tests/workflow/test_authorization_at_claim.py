@@ -104,7 +104,7 @@ def test_what_was_begun_in_the_window_is_ended(team, move_clock):
     let_lease_run_out(run)
     move_clock(datetime(2026, 11, 24, 0, 1, tzinfo=UTC))
 
-    assert team.work(run).state == RunState.SUCCEEDED
+    assert team.work(run).state == RunState.APPLIED
 
 
 def test_worker_that_died_before_anything_was_begun_opens_no_closed_window(team, move_clock):
@@ -169,7 +169,7 @@ def test_operator_runs_what_others_approved(team):
         approving.approve_plan(plan, by=olga, digest=plan.digest)
     approving.approve_plan(plan, by=team.bob, digest=plan.digest)
 
-    assert team.work(runs.start_run(plan, by=olga, digest=plan.digest)).state == RunState.SUCCEEDED
+    assert team.work(runs.start_run(plan, by=olga, digest=plan.digest)).state == RunState.APPLIED
 
 
 def test_author_reads_nothing_outside_the_own_places(team):
@@ -204,7 +204,7 @@ def test_emergency_apply_runs_and_leaves_a_record(team):
 
     run = team.work(emergency.smash())
 
-    assert run.state == RunState.SUCCEEDED
+    assert run.state == RunState.APPLIED
     record = EmergencyApply.objects.get()
     assert (record.by_name, record.reason, record.ticket) == ("dana", "shop is down", "INC-7")
     assert record.missing == ["1 approval missing"]
@@ -252,7 +252,7 @@ def test_glass_opens_a_closed_window_and_spares_the_approvals(team, move_clock):
 
     run = team.work(emergency.smash())
 
-    assert run.state == RunState.SUCCEEDED
+    assert run.state == RunState.APPLIED
     assert Approval.objects.get().spent_at is None
 
 
@@ -293,7 +293,7 @@ def test_run_that_loses_an_approval_meanwhile_is_not_made(team, monkeypatch):
 
 
 FLIPS = {
-    "options": lambda plan: {"options": {**plan.options, "order": "as_given"}},
+    "options": lambda plan: {"options": {**plan.options, "order": "as-given"}},
     "field manager": lambda plan: {"options": {**plan.options, "field_manager": "mallory"}},
     "decisions": lambda plan: {"decisions": [{"object": ["", "ConfigMap", "default", "x"], "path": [], "way": "x"}]},
     "policy version": lambda plan: {"policy_version": "lax@1"},
@@ -341,4 +341,4 @@ def test_flipped_change_writes_nothing(team, column):
     team.work(run)
 
     assert team.wire.writes == []
-    assert run.state != RunState.SUCCEEDED
+    assert run.state != RunState.APPLIED

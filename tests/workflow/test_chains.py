@@ -31,7 +31,7 @@ def write_run(run, count=3, *, ends=True):
     for number in range(count):
         trail.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"n": number})
     if ends:
-        trail.record(AuditAction.RUN_FINISHED, by=None, about=about, detail={"state": "succeeded"})
+        trail.record(AuditAction.RUN_FINISHED, by=None, about=about, detail={"state": "applied"})
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def test_plans_and_approvals_survive_a_new_credential_of_the_same_account(team, 
     run = team.work(runs.start_run(plan, by=team.bob, digest=plan.digest))
 
     cluster = Cluster.objects.get()
-    assert (run.state, run.error) == ("succeeded", "")
+    assert (run.state, run.error) == ("applied", "")
     assert (cluster.server, cluster.credential.open_json()["number"]) == ("https://api2.example:6443", 2)
     told = AuditEntry.objects.get(action=AuditAction.CLUSTER_CHANGED)
     assert (told.actor_name, told.detail["account"], told.detail["plans"]) == ("boss", ["deployer"] * 2, "remain valid")
@@ -296,7 +296,7 @@ def test_paused_cluster_starts_nothing_and_says_so(team, api, boss):
     assert ApplyRun.objects.count() == 0
 
     lifecycle.resume_cluster(team.cluster, by=boss)
-    assert team.work(runs.start_run(plan, by=team.bob, digest=plan.digest)).state == "succeeded"
+    assert team.work(runs.start_run(plan, by=team.bob, digest=plan.digest)).state == "applied"
     assert changes() == ["paused", "resumed"]
 
 
@@ -306,7 +306,7 @@ def test_run_that_nobody_took_waits_for_the_end_of_a_pause(team, api):
 
     assert team.work(run).state == "queued"
     lifecycle.resume_cluster(team.cluster, by=None)
-    assert team.work(run).state == "succeeded"
+    assert team.work(run).state == "applied"
 
 
 def test_run_of_a_paused_cluster_can_be_canceled(team, api):

@@ -63,7 +63,7 @@ def read_answers(plan):
 def test_proposal_decides_nothing_yet(team, plan):
     propose(team, plan)
 
-    assert plan_again(team, plan).counts == {"refused": 1}
+    assert plan_again(team, plan).counts == {"blocked": 1}
 
 
 def test_rule_decides_in_every_plan_from_now_on(team, plan):
@@ -71,10 +71,10 @@ def test_rule_decides_in_every_plan_from_now_on(team, plan):
 
     following = plan_again(team, plan)
 
-    assert (following.counts, read_answers(following)) == ({"update": 1}, [("leave to the other", "kubectl-edit", 1)])
+    assert (following.counts, read_answers(following)) == ({"update": 1}, [("give-up", "kubectl-edit", 1)])
     assert [frozen["number"] for frozen in following.rules] == [rule.number]
     run = team.work(team.start(following))
-    assert (run.state, team.live()["data"]) == (RunState.SUCCEEDED, {"a": "by hand", "b": "2"})
+    assert (run.state, team.live()["data"]) == (RunState.APPLIED, {"a": "by hand", "b": "2"})
 
 
 def test_decision_of_a_person_goes_before_the_rule(team, plan):
@@ -84,7 +84,7 @@ def test_decision_of_a_person_goes_before_the_rule(team, plan):
     following = reviews.replan_review(plan.review, by=team.alice, choices=choices)
     planner.make_plan(following.pk)
 
-    assert read_answers(following) == [("take over", "kubectl-edit", 0)]
+    assert read_answers(following) == [("overwrite", "kubectl-edit", 0)]
 
 
 def test_nobody_agrees_to_their_own(team, plan):
@@ -121,7 +121,7 @@ def test_revoked_rule_opens_what_it_decided_and_blocks_plans_made_with_it(team, 
     with pytest.raises(NotPossibleError, match="conflict rule 1 changed"):
         team.start(ruled)
     following = plan_again(team, plan)
-    assert following.counts == {"refused": 1}
+    assert following.counts == {"blocked": 1}
     assert following.digest != ruled.digest
 
 
@@ -144,7 +144,7 @@ def test_rule_ends_once_and_is_never_rewritten(team, plan):
             again(rule, by=team.bob)
     with pytest.raises(NotPossibleError):
         conflict_rules.agree_rule(rule, by=team.bob)
-    for values in ({"way": "take over"}, {"state": RuleState.IN_FORCE}):
+    for values in ({"way": "overwrite"}, {"state": RuleState.IN_FORCE}):
         with pytest.raises(DatabaseError), transaction.atomic():
             ConflictRule.objects.filter(pk=rule.pk).update(**values)
     with pytest.raises(DatabaseError), transaction.atomic():
@@ -200,10 +200,10 @@ def test_undone_decision_is_told_as_such(team, plan):
     entry = AuditEntry.objects.get(action=AuditAction.RESOLUTION_UNDONE)
     assert (entry.actor_name, entry.detail) == (
         "alice",
-        {"undone": [["leave to the other", "kubectl-edit", ".data.a"]]},
+        {"undone": [["give-up", "kubectl-edit", ".data.a"]]},
     )
     third.refresh_from_db()
-    assert (third.counts, resolutions.list_made(third)) == ({"refused": 1}, {})
+    assert (third.counts, resolutions.list_made(third)) == ({"blocked": 1}, {})
     decision = next(iter(made.values()))
     decision.refresh_from_db()
     assert (decision.undone_by, decision.undone_at is not None) == (team.alice, True)
@@ -220,4 +220,4 @@ def test_field_left_out_of_comparison_neither_stops_a_run_nor_breaks_its_promise
     team.edit(SETTINGS, {"metadata": {"annotations": {"stamp": "now"}}})
     team.work(run)
 
-    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"])
+    assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"])

@@ -36,8 +36,8 @@ def test_story_is_told_once(told):
 def test_upgrade_waits_with_its_conflict(told):
     plan = Review.objects.get(number=2).plans.get()
 
-    assert plan.counts == {"create": 2, "update": 35, "unchanged": 12, "refused": 1}
-    refused = plan.changes.get(operation="refused")
+    assert plan.counts == {"create": 2, "update": 35, "unchanged": 12, "blocked": 1}
+    refused = plan.changes.get(operation="blocked")
     assert (refused.kind, refused.name, refused.conflicts) == ("Deployment", "checkout", 1)
     assert approving.find_plan_blockers(plan)[0] == "1 object with unresolved conflicts"
 
@@ -56,9 +56,9 @@ def test_upgrade_is_decided_applied_and_remembered(told):
     runs.execute_run(run.pk)
 
     run = ApplyRun.objects.get(pk=run.pk)
-    assert (plan.number, plan.state, plan.counts.get("refused")) == (2, PlanState.COMPLETE, None)
-    assert (run.state, run.summary) == (RunState.SUCCEEDED, {"applied and verified": 38, "unchanged": 12})
+    assert (plan.number, plan.state, plan.counts.get("blocked")) == (2, PlanState.COMPLETE, None)
+    assert (run.state, run.summary) == (RunState.APPLIED, {"applied": 38, "unchanged": 12})
     decision = Resolution.objects.get()
-    assert (decision.by, decision.manager, decision.choice) == (alice, "kubectl-set", "take over")
+    assert (decision.by, decision.manager, decision.choice) == (alice, "kubectl-set", "overwrite")
     assert chain.verify_chain().is_intact
     assert AuditEntry.objects.filter(run=2, action=AuditAction.OBJECT_RESULT).count() == 50

@@ -52,7 +52,7 @@ def test_next_step_waits_until_the_kind_is_served(monkeypatch):
 
     run = team.work(start(team, LAMP, DEFINITION))
 
-    assert (run.state, memory.sent) == (RunState.SUCCEEDED, ["lamps.shop.example", "desk"])
+    assert (run.state, memory.sent) == (RunState.APPLIED, ["lamps.shop.example", "desk"])
     assert told["desk"] == 4
 
 

@@ -109,14 +109,14 @@ def test_plan_of_our_own_has_no_forecast(team):
 def test_verdicts_before_and_after_the_tool_ran(team):
     team.apply_as("helm", config_map("old", a="1"))
     plan = plan_as(team, Applier.HELM, config_map("old", a="2"), config_map("new", a="1"))
-    assert verdicts(verify(team, plan)) == ["not yet", "not yet"]
+    assert verdicts(verify(team, plan)) == ["not-yet", "not-yet"]
 
     team.apply_as("helm", config_map("old", a="2"))
-    assert verdicts(verify(team, plan)) == ["as reviewed", "not yet"]
+    assert verdicts(verify(team, plan)) == ["as-reviewed", "not-yet"]
 
     team.apply_as("helm", config_map("new", a="3"))
     found = verify(team, plan)
-    assert (found.state, verdicts(found)) == (VerificationState.DONE, ["as reviewed", "differs"])
+    assert (found.state, verdicts(found)) == (VerificationState.DONE, ["as-reviewed", "differs"])
     assert found.results[1]["differences"] == [{"path": ".data.a", "promised": "1", "got": "3"}]
     assert AuditEntry.objects.filter(action=AuditAction.LIVE_VERIFIED).count() == 3
     assert team.wire.writes == []

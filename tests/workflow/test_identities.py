@@ -73,7 +73,7 @@ def test_every_request_of_plan_and_run_goes_out_as_the_identity(team, dana):
     run = team.apply(config_map(a="1"))
 
     own = [r.path for who, r in team.wire.identities if who.is_own]
-    assert (run.state, run.plan.identity) == (RunState.SUCCEEDED, {"user": "jane", "groups": ["dev"]})
+    assert (run.state, run.plan.identity) == (RunState.APPLIED, {"user": "jane", "groups": ["dev"]})
     # Who the cluster is, nobody but its own credential can be sure to be allowed to ask.
     assert set(own) == {"/api/v1/namespaces/kube-system", "/version"}
     assert {who for who, r in team.wire.identities if not who.is_own} == {Identity("jane", ("dev",))}

@@ -131,10 +131,10 @@ def test_run_of_a_worker_that_must_end_is_finished_by_the_next_one(monkeypatch):
     runs.execute_run(run.pk)
     stopping.clear()
     run.refresh_from_db()
-    assert run.state == RunState.RUNNING
+    assert run.state == RunState.APPLYING
 
     runs.execute_run(run.pk)
 
     run.refresh_from_db()
-    assert run.state == RunState.SUCCEEDED
+    assert run.state == RunState.APPLIED
     assert [result.journal.count() for result in run.results.all()] == [1, 1, 1]

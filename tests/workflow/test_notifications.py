@@ -42,7 +42,7 @@ def test_whole_job_tells_each_person_what_concerns_them_once(team):
     notifications.send_pending()
     run = team.work(team.start(plan))
     notifications.send_pending()
-    assert run.state == "succeeded"
+    assert run.state == "applied"
     assert notifications.send_pending() == 0
 
     assert told(team.bob) == [NotificationKind.NEEDS_YOU, NotificationKind.RUN_FINISHED]

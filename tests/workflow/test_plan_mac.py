@@ -65,7 +65,7 @@ def test_complete_plan_is_sealed_and_its_run_derives_nothing_anew(team, plan, mo
 
     run = team.work(team.start(plan))
 
-    assert (run.state, tried) == (RunState.SUCCEEDED, [])
+    assert (run.state, tried) == (RunState.APPLIED, [])
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -116,7 +116,7 @@ def test_plan_without_a_seal_is_derived_anew_and_runs(team, plan, kept):
     triggers.install("default")
     assert not is_sealed(plan)
 
-    assert team.work(ApplyRun.objects.get(pk=run.pk)).state == RunState.SUCCEEDED
+    assert team.work(ApplyRun.objects.get(pk=run.pk)).state == RunState.APPLIED
 
 
 def test_changed_plan_that_lost_its_seal_writes_nothing(team, plan):

@@ -68,7 +68,7 @@ def test_together_is_never_laxer_than_any_alone(several):
         assert not (together.may_run_estimated and not alone.may_run_estimated)
         assert not (together.may_run_unknown and not alone.may_run_unknown)
         assert together.waits_for_rollout or not alone.waits_for_rollout
-        assert together.on_failure is OnFailure.STOP or alone.on_failure is OnFailure.CARRY_ON
+        assert together.on_failure is OnFailure.STOP or alone.on_failure is OnFailure.CONTINUE
         if alone.approval_lasts is not None:
             assert together.approval_lasts is not None
             assert together.approval_lasts <= alone.approval_lasts

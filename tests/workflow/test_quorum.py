@@ -56,7 +56,7 @@ def test_plan_that_does_the_same_keeps_its_approvals(team):
     assert following.digest == plan.digest
     assert quorum.list_valid_approvals(following) == [given_before]
     run = team.work(runs.start_run(following, by=team.bob, digest=following.digest))
-    assert run.state == RunState.SUCCEEDED
+    assert run.state == RunState.APPLIED
     assert list(run.approvals.all()) == [given_before]
 
 
@@ -124,7 +124,7 @@ def test_high_risk_asks_for_more(bob):
 
 def test_editor_and_decider_do_not_approve(plan, bob):
     Resolution.objects.create(
-        review=plan.review, plan=plan, by=bob, object_key="x", choice="take over", created_at=timezone.now()
+        review=plan.review, plan=plan, by=bob, object_key="x", choice="overwrite", created_at=timezone.now()
     )
 
     with pytest.raises(NotAllowedError, match="resolved"):

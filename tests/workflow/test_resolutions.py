@@ -52,14 +52,14 @@ def test_ways_out_are_applied_as_they_were_decided(team, plan, ways, data):
     following = decide(team, plan, *ways)
     run = team.work(team.start(following))
 
-    assert (run.state, run.error, team.outcomes(run)) == (RunState.SUCCEEDED, "", ["applied and verified"])
+    assert (run.state, run.error, team.outcomes(run)) == (RunState.APPLIED, "", ["applied"])
     assert team.live()["data"] == data
 
 
 def test_half_decided_object_stays_refused(team, plan):
     following = decide(team, plan, ResolutionKind.OVERWRITE)
 
-    assert following.counts == {"refused": 1}
+    assert following.counts == {"blocked": 1}
     assert len(following.decisions) == 1
 
 
@@ -68,8 +68,8 @@ def test_decisions_are_kept_with_who_made_them(team, plan):
 
     kept = [(d.by.username, d.path, d.manager, d.choice, d.note) for d in Resolution.objects.order_by("path")]
     assert kept == [
-        ("alice", ".data.a", "kubectl-edit", "take over", "agreed"),
-        ("alice", ".data.b", "kubectl-edit", "leave to the other", "agreed"),
+        ("alice", ".data.a", "kubectl-edit", "overwrite", "agreed"),
+        ("alice", ".data.b", "kubectl-edit", "give-up", "agreed"),
     ]
     entry = AuditEntry.objects.get(action=AuditAction.CONFLICT_RESOLVED)
     assert (entry.kind, entry.name, entry.actor_name) == ("ConfigMap", "settings", "alice")

@@ -80,19 +80,19 @@ def test_next_step_waits_for_the_rollout_when_the_rules_say_so(slow, memory):
     run = work_with_clock(start(slow, deployment(), scaler(), waits_for_rollout=True), pause)
 
     states = list(run.results.order_by("position").values_list("outcome", "rollout", "rollout_detail"))
-    assert run.state == RunState.SUCCEEDED
-    assert states[0] == ("applied and verified", "ready", "all 1 pods are available")
-    assert states[1][0] == "applied and verified"
+    assert run.state == RunState.APPLIED
+    assert states[0] == ("applied", "ready", "all 1 pods are available")
+    assert states[1][0] == "applied"
 
 
 def test_nobody_waits_when_the_rules_do_not_say_so(slow, memory):
     run = slow.work(start(slow, deployment(), scaler()))
 
-    assert (run.state, list(run.results.values_list("rollout", flat=True))) == (RunState.SUCCEEDED, ["", ""])
+    assert (run.state, list(run.results.values_list("rollout", flat=True))) == (RunState.APPLIED, ["", ""])
 
 
 @pytest.mark.parametrize(
-    ("status", "seconds", "state"), [(STUCK, 600, "failed"), (BEHIND, 0, "late")], ids=["failed", "late"]
+    ("status", "seconds", "state"), [(STUCK, 600, "failed"), (BEHIND, 0, "timed-out")], ids=["failed", "late"]
 )
 def test_rollout_that_fails_or_takes_too_long_stops_the_run(slow, memory, status, seconds, state):
     run = start(slow, deployment(), scaler(), waits_for_rollout=True, rollout_seconds=seconds)
@@ -100,7 +100,7 @@ def test_rollout_that_fails_or_takes_too_long_stops_the_run(slow, memory, status
     work_with_clock(run, lambda _: become(memory, "web", **status))
 
     states = list(run.results.order_by("position").values_list("outcome", "rollout"))
-    assert (run.state, states) == (RunState.FAILED, [("applied and verified", state), ("not reached", "")])
+    assert (run.state, states) == (RunState.FAILED, [("applied", state), ("not-attempted", "")])
     assert run.error.startswith("Deployment default/web: ")
 
 
@@ -113,13 +113,13 @@ def test_waiting_for_a_rollout_survives_a_lost_worker(slow, memory):
     with pytest.raises(Killed):
         work_with_clock(run, die)
     first = run.results.get(position=0)
-    assert (first.outcome, first.rollout) == ("applied and verified", "waiting")
+    assert (first.outcome, first.rollout) == ("applied", "rolling-out")
     let_lease_run_out(run)
     become(memory, "web", **READY)
 
     work_with_clock(run, lambda seconds: None)
 
-    assert (run.state, memory.effective) == (RunState.SUCCEEDED, ["web", "web"])
+    assert (run.state, memory.effective) == (RunState.APPLIED, ["web", "web"])
 
 
 def test_canceling_ends_the_wait_for_a_rollout(slow, memory):
@@ -135,7 +135,7 @@ def test_canceling_ends_the_wait_for_a_rollout(slow, memory):
     states = list(run.results.order_by("position").values_list("outcome", "rollout"))
     assert (run.state, states) == (
         RunState.CANCELED,
-        [("applied and verified", "given up"), ("not reached", "")],
+        [("applied", "not-watched"), ("not-attempted", "")],
     )
 
 

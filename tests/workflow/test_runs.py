@@ -55,8 +55,8 @@ def test_whole_job(team):
     plan = team.plan(config_map(a="1"), secret(password="canary-7f3a91"))
     run = team.work(team.start(plan))
 
-    assert (run.state, run.error) == (RunState.SUCCEEDED, "")
-    assert team.outcomes(run) == ["applied and verified", "applied and verified"]
+    assert (run.state, run.error) == (RunState.APPLIED, "")
+    assert team.outcomes(run) == ["applied", "applied"]
     assert team.live()["data"] == {"a": "1"}
     plan.review.refresh_from_db()
     assert plan.review.state == ReviewState.APPLIED
@@ -93,7 +93,7 @@ def test_unchanged_object_is_not_written(team):
     team.apply(config_map(a="1"))
     run = team.apply(config_map(a="1"), config_map("other", b="2"))
 
-    assert sorted(team.outcomes(run)) == ["applied and verified", "unchanged"]
+    assert sorted(team.outcomes(run)) == ["applied", "unchanged"]
     assert len(team.wire.writes) == 2
 
 
@@ -101,7 +101,7 @@ def test_client_side_apply_runs_too(team):
     team.apply(config_map(a="1", b="2"), mode=ApplyMode.CLIENT)
     run = team.apply(config_map(a="1", c="3"), mode=ApplyMode.CLIENT)
 
-    assert run.state == RunState.SUCCEEDED
+    assert run.state == RunState.APPLIED
     assert team.live()["data"] == {"a": "1", "c": "3"}
 
 
@@ -114,7 +114,7 @@ def test_moved_field_makes_the_run_stale(team):
     team.work(run)
 
     assert (run.state, team.wire.writes) == (RunState.STALE, [])
-    assert sorted(team.outcomes(run)) == ["not reached", "stale"]
+    assert sorted(team.outcomes(run)) == ["not-attempted", "stale"]
     moved = run.results.get(outcome="stale").differences
     assert {"path": ".data.a", "reviewed": "1", "live": "changed by hand"} in moved
     run.plan.review.refresh_from_db()
@@ -129,7 +129,7 @@ def test_nothing_is_written_when_the_last_object_moved(team):
 
     team.work(run)
 
-    assert (run.state, team.outcomes(run), team.wire.writes) == (RunState.STALE, ["not reached", "stale"], [])
+    assert (run.state, team.outcomes(run), team.wire.writes) == (RunState.STALE, ["not-attempted", "stale"], [])
 
 
 def test_pruned_object_is_deleted(team):
@@ -140,7 +140,7 @@ def test_pruned_object_is_deleted(team):
 
     team.work(run)
 
-    assert (run.state, sorted(team.outcomes(run))) == (RunState.SUCCEEDED, ["applied and verified", "unchanged"])
+    assert (run.state, sorted(team.outcomes(run))) == (RunState.APPLIED, ["applied", "unchanged"])
     assert team.live("/api/v1/namespaces/default/configmaps/z") is None
 
 
@@ -187,7 +187,7 @@ def test_what_the_plan_does_not_touch_may_move(team, at_point):
 
     team.work(run)
 
-    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"])
+    assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"])
     assert team.live()["data"] == {"a": "2", "other": "by hand", "third": "by hand"}
 
 
@@ -234,7 +234,7 @@ def test_killed_worker_loses_nothing_and_repeats_nothing(team, at_point, point, 
 
     team.work(run)
 
-    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"] * 3)
+    assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"] * 3)
     assert len(team.wire.effective) == 3
     assert is_killed == (time == 1 or point in POINTS[1:-1])
     assert chain.verify_chain().is_intact
@@ -245,9 +245,9 @@ def test_killed_worker_loses_nothing_and_repeats_nothing(team, at_point, point, 
 @pytest.mark.parametrize(
     ("fault", "writes", "outcome"),
     [
-        ("lose answer", 1, "applied and verified"),
-        ("lose request", 2, "applied and verified"),
-        ("refuse connection", 2, "applied and verified"),
+        ("lose answer", 1, "applied"),
+        ("lose request", 2, "applied"),
+        ("refuse connection", 2, "applied"),
     ],
 )
 def test_lost_messages_are_resolved_by_reading_live(team, fault, writes, outcome):
@@ -281,7 +281,7 @@ def test_cluster_that_stays_away_fails_the_run(team):
 
     team.work(run)
 
-    assert (run.state, team.outcomes(run), team.wire.effective) == (RunState.FAILED, ["failed", "not reached"], [])
+    assert (run.state, team.outcomes(run), team.wire.effective) == (RunState.FAILED, ["failed", "not-attempted"], [])
 
 
 def test_worker_that_lost_the_run_writes_nothing(team, at_point):
@@ -291,13 +291,13 @@ def test_worker_that_lost_the_run_writes_nothing(team, at_point):
     runs.execute_run(run.pk)
 
     assert team.wire.writes == []
-    assert ApplyRun.objects.get(pk=run.pk).state == RunState.RUNNING
+    assert ApplyRun.objects.get(pk=run.pk).state == RunState.APPLYING
 
 
 def test_run_of_another_worker_is_left_alone(team):
     run = team.start(team.plan(config_map(a="1")))
     ApplyRun.objects.filter(pk=run.pk).update(
-        state=RunState.RUNNING, epoch=1, lease_until=timezone.now() + timedelta(minutes=1)
+        state=RunState.APPLYING, epoch=1, lease_until=timezone.now() + timedelta(minutes=1)
     )
 
     runs.execute_run(run.pk)
@@ -320,7 +320,7 @@ def test_canceled_run_stops_between_objects(team, at_point):
 
     team.work(run)
 
-    assert (run.state, team.outcomes(run)) == (RunState.CANCELED, ["applied and verified", "not reached"])
+    assert (run.state, team.outcomes(run)) == (RunState.CANCELED, ["applied", "not-attempted"])
     with pytest.raises(NotPossibleError):
         runs.cancel_run(run, by=team.bob)
 

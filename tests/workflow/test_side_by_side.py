@@ -56,7 +56,7 @@ def test_objects_of_a_step_are_written_at_once_and_never_more_than_allowed(team,
 
     run = team.work(start(team, *many(8)))
 
-    assert (run.state, set(team.outcomes(run)), memory.most) == (RunState.SUCCEEDED, {"applied and verified"}, 4)
+    assert (run.state, set(team.outcomes(run)), memory.most) == (RunState.APPLIED, {"applied"}, 4)
 
 
 def test_steps_wait_for_each_other(team, memory):
@@ -67,7 +67,7 @@ def test_steps_wait_for_each_other(team, memory):
 
     run = team.work(start(team, inside, namespace, *many(2)))
 
-    assert run.state == RunState.SUCCEEDED
+    assert run.state == RunState.APPLIED
     assert (memory.sent[0], sorted(memory.sent[1:])) == ("shop", ["object-00", "object-01", "settings"])
 
 
@@ -105,7 +105,7 @@ def test_nothing_is_started_after_the_first_failure(team, memory):
     run = team.work(start(team, *many(20), at_once=1))
 
     assert (run.state, memory.sent) == (RunState.FAILED, ["object-00", "object-01", "object-02"])
-    assert team.outcomes(run) == ["applied and verified"] * 2 + ["refused"] + ["not reached"] * 17
+    assert team.outcomes(run) == ["applied"] * 2 + ["refused"] + ["not-attempted"] * 17
     assert "ConfigMap default/object-02" in run.error
 
 
@@ -126,8 +126,8 @@ def test_what_is_on_its_way_at_a_failure_is_finished_and_recorded(team, memory):
     outcomes = team.outcomes(run)
     assert (run.state, outcomes[0], outcomes.count("refused")) == (RunState.FAILED, "refused", 1)
     assert sorted(memory.sent) == [f"object-{n:02}" for n in range(len(memory.sent))]
-    assert outcomes[1 : len(memory.sent)] == ["applied and verified"] * (len(memory.sent) - 1)
-    assert outcomes[len(memory.sent) :] == ["not reached"] * (12 - len(memory.sent))
+    assert outcomes[1 : len(memory.sent)] == ["applied"] * (len(memory.sent) - 1)
+    assert outcomes[len(memory.sent) :] == ["not-attempted"] * (12 - len(memory.sent))
     assert len(memory.sent) <= 8
 
 
@@ -164,13 +164,13 @@ def test_carrying_on_leaves_out_what_needs_the_failed_object(team, memory):
 
     told = {str(r.change): (r.outcome, r.detail) for r in run.results.select_related("change")}
     assert run.state == RunState.FAILED
-    assert told["create ConfigMap default/object-01"] == ("applied and verified", "")
+    assert told["create ConfigMap default/object-01"] == ("applied", "")
     assert told["create Deployment default/web"] == (
-        "skipped",
+        "left-out",
         "it needs ConfigMap default/object-00, which was refused",
     )
     assert told["create HorizontalPodAutoscaler default/web"] == (
-        "skipped",
+        "left-out",
         "it needs Deployment default/web, which was left out",
     )
 
@@ -184,7 +184,7 @@ def test_canceling_starts_nothing_more_and_finishes_what_is_on_its_way(team, mem
     outcomes = team.outcomes(run)
     count = len(memory.sent)
     assert (run.state, count <= 8) == (RunState.CANCELED, True)
-    assert sorted(outcomes) == ["applied and verified"] * count + ["not reached"] * (12 - count)
+    assert sorted(outcomes) == ["applied"] * count + ["not-attempted"] * (12 - count)
 
 
 def test_worker_that_lost_the_run_starts_nothing_more(team, memory, at_point):
@@ -195,7 +195,7 @@ def test_worker_that_lost_the_run_starts_nothing_more(team, memory, at_point):
     runs.execute_run(run.pk)
 
     assert len(memory.sent) == 4
-    assert ApplyRun.objects.get(pk=run.pk).state == RunState.RUNNING
+    assert ApplyRun.objects.get(pk=run.pk).state == RunState.APPLYING
     assert not JournalEntry.objects.exclude(state=EntryState.INTENT).exists()
 
 
@@ -213,7 +213,7 @@ def test_killed_worker_loses_nothing_and_repeats_nothing(team, memory, at_point,
 
     team.work(run)
 
-    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"] * 7)
+    assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"] * 7)
     assert sorted(memory.effective) == [f"object-{n:02}" for n in range(7)]
     assert chain.verify_chain().is_intact
 
@@ -227,7 +227,7 @@ def test_busy_server_is_given_the_time_it_asks_for(team, memory):
 
     runs.execute_run(run.pk, sleep=slept.append)
 
-    assert team.outcomes(run) == ["applied and verified"]
+    assert team.outcomes(run) == ["applied"]
     assert (len(memory.sent), round(max(slept))) == (2, 7)
 
 
@@ -242,7 +242,7 @@ def test_server_that_failed_after_it_wrote_is_resolved_by_reading(team, memory, 
 
     run = team.work(start(team, *many(1)))
 
-    assert (team.outcomes(run), memory.effective) == (["applied and verified"], ["object-00"])
+    assert (team.outcomes(run), memory.effective) == (["applied"], ["object-00"])
     assert JournalEntry.objects.get().note.endswith("live shows that it was carried out")
 
 
@@ -256,7 +256,7 @@ def test_outcome_is_unknown_when_nobody_can_read_what_became_of_a_write(team, me
 
     run = team.work(start(team, *many(3), at_once=1))
 
-    assert (run.state, team.outcomes(run)) == (RunState.FAILED, ["unknown", "not reached", "not reached"])
+    assert (run.state, team.outcomes(run)) == (RunState.FAILED, ["unknown", "not-attempted", "not-attempted"])
     assert "its outcome is unknown" in run.results.first().detail
 
 
@@ -287,5 +287,5 @@ def test_conflict_of_versions_is_tried_again_and_conflict_of_fields_is_not(team,
 
     run = team.work(start(team, *many(2), carries_on=True))
 
-    assert team.outcomes(run) == ["applied and verified", "refused"]
+    assert team.outcomes(run) == ["applied", "refused"]
     assert sorted(memory.sent) == ["object-00", "object-00", "object-01"]

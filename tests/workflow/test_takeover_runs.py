@@ -86,7 +86,7 @@ def assert_taken_over(team: Team, manager: str) -> None:
 def test_run_ends_verified_and_the_next_plan_has_nothing_to_apply(team, manager):
     run = team.work(team.start(team.plan(AFTER, field_manager=manager)))
 
-    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"])
+    assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"])
     assert_taken_over(team, manager)
     assert [change.operation for change in team.plan(AFTER, field_manager=manager).changes.all()] == ["unchanged"]
 
@@ -110,7 +110,7 @@ def test_next_worker_goes_on_from_every_point(team, at_point, point, time, meets
         team.work(run)
 
     run.refresh_from_db()
-    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"]), run.results.get().detail
+    assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"]), run.results.get().detail
     assert_taken_over(team, manager)
     assert len(team.wire.effective) - before == 2
     assert chain.verify_chain().is_intact
@@ -124,7 +124,7 @@ def test_writes_of_controllers_in_between_are_no_moves(team, at_point, time):
 
     team.work(run)
 
-    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"]), run.results.get().detail
+    assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"]), run.results.get().detail
     assert_taken_over(team, "applyviz")
 
 
@@ -146,7 +146,7 @@ def test_value_that_others_change_in_between_stops_the_object(team, at_point, po
         team.work(run)
 
     run.refresh_from_db()
-    assert run.state != RunState.SUCCEEDED
+    assert run.state != RunState.APPLIED
     assert team.live()["data"]["a"] == "by hand"
 
 
@@ -167,7 +167,7 @@ def test_lost_messages_are_resolved_by_reading_live(team, fault, number, meets):
     team.wire.fault = break_one
     team.work(run)
 
-    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"]), run.results.get().detail
+    assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"]), run.results.get().detail
     assert_taken_over(team, "applyviz")
 
 
@@ -177,7 +177,7 @@ def test_last_applied_never_holds_what_binds_a_write(team, manager):
     back = team.work(team.start(team.plan(BEFORE, **KUBECTL)))
 
     text = json.loads(team.live()["metadata"]["annotations"][ANNOTATION])
-    assert back.state == RunState.SUCCEEDED
+    assert back.state == RunState.APPLIED
     assert not {"uid", "resourceVersion"} & set(text["metadata"])
     assert team.live()["data"] == {"a": "1", "old": "x"}
 
@@ -239,7 +239,7 @@ def test_next_worker_goes_on_from_every_point_of_the_way_back(server_side, at_po
         team.work(run)
 
     run.refresh_from_db()
-    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"]), run.results.get().detail
+    assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"]), run.results.get().detail
     assert_handed_back(team)
     assert len(team.wire.effective) - before == 2
     assert team.plan(HANDED_BACK, **KUBECTL).changes.get().operation == "unchanged"
@@ -254,5 +254,5 @@ def test_lost_messages_of_the_way_back_are_resolved_by_reading_live(server_side,
 
     team.work(run)
 
-    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"]), run.results.get().detail
+    assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"]), run.results.get().detail
     assert_handed_back(team)

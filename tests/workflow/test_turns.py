@@ -27,7 +27,7 @@ def team(settings):
 
 def hold(row):
     """Let another worker work on it."""
-    state = PlanState.PLANNING if isinstance(row, Plan) else RunState.RUNNING
+    state = PlanState.PLANNING if isinstance(row, Plan) else RunState.APPLYING
     type(row).objects.filter(pk=row.pk).update(state=state, epoch=1, lease_until=timezone.now() + timedelta(seconds=60))
 
 
@@ -79,11 +79,11 @@ def test_run_waits_while_its_cluster_is_busy_and_is_woken(team):
 
     ApplyRun.objects.filter(pk=first.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
     OutboxMessage.objects.all().delete()
-    assert team.work(first).state == RunState.SUCCEEDED
+    assert team.work(first).state == RunState.APPLIED
     assert list(OutboxMessage.objects.values_list("task", "ids")) == [
         (TaskName.EXECUTE_RUN.value, {"run_id": second.pk})
     ]
-    assert team.work(second).state == RunState.SUCCEEDED
+    assert team.work(second).state == RunState.APPLIED
 
 
 def test_run_that_was_canceled_waits_for_no_turn(team):

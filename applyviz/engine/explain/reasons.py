@@ -24,7 +24,7 @@ class FieldOperation(StrEnum):
     DEFAULTED = "defaulted"
     UNCHANGED = "unchanged"
     CONFLICT = "conflict"
-    NOT_REMOVED = "not removed"
+    NOT_REMOVED = "not-removed"
 
 
 class Stage(StrEnum):

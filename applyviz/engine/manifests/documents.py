@@ -31,11 +31,11 @@ class Retyping(StrEnum):
 
     BOOLEAN = "boolean"
     OCTAL = "octal"
-    SEPARATED = "separated digits"
-    OTHER_BASE = "number of another base"
-    EXPONENT = "number with an exponent"
-    FLOAT = "rounded number"
-    BIG_INTEGER = "integer above 2^53"
+    SEPARATED = "separated-digits"
+    OTHER_BASE = "other-base"
+    EXPONENT = "exponent"
+    FLOAT = "rounded"
+    BIG_INTEGER = "big-integer"
     NULL = "null"
     DATE = "date"
 

@@ -47,9 +47,9 @@ class PruneMode(StrEnum):
 
 
 class Order(StrEnum):
-    """The order of a set: `as_given` is kubectl's; `dependency` is ours (namespaces and CRDs first, webhooks last)."""
+    """The order of a set: `as-given` is kubectl's; `dependency` is ours (namespaces and CRDs first, webhooks last)."""
 
-    AS_GIVEN = "as_given"
+    AS_GIVEN = "as-given"
     DEPENDENCY = "dependency"
 
 

@@ -20,6 +20,17 @@ from applyviz.engine.risks.walking import (
     position_of,
 )
 
+_READ_AS = {
+    Retyping.BOOLEAN: "boolean",
+    Retyping.OCTAL: "octal",
+    Retyping.SEPARATED: "separated digits",
+    Retyping.OTHER_BASE: "number of another base",
+    Retyping.EXPONENT: "number with an exponent",
+    Retyping.FLOAT: "rounded number",
+    Retyping.BIG_INTEGER: "integer above 2^53",
+    Retyping.NULL: "null",
+    Retyping.DATE: "date",
+}
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 # Control, format, private and unassigned characters; blanks that are invisible or look like a space.
 _UNSEEN = re.compile(
@@ -62,7 +73,7 @@ def find_retyped(subject: RiskSubject) -> Iterator[Risk]:
         facts = {
             "text": "" if is_secret else note.text[:60],
             "value": "" if is_secret else _show(note.value)[:60],
-            "what": note.retyping.value,
+            "what": _READ_AS[note.retyping],
             "role": "key" if note.is_key else "value",
             "takes": "number" if _takes_number(note, place) else "",
         }

@@ -36,11 +36,11 @@ class MapType(StrEnum):
 class SchemaOrigin(StrEnum):
     """The source that described a kind (in the order of lookup); shown on every change."""
 
-    SOURCE_CRD = "CRD in the same manifests"
-    CLUSTER_OPENAPI = "OpenAPI v3 of the cluster"
-    CLUSTER_CRD = "CRD of the cluster"
-    BUNDLED = "bundled v1.36.3"
-    NONE = "unknown kind"
+    SOURCE_CRD = "source-crd"
+    CLUSTER_OPENAPI = "cluster-openapi"
+    CLUSTER_CRD = "cluster-crd"
+    BUNDLED = "bundled"
+    NONE = "none"
 
 
 class Node(Protocol):

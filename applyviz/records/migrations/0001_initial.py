@@ -245,8 +245,8 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("queued", "queued"),
-                            ("running", "applying"),
-                            ("succeeded", "applied"),
+                            ("applying", "applying"),
+                            ("applied", "applied"),
                             ("failed", "failed"),
                             ("stale", "stale"),
                             ("canceled", "canceled"),
@@ -541,15 +541,15 @@ class Migration(migrations.Migration):
                         choices=[
                             ("waiting", "not attempted"),
                             ("applying", "applying"),
-                            ("applied and verified", "applied"),
-                            ("applied but differs", "applied · live differs"),
+                            ("applied", "applied"),
+                            ("applied-live-differs", "applied · live differs"),
                             ("unchanged", "unchanged"),
                             ("refused", "refused"),
                             ("stale", "stale"),
                             ("failed", "failed"),
                             ("unknown", "unknown"),
-                            ("not reached", "not attempted"),
-                            ("skipped", "left out"),
+                            ("not-attempted", "not attempted"),
+                            ("left-out", "left out"),
                         ],
                         default="waiting",
                         max_length=24,
@@ -566,11 +566,11 @@ class Migration(migrations.Migration):
                         blank=True,
                         choices=[
                             ("", "not watched"),
-                            ("waiting", "rolling out"),
+                            ("rolling-out", "rolling out"),
                             ("ready", "ready"),
                             ("failed", "failed"),
-                            ("late", "timed out"),
-                            ("given up", "no longer watched"),
+                            ("timed-out", "timed out"),
+                            ("not-watched", "no longer watched"),
                         ],
                         default="",
                         max_length=16,
@@ -673,9 +673,9 @@ class Migration(migrations.Migration):
                         choices=[
                             ("grant", "grant a role"),
                             ("member", "add to a team"),
-                            ("end grant", "remove a grant"),
-                            ("end member", "remove from a team"),
-                            ("archive team", "archive a team"),
+                            ("remove-grant", "remove a grant"),
+                            ("remove-member", "remove from a team"),
+                            ("archive-team", "archive a team"),
                             ("deactivate", "deactivate an account"),
                             ("activate", "reactivate an account"),
                         ],
@@ -819,7 +819,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("proposed", "awaiting approval"),
-                            ("in force", "in force"),
+                            ("in-force", "in force"),
                             ("declined", "declined"),
                             ("revoked", "revoked"),
                         ],
@@ -1701,7 +1701,7 @@ class Migration(migrations.Migration):
                 (
                     "state",
                     models.CharField(
-                        choices=[("waiting", "not attempted"), ("delivered", "delivered"), ("given up", "failed")],
+                        choices=[("waiting", "not attempted"), ("delivered", "delivered"), ("failed", "failed")],
                         default="waiting",
                         max_length=16,
                     ),
@@ -1747,11 +1747,11 @@ class Migration(migrations.Migration):
                             ("adoption", "the live object as a manifest"),
                             ("adopt", "a review of a live object"),
                             ("undo", "a review that reverts a run"),
-                            ("add cluster", "adding a cluster"),
+                            ("add-cluster", "adding a cluster"),
                             ("credential", "replacing a credential"),
                             ("connection", "testing a connection"),
                             ("sandbox", "a request to a sandbox"),
-                            ("secret access", "the Secrets that a person can read"),
+                            ("secret-access", "the Secrets that a person can read"),
                         ],
                         max_length=16,
                     ),
@@ -1924,7 +1924,7 @@ class Migration(migrations.Migration):
             model_name="conflictrule",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    models.Q(("state", "in force"), _negated=True), ("agreed_by__isnull", False), _connector="OR"
+                    models.Q(("state", "in-force"), _negated=True), ("agreed_by__isnull", False), _connector="OR"
                 ),
                 name="rule_in_force_was_agreed",
             ),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from enum import StrEnum
 
 from django.urls import reverse
 
@@ -19,57 +18,15 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.sentences import render_risk
-from applyviz.records.enums import PlanState, ReviewState, RunState
+from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ApplyRun, ObjectChange, ObjectResult, Plan, Review
 from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
 from applyviz.web.reviews.pane.fields import FieldFilter, present_sections
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import acknowledgements, approving, quorum
+from applyviz.workflow.approvals import approving, quorum, review_states
 from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans.live_values import LiveView, hidden_positions, show_result, show_run, view_of
-
-
-class APIStatus(StrEnum):
-    """Where a plan stands, for who waits for it."""
-
-    PLANNING = "planning"
-    FAILED = "failed"
-    NOTHING = "nothing to apply"
-    BLOCKED = "blocked"
-    WAITING = "waiting for approval"
-    APPROVED = "approved"
-    APPLYING = "applying"
-    APPLIED = "applied"
-    NOT_APPLIED = "not applied"
-    CLOSED = "closed"
-    SUPERSEDED = "superseded"
-
-
-def _find_run_status(run: ApplyRun) -> APIStatus:
-    if run.state in RunState.unfinished():
-        return APIStatus.APPLYING
-    return APIStatus.APPLIED if run.state == RunState.SUCCEEDED else APIStatus.NOT_APPLIED
-
-
-def find_status(plan: Plan, run: ApplyRun | None, blockers: tuple[str, ...], missing: int) -> APIStatus:
-    """The one word; what ended comes before what blocks."""
-    if run is not None:
-        return _find_run_status(run)
-    if plan.state == PlanState.PLANNING:
-        return APIStatus.PLANNING
-    latest = plan.review.latest_plan
-    if latest is not None and latest.pk != plan.pk:
-        return APIStatus.SUPERSEDED
-    if plan.review.state == ReviewState.CLOSED:
-        return APIStatus.CLOSED
-    if plan.state == PlanState.FAILED:
-        return APIStatus.FAILED
-    if len(blockers) == 1 and not hidden_positions(plan) and not plan.changes.filter(has_effect=True).exists():
-        return APIStatus.NOTHING
-    if blockers:
-        return APIStatus.BLOCKED
-    return APIStatus.WAITING if missing else APIStatus.APPROVED
 
 
 def _present_review(review: Review, root: str) -> JSONObject:
@@ -77,7 +34,7 @@ def _present_review(review: Review, root: str) -> JSONObject:
         "number": review.number,
         "title": review.title,
         "ticket": review.ticket,
-        "state": review.state,
+        "is_open": review.state == ReviewState.OPEN,
         "author": review.author.get_username(),
         "url": root + reverse("reviews:show-review", args=[review.number]),
     }
@@ -89,11 +46,11 @@ def _count(plan: Plan) -> JSONObject:
     return {"operations": plan.counts, "certainty": dict(sure), "conflicts": conflicts}
 
 
-def _present_consent(plan: Plan) -> tuple[JSONObject, int]:
+def _present_consent(plan: Plan) -> JSONObject:
     if plan.state != PlanState.COMPLETE:
-        return {}, 1
+        return {}
     found = quorum.count_quorum(plan)
-    said: JSONObject = {
+    return {
         "policy": found.policy.version,
         "needed": found.needed,
         "missing": found.missing,
@@ -101,7 +58,6 @@ def _present_consent(plan: Plan) -> tuple[JSONObject, int]:
         "still_needed": [str(need) for need in found.needs if need.missing],
         "closed": list(approving.find_start_blockers(plan, found.policy)),
     }
-    return said, found.missing
 
 
 def _mark(document: JSONObject) -> str:
@@ -116,15 +72,12 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         show_run(run, for_user)
     hidden = hidden_positions(plan)
     blockers = () if plan.state == PlanState.PLANNING or run else approving.find_plan_blockers(plan, hidden=hidden)
-    consent, missing = _present_consent(plan)
     options = options_from_json(plan.options)
     policy = policies.find_policy(plan)
-    # What somebody only has to acknowledge keeps nobody from waiting.
-    risks = acknowledgements.find_open(plan, policy=policy) if blockers else ()
-    waits = acknowledgements.name_open([risk for risk in risks if risk.position not in hidden])
-    lasting = tuple(blocker for blocker in blockers if blocker not in waits)
+    status = review_states.find_status(plan, run)
     document: JSONObject = {
-        "status": find_status(plan, run, lasting, missing + len(waits)).value,
+        "status": status.value,
+        "status_text": str(status.label),
         "review": _present_review(plan.review, root),
         "plan": plan.number,
         "digest": plan.digest,
@@ -141,7 +94,7 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "blockers": list(blockers),
         "problems": list(plan.problems),
         "error": plan.error,
-        "approvals": consent,
+        "approvals": _present_consent(plan),
         "run": present_run(run, root=root) if run else None,
         "url": root + reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
     }
@@ -207,6 +160,7 @@ def present_run(run: ApplyRun, *, root: str) -> JSONObject:
     return {
         "number": run.number,
         "state": run.state,
+        "state_text": run.get_state_display(),
         "is_finished": run.is_finished,
         "requested_by": run.requested_by.get_username(),
         "outcomes": run.summary,
@@ -226,6 +180,7 @@ def present_run_with_results(run: ApplyRun, *, root: str) -> JSONObject:
             "namespace": result.change.namespace,
             "name": result.change.name,
             "outcome": result.outcome,
+            "outcome_text": result.get_outcome_display(),
             "detail": result.detail,
             "rollout": result.rollout,
         }

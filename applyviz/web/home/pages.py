@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.enums import PlanState, ReviewState, RunState
+from applyviz.records.enums import PlanState, ReviewState, ReviewStatus, RunState
 from applyviz.records.models import ApplyRun, Approval, ChangeRequest, Plan, Review
 from applyviz.web.clusters.pages.findings import DriftRow, present_drifted
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
@@ -162,11 +162,13 @@ def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
     # `newest` is filled by the prefetch.
     found = [(review, review.newest) for review in with_latest_plan(open_ones)[:OPEN_SHOWN]]  # type: ignore[attr-defined]
     said = _Said.of([plan for _, newest in found for plan in newest])
-    show_newest((review for review, _ in found), for_user=person)
+    statuses = show_newest([review for review, _ in found], for_user=person)
     for review, newest in found:
         if newest:
             what, is_yours = _what_waits(review, newest[0], person, can_approve=can_approve, said=said)
-            (mine if is_yours else others).append(Waiting(present_review(review, for_user=person), what, is_yours))
+            (mine if is_yours else others).append(
+                Waiting(present_review(review, statuses, for_user=person), what, is_yours)
+            )
     return mine, others
 
 
@@ -211,7 +213,7 @@ def present_home(person: Person) -> Home:
     mine, others = _present_waiting(person)
     found = runs.list_runs(for_user=person)
     running = present_runs(found.filter(state__in=RunState.unfinished()), for_user=person)
-    is_planning = any(w.review.state == str(PlanState.PLANNING.label) for w in others)
+    is_planning = any(w.review.status in (ReviewStatus.READING, ReviewStatus.PLANNING) for w in others)
     return Home(
         emergency=_present_emergency(person),
         waiting=tuple(mine),

@@ -35,6 +35,7 @@ __all__ = [
     "count_missing",
     "find_approver_blockers",
     "find_plan_blockers",
+    "find_policy_blockers",
     "find_role_blockers",
     "find_start_blockers",
     "find_timing_blockers",
@@ -86,11 +87,14 @@ def _find_object_blockers(plan: Plan, policy: PolicyRules, hidden: Collection[in
         yield _("nothing to apply")
 
 
-def _find_policy_blockers(plan: Plan, policy: PolicyRules) -> Iterator[str]:
+def find_policy_blockers(plan: Plan, policy: PolicyRules) -> tuple[str, ...]:
+    """Why a policy lets nobody approve what this person requested; empty when it does."""
     mine = humans.list_teams([plan.requested_by])[plan.requested_by_id] if policy.asking else frozenset()
-    for teams in policy.asking:
-        if mine.isdisjoint(teams):
-            yield _("the policy only allows team %(teams)s to request this") % {"teams": _(" or ").join(teams)}
+    return tuple(
+        _("the policy only allows team %(teams)s to request this") % {"teams": _(" or ").join(teams)}
+        for teams in policy.asking
+        if mine.isdisjoint(teams)
+    )
 
 
 def _name_problems(plan: Plan) -> tuple[str, ...]:
@@ -144,7 +148,7 @@ def find_plan_blockers(
     blockers = list(find_unsafe(plan, policy, hidden))
     if plan.state != PlanState.COMPLETE:
         return tuple(blockers)
-    blockers += _find_policy_blockers(plan, policy)
+    blockers += find_policy_blockers(plan, policy)
     found = acknowledgements.find_open(plan, policy=policy) if risks is None else risks
     blockers += acknowledgements.name_open([risk for risk in found if risk.position not in hidden])
     blockers += [

@@ -39,7 +39,7 @@ class Health(StrEnum):
     """Readiness according to the API server."""
 
     READY = "ready"
-    NOT_READY = "not ready"
+    NOT_READY = "not-ready"
     UNKNOWN = "unknown"
 
 

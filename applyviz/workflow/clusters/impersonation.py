@@ -7,7 +7,7 @@ resolves it. A plan fixes its identity when it is created; its digest covers it,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -114,17 +114,37 @@ def _find_other_account(plan: Plan) -> tuple[str, ...]:
     return (text % {"where": cluster.name, "now": cluster.account.get("user") or _("unknown")},)
 
 
-def find_moved(plan: Plan) -> tuple[str, ...]:
-    """Return why a plan no longer has the identity of its requester; empty while it has."""
-    who, where = plan.requested_by.get_username(), plan.target.cluster.slug
+def _try_identity(person: Person, cluster: Cluster) -> Identity | NotPossibleError:
     try:
-        now = find_identity(plan.requested_by, plan.target.cluster)
+        return find_identity(person, cluster)
     except NotPossibleError as error:
-        return (_("%(reason)s: re-plan") % {"reason": error},)
+        return error
+
+
+def _find_moved(plan: Plan, now: Identity | NotPossibleError) -> tuple[str, ...]:
+    if isinstance(now, NotPossibleError):
+        return (_("%(reason)s: re-plan") % {"reason": now},)
     if now == read_identity(plan):
         return _find_other_account(plan)
     text = _("the identity of %(who)s on %(where)s changed since this plan was created: re-plan")
-    return (text % {"who": who, "where": where},)
+    return (text % {"who": plan.requested_by.get_username(), "where": plan.target.cluster.slug},)
+
+
+def find_moved(plan: Plan) -> tuple[str, ...]:
+    """Return why a plan no longer has the identity of its requester; empty while it has."""
+    return _find_moved(plan, _try_identity(plan.requested_by, plan.target.cluster))
+
+
+def list_moved(plans: Iterable[Plan]) -> dict[int, tuple[str, ...]]:
+    """Return what `find_moved` says of many plans by their ids; each person is asked for once per cluster."""
+    known: dict[tuple[int, int], Identity | NotPossibleError] = {}
+    found = {}
+    for plan in plans:
+        asked = (plan.requested_by_id, plan.target.cluster_id)
+        if asked not in known:
+            known[asked] = _try_identity(plan.requested_by, plan.target.cluster)
+        found[plan.pk] = _find_moved(plan, known[asked])
+    return found
 
 
 def list_mappings(*, for_user: Visitor) -> QuerySet[IdentityMapping]:

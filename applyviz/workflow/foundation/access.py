@@ -21,6 +21,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from applyviz.records.enums import Role
 from applyviz.records.models import (
@@ -43,22 +44,38 @@ Visitor: TypeAlias = AbstractBaseUser | AnonymousUser
 class Action(StrEnum):
     """Every act that needs a right."""
 
-    EXPLORE = "read the guide and use the playground"
-    USE_ACCOUNT = "use one's own account"
-    VIEW = "view reviews, runs and history"
-    WRITE = "create reviews and plans"
+    EXPLORE = "explore"
+    USE_ACCOUNT = "use-account"
+    VIEW = "view"
+    WRITE = "write"
     COMMENT = "comment"
-    DECIDE = "decide conflicts"
-    ACKNOWLEDGE = "acknowledge risks and end conflict rules"
-    APPROVE = "approve plans"
-    APPLY = "start and cancel apply runs"
-    BREAK_GLASS = "run a plan without the approval that its policy asks for"
-    MANAGE = "manage clusters, people and policies"
-    VIEW_ACCOUNTS = "see accounts and grants"
-    AUDIT = "verify and export the audit log"
-    MANAGE_TOKENS = "make and revoke API tokens"
+    DECIDE = "resolve"
+    ACKNOWLEDGE = "acknowledge"
+    APPROVE = "approve"
+    APPLY = "apply"
+    BREAK_GLASS = "break-glass"
+    MANAGE = "manage"
+    VIEW_ACCOUNTS = "view-accounts"
+    AUDIT = "audit"
+    MANAGE_TOKENS = "manage-tokens"
 
 
+_WORDS = {
+    Action.EXPLORE: gettext_lazy("read the guide and use the playground"),
+    Action.USE_ACCOUNT: gettext_lazy("use your own account"),
+    Action.VIEW: gettext_lazy("view reviews, runs and history"),
+    Action.WRITE: gettext_lazy("create reviews and plans"),
+    Action.COMMENT: gettext_lazy("comment"),
+    Action.DECIDE: gettext_lazy("resolve conflicts"),
+    Action.ACKNOWLEDGE: gettext_lazy("acknowledge risks and end conflict rules"),
+    Action.APPROVE: gettext_lazy("approve plans"),
+    Action.APPLY: gettext_lazy("start and cancel runs"),
+    Action.BREAK_GLASS: gettext_lazy("start an emergency apply"),
+    Action.MANAGE: gettext_lazy("manage clusters, people and policies"),
+    Action.VIEW_ACCOUNTS: gettext_lazy("view accounts and grants"),
+    Action.AUDIT: gettext_lazy("verify and export the audit log"),
+    Action.MANAGE_TOKENS: gettext_lazy("create and revoke API tokens"),
+}
 _ALL = frozenset(Role)
 _GRANTED: dict[Action, frozenset[Role]] = {
     Action.USE_ACCOUNT: _ALL,
@@ -173,7 +190,7 @@ def require(user: Visitor, action: Action, at: Iterable[ScopeEntry] | None = Non
         raise NotVisibleError("there is nothing here")
     if not _suffices(grants, action, places):
         wanted = _(" or ").join(sorted(str(role.label) for role in _GRANTED[action]))
-        facts = {"what": action.value, "name": user.get_username(), "wanted": wanted}
+        facts = {"what": _WORDS[action], "name": user.get_username(), "wanted": wanted}
         if _suffices(grants, action, None):
             raise NotAllowedError(_("%(name)s needs the role %(wanted)s there to %(what)s") % facts)
         raise NotAllowedError(_("%(name)s needs the role %(wanted)s to %(what)s") % facts)

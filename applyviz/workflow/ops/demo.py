@@ -114,7 +114,7 @@ def _apply(plan: Plan, *, by: Person) -> None:
     started = runs.approve_and_run(plan, by=by, digest=plan.digest, note="the first version")
     runs.execute_run(started.pk)
     run = ApplyRun.objects.get(pk=started.pk)
-    if run.state != RunState.SUCCEEDED:
+    if run.state != RunState.APPLIED:
         bad = [f"{r.change}: {r.outcome}: {r.detail}" for r in run.results.select_related("change") if r.detail]
         raise DemoError(f"version 1 could not be applied: {run.error or '; '.join(bad)}")
 

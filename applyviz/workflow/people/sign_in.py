@@ -40,7 +40,7 @@ class Proof(StrEnum):
 
     RIGHT = "right"
     WRONG = "wrong"
-    SESSION_ENDS = "session ends"
+    SESSION_ENDS = "session-ends"
 
 
 def find_delay(failures: int) -> timedelta:

@@ -207,8 +207,23 @@ def rules_from_json(frozen: Iterable[JSONObject]) -> tuple[EngineRule, ...]:
 
 def find_blockers(plan: Plan) -> tuple[str, ...]:
     """Return why a plan must be re-planned: rules that reach its objects were approved or ended since its creation."""
+    return _find_blockers(plan, rules_from_json(rules_to_json(plan.target.cluster)))
+
+
+def list_blockers(plans: Iterable[Plan]) -> dict[int, tuple[str, ...]]:
+    """Return what `find_blockers` says of many plans by their ids; the rules of a cluster are read once."""
+    known: dict[int, tuple[EngineRule, ...]] = {}
+    found = {}
+    for plan in plans:
+        if plan.target.cluster_id not in known:
+            known[plan.target.cluster_id] = rules_from_json(rules_to_json(plan.target.cluster))
+        found[plan.pk] = _find_blockers(plan, known[plan.target.cluster_id])
+    return found
+
+
+def _find_blockers(plan: Plan, in_force: Iterable[EngineRule]) -> tuple[str, ...]:
     before = {rule.number: rule for rule in rules_from_json(plan.rules)}
-    now = {rule.number: rule for rule in rules_from_json(rules_to_json(plan.target.cluster))}
+    now = {rule.number: rule for rule in in_force}
     moved = [(before.get(n) or now[n]) for n in sorted(before.keys() ^ now.keys())]
     if not moved:
         return ()

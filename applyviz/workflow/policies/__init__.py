@@ -12,7 +12,7 @@ from django.db.models import F, QuerySet
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskKind, RiskLevel
-from applyviz.records.models import Plan, PolicyVersion
+from applyviz.records.models import ObjectChange, Plan, PolicyVersion
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
 from applyviz.workflow.policies import risks
 from applyviz.workflow.policies.rules import (
@@ -42,6 +42,7 @@ __all__ = [
     "Rules",
     "Window",
     "count_high_risks",
+    "find_policies",
     "find_policy",
     "find_policy_at",
     "list_demands",
@@ -52,12 +53,16 @@ __all__ = [
 ]
 
 
+def _list_places(plan: Plan, spaces: Iterable[str]) -> tuple[ScopeEntry, ...]:
+    slug = plan.target.cluster.slug
+    found = tuple(ScopeEntry(slug, namespace) for namespace in spaces)
+    return found or (ScopeEntry(slug, options_from_json(plan.options).namespace),)
+
+
 def list_places(plan: Plan) -> tuple[ScopeEntry, ...]:
     """Return the scopes that a plan writes to; before planning, the requested namespace."""
-    slug = plan.target.cluster.slug
     rows = plan.changes.exclude(operation=Operation.UNCHANGED.value)
-    found = rows.order_by("namespace").values_list("namespace", flat=True).distinct()
-    return tuple(ScopeEntry(slug, n) for n in found) or (ScopeEntry(slug, options_from_json(plan.options).namespace),)
+    return _list_places(plan, rows.order_by("namespace").values_list("namespace", flat=True).distinct())
 
 
 def list_in_force() -> QuerySet[PolicyVersion]:
@@ -66,20 +71,34 @@ def list_in_force() -> QuerySet[PolicyVersion]:
     return versions.select_related("policy").order_by("policy__slug")
 
 
-def find_policy_at(places: Iterable[ScopeEntry]) -> PolicyRules:
-    """Return the strictest of all policies within any of these scopes; the built-in one when none applies."""
-    wanted = tuple(places)
+def _find_strictest_at(places: Collection[ScopeEntry], in_force: Iterable[PolicyVersion]) -> PolicyRules:
     found = [
         (row.policy.slug, row.number, rules_from_json(row.rules))
-        for row in list_in_force()
-        if any(holds_at(row, place) for place in wanted)
+        for row in in_force
+        if any(holds_at(row, place) for place in places)
     ]
     return find_strictest(found) if found else PolicyRules()
+
+
+def find_policy_at(places: Iterable[ScopeEntry]) -> PolicyRules:
+    """Return the strictest of all policies within any of these scopes; the built-in one when none applies."""
+    return _find_strictest_at(tuple(places), list_in_force())
 
 
 def find_policy(plan: Plan) -> PolicyRules:
     """Return the policy of a plan: frozen, complete, and with the version that its digest is bound to."""
     return find_policy_at(list_places(plan))
+
+
+def find_policies(plans: Iterable[Plan]) -> dict[int, PolicyRules]:
+    """Return the policies of many plans by their ids, as `find_policy` does of one, in two queries."""
+    plans = list(plans)
+    spaces: dict[int, list[str]] = {plan.pk: [] for plan in plans}
+    rows = ObjectChange.objects.filter(plan__in=spaces).exclude(operation=Operation.UNCHANGED.value)
+    for pk, namespace in rows.order_by("namespace").values_list("plan_id", "namespace").distinct():
+        spaces[pk].append(namespace)
+    in_force = list(list_in_force())
+    return {plan.pk: _find_strictest_at(_list_places(plan, spaces[plan.pk]), in_force) for plan in plans}
 
 
 def count_high_risks(plan: Plan, policy: PolicyRules, *, hidden: Collection[int] = ()) -> dict[RiskKind, int]:

@@ -42,7 +42,7 @@ class OnFailure(StrEnum):
     """The behavior of a run after an object could not be applied."""
 
     STOP = "stop"
-    CARRY_ON = "carry on"
+    CONTINUE = "continue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> PolicyRules:
         refuses_sole=any(r.refuses_sole for r in rules),
         may_run_estimated=all(r.may_run_estimated for r in rules),
         may_run_unknown=all(r.may_run_unknown for r in rules),
-        on_failure=OnFailure.STOP if stops else OnFailure.CARRY_ON,
+        on_failure=OnFailure.STOP if stops else OnFailure.CONTINUE,
         concurrency=min(r.concurrency for r in rules),
         waits_for_rollout=bool(waiting),
         rollout_deadline=timedelta(seconds=max(waiting or [600])),

@@ -217,13 +217,13 @@ def _check_last_write(claim: Claim, lines: _ClusterClients) -> bool:
 def _carry_out(claim: Claim, lines: _ClusterClients) -> tuple[RunState, str]:
     """Check, then write; a run that must stop checks its last writes and ends."""
     if claim.is_canceled():
-        return (RunState.SUCCEEDED if _check_last_write(claim, lines) else RunState.CANCELED), ""
+        return (RunState.APPLIED if _check_last_write(claim, lines) else RunState.CANCELED), ""
     if claim.is_hopeless():
         raise RunStoppedError("several workers were lost during this run; check their logs")
     blockers = find_claim_blockers(claim.run)
     if blockers:  # approvers and requester must still have their roles
         is_done = _check_last_write(claim, lines)
-        return (RunState.SUCCEEDED, "") if is_done else (RunState.FAILED, "; ".join(blockers))
+        return (RunState.APPLIED, "") if is_done else (RunState.FAILED, "; ".join(blockers))
     return _check_and_write(claim, lines)
 
 

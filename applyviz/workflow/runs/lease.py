@@ -28,7 +28,7 @@ from applyviz.workflow.runs.rules import RunRules
 
 logger = logging.getLogger(__name__)
 _MOST_LOST = 20
-_FINISHED_REVIEW = {RunState.SUCCEEDED: ReviewState.APPLIED}
+_FINISHED_REVIEW = {RunState.APPLIED: ReviewState.APPLIED}
 
 
 def _lease_end(now: datetime) -> datetime:
@@ -49,7 +49,7 @@ class Claim:
 
     def keep(self) -> None:
         """Renew the lease of the run; raises `LeaseLostError` when another worker owns it."""
-        kept = ApplyRun.objects.filter(pk=self.run.pk, state=RunState.RUNNING, epoch=self.epoch).update(
+        kept = ApplyRun.objects.filter(pk=self.run.pk, state=RunState.APPLYING, epoch=self.epoch).update(
             lease_until=_lease_end(clock.now())
         )
         if not kept:
@@ -57,7 +57,7 @@ class Claim:
 
     def release(self) -> None:
         """Return the run to the next worker at once, because this one was asked to stop."""
-        ApplyRun.objects.filter(pk=self.run.pk, state=RunState.RUNNING, epoch=self.epoch).update(
+        ApplyRun.objects.filter(pk=self.run.pk, state=RunState.APPLYING, epoch=self.epoch).update(
             lease_until=clock.now()
         )
 
@@ -173,13 +173,13 @@ def claim_run(run_id: int) -> Claim | None:
     if _must_wait(run_id):
         return None
     now = clock.now()
-    free = Q(state=RunState.QUEUED) | Q(state=RunState.RUNNING, lease_until__lte=now)
+    free = Q(state=RunState.QUEUED) | Q(state=RunState.APPLYING, lease_until__lte=now)
     me = f"{socket.gethostname()}:{os.getpid()}"
     with transaction.atomic():
         try:
             with transaction.atomic():
                 claimed = ApplyRun.objects.filter(free, pk=run_id).update(
-                    state=RunState.RUNNING, epoch=F("epoch") + 1, lease_until=_lease_end(now)
+                    state=RunState.APPLYING, epoch=F("epoch") + 1, lease_until=_lease_end(now)
                 )
         except IntegrityError:  # the database finds no approval that was spent on it (`records/triggers.py`)
             _refuse(run_id, now)

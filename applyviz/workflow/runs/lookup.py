@@ -43,6 +43,6 @@ def list_runs(*, for_user: Visitor) -> QuerySet[ApplyRun]:
 def find_unfinished(*, now: datetime) -> list[int]:
     """Return runs without a worker: unclaimed for a while, or with an expired lease."""
     may_start = Q(plan__target__cluster__paused_at=None) | Q(cancel_requested_at__isnull=False)
-    lost = Q(state=RunState.RUNNING, lease_until__lt=now)
+    lost = Q(state=RunState.APPLYING, lease_until__lt=now)
     lost |= Q(may_start, state=RunState.QUEUED, created_at__lt=now - _PATIENCE)
     return list(ApplyRun.objects.filter(lost).order_by("created_at").values_list("pk", flat=True))

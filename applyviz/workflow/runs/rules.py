@@ -33,7 +33,7 @@ class RunRules:
     def of_policy(cls, policy: PolicyRules) -> RunRules:
         """Return the rules of a policy, within the parallelism that this installation allows."""
         return cls(
-            carries_on=policy.on_failure is OnFailure.CARRY_ON,
+            carries_on=policy.on_failure is OnFailure.CONTINUE,
             at_once=max(1, min(policy.concurrency, settings.APPLYVIZ_RUN_PARALLEL)),
             waits_for_rollout=policy.waits_for_rollout,
             rollout_seconds=int(policy.rollout_deadline.total_seconds()),

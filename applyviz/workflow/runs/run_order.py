@@ -45,7 +45,7 @@ def has_turn(run: ApplyRun, *, now: datetime) -> bool:
     A cluster that answers slowly leaves workers to the others. Two workers that ask at the same time may both go on:
     the limit is about fairness, and no safety rests on it. A run that already began never waits for its turn.
     """
-    same = ApplyRun.objects.filter(state=RunState.RUNNING, lease_until__gt=now, plan__cluster_uid=run.plan.cluster_uid)
+    same = ApplyRun.objects.filter(state=RunState.APPLYING, lease_until__gt=now, plan__cluster_uid=run.plan.cluster_uid)
     return run.state != RunState.QUEUED or same.count() < settings.APPLYVIZ_CLUSTER_CONCURRENCY
 
 

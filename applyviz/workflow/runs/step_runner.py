@@ -153,4 +153,4 @@ class StepRunner:
             more = f", and {len(details) - 1} more" if len(details) > 1 else ""
             return state, f"{details[0]}{more}"
         is_given_up = self._left > 0 or self._crew.has_given_up
-        return (RunState.CANCELED if self._is_canceled and is_given_up else RunState.SUCCEEDED), ""
+        return (RunState.CANCELED if self._is_canceled and is_given_up else RunState.APPLIED), ""

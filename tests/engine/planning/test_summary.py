@@ -76,6 +76,6 @@ def test_conflicts_and_errors_are_counted():
 
     found = summarize(box.plan(deployment("web", "nginx:2")).changes)
 
-    assert found.counts == {"refused": 1}
+    assert found.counts == {"blocked": 1}
     assert (found.conflicts, found.images_changed) == (1, 0)
-    assert found.sentence == "1 object: 1 refused."
+    assert found.sentence == "1 object: 1 blocked."

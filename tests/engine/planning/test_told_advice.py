@@ -27,10 +27,6 @@ NO_ADVICE = {
     # Explanations of a value.
     "Removed: set to null in the manifest",
     "set in your manifest",
-    # Names of resolutions, each carried out in `resolving.py`.
-    "leave to the other",
-    "keep live and own it too",
-    "leave out of comparison",
     # The edit of a resolution.
     "Set {name} to the live value.",
     "Set {name} to {value}.",

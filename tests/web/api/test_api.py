@@ -66,7 +66,7 @@ def make(number=1):
 
 def test_pipeline_from_files_to_result(team, program):
     made = program.post("reviews/", body(config_map(a="1"), reason="because", ticket="T-1"))
-    assert (made.status_code, made.json()["status"], made.json()["plan"]) == (201, "planning", 1)
+    assert (made.status_code, made.json()["status"], made.json()["plan"]) == (201, "reading", 1)
     make()
 
     waiting = program.get("reviews/1/").json()
@@ -80,7 +80,7 @@ def test_pipeline_from_files_to_result(team, program):
     team.work(ApplyRun.objects.get())
     result = program.get(f"runs/{started.json()['number']}/").json()
 
-    assert [d["status"] for d in (waiting, approved)] == ["waiting for approval", "approved"]
+    assert [d["status"] for d in (waiting, approved)] == ["needs-approval", "approved"]
     assert waiting["sentence"] == "1 to create"
     assert waiting["counts"] == {
         "operations": {"create": 1}, "certainty": {"confirmed": 1}, "conflicts": 0,
@@ -91,7 +91,7 @@ def test_pipeline_from_files_to_result(team, program):
     ]
     assert [r.status_code for r in (early, other, started, again)] == [409, 409, 201, 409]
     assert early.json()["error"]["message"] == "1 approval missing"
-    assert (result["state"], result["objects"][0]["outcome"]) == ("succeeded", "applied and verified")
+    assert (result["state"], result["objects"][0]["outcome"]) == ("applied", "applied")
     assert program.get("reviews/1/").json()["status"] == "applied"
     assert len(team.wire.effective) == 1
     entry = AuditEntry.objects.get(action=AuditAction.REVIEW_CREATED)
@@ -118,7 +118,7 @@ def test_conflict_high_risks_and_blockers_are_told(team, program):
     assert (told["status"], told["counts"]["conflicts"]) == ("blocked", 1)
     assert told["risks"] == {"namespace": 1}
     assert told["blockers"][0] == "1 object with unresolved conflicts"
-    refused = next(o for o in told["objects"] if o["operation"] == "refused")
+    refused = next(o for o in told["objects"] if o["operation"] == "blocked")
     assert refused["conflicts"] == [{"field": ".data.a", "field_manager": "somebody", "operation": "Apply"}]
 
 

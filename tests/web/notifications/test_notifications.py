@@ -133,7 +133,7 @@ def test_log_of_deliveries_tells_what_became_of_each(as_root, django_capture_on_
     as_root.post(f"/settings/webhooks/{webhook.pk}/try/")
     delivery = Delivery.objects.get()
     waiting = as_root.get(f"/settings/webhooks/{webhook.pk}/").content.decode()
-    Delivery.objects.update(state="given up", attempts=8, error="nothing could be fetched from example.com")
+    Delivery.objects.update(state="failed", attempts=8, error="nothing could be fetched from example.com")
     over = as_root.get(f"/settings/webhooks/{webhook.pk}/").content.decode()
     as_root.post(f"/settings/webhooks/{webhook.pk}/deliveries/{delivery.pk}/again/")
 

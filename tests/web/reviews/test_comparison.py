@@ -102,7 +102,7 @@ def test_every_option_that_differs_between_plans_is_named(team):
     told = comparison._compare_frames(first, second)
 
     assert {(one.label, one.first, one.second) for one in told} == {
-        ("order", options.order.value, "as_given"),
+        ("order", options.order.value, "as-given"),
         ("prune.mode", "none", "allowlist"),
         ("prune.allowlist[0]", "none", "v1"),
     }

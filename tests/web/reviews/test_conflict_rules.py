@@ -50,7 +50,7 @@ def test_decision_is_made_a_rule_by_two_people(as_alice, as_bob, decided):
     as_bob.post(act(decided, "agree"))
     rule = ConflictRule.objects.get()
     assert (rule.state, rule.name, rule.manager, rule.agreed_by.username) == (
-        "in force",
+        "in-force",
         "front*",
         "kubectl-set",
         "bob",
@@ -77,7 +77,7 @@ def test_field_is_left_out_of_comparison(as_alice, decided):
     as_alice.post(address(decided, "field=3"), {"name": "frontend", "namespace": "shop", "reason": WHY})
 
     rule = ConflictRule.objects.get()
-    assert (rule.way, tuple(rule.elements)) == ("leave out of comparison", builders.ROLLING)
+    assert (rule.way, tuple(rule.elements)) == ("ignore", builders.ROLLING)
 
 
 def test_own_proposal_is_taken_back(as_alice, decided):

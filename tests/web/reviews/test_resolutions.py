@@ -14,7 +14,7 @@ def url(plan) -> str:
     return reverse("reviews:resolve-conflict", args=[plan.review.number, plan.number, 0])
 
 
-@pytest.mark.parametrize("way", ["take over", "leave to the other", "keep live and own it too"])
+@pytest.mark.parametrize("way", ["overwrite", "give-up", "share"])
 def test_decision_makes_the_next_plan(as_alice, refused_plan, way):
     answer = as_alice.post(url(refused_plan), {"way-0": way})
 
@@ -29,10 +29,10 @@ def test_decision_makes_the_next_plan(as_alice, refused_plan, way):
 def test_every_conflict_is_taken_over_at_once(as_alice, refused_plan):
     as_alice.post(reverse("reviews:replan", args=[refused_plan.review.number]), {"takes_over": "1"})
 
-    assert list(Resolution.objects.values_list("choice", flat=True)) == ["take over"]
+    assert list(Resolution.objects.values_list("choice", flat=True)) == ["overwrite"]
 
 
-@pytest.mark.parametrize("form", [{}, {"way-7": "take over"}, {"way-0": "ignore"}, {"way-0x": "take over"}])
+@pytest.mark.parametrize("form", [{}, {"way-7": "overwrite"}, {"way-0": "ignore"}, {"way-0x": "overwrite"}])
 def test_decision_that_names_no_conflict_is_refused(as_alice, refused_plan, form):
     assert as_alice.post(url(refused_plan), form).status_code == 409
     assert Resolution.objects.count() == 0
@@ -51,7 +51,7 @@ def test_ways_are_offered_to_those_who_may_decide(as_alice, as_viewer, refused_p
 
 
 def test_viewer_may_not_decide(as_viewer, as_charlie, refused_plan):
-    form = {"way-0": "take over"}
+    form = {"way-0": "overwrite"}
 
     assert [b.post(url(refused_plan), form).status_code for b in (as_viewer, as_charlie)] == [403, 404]
 
@@ -64,13 +64,13 @@ def test_deciding_takes_no_get(as_alice, refused_plan):
 def test_conflicts_of_one_field_manager_are_decided_at_once(as_alice, refused_plan, manager, status, count):
     address = reverse("reviews:resolve-everywhere", args=[refused_plan.review.number, refused_plan.number])
 
-    answer = as_alice.post(address, {"way": "leave to the other", "manager": manager})
+    answer = as_alice.post(address, {"way": "give-up", "manager": manager})
 
     assert (answer.status_code, Resolution.objects.count()) == (status, count)
 
 
 def test_undone_decision_is_left_out_of_the_next_plan_and_stays_on_record(as_alice, refused_plan):
-    as_alice.post(url(refused_plan), {"way-0": "leave to the other"})
+    as_alice.post(url(refused_plan), {"way-0": "give-up"})
     Plan.objects.filter(number=2).update(state="complete")
 
     answer = as_alice.post(reverse("reviews:undo-resolution", args=[refused_plan.review.number, 2, 0]))
@@ -81,7 +81,7 @@ def test_undone_decision_is_left_out_of_the_next_plan_and_stays_on_record(as_ali
 
 
 def test_decision_of_a_plan_that_was_replaced_cannot_be_undone(as_alice, refused_plan):
-    as_alice.post(url(refused_plan), {"way-0": "leave to the other"})
+    as_alice.post(url(refused_plan), {"way-0": "give-up"})
 
     address = reverse("reviews:undo-resolution", args=[refused_plan.review.number, refused_plan.number, 0])
 
@@ -89,13 +89,13 @@ def test_decision_of_a_plan_that_was_replaced_cannot_be_undone(as_alice, refused
 
 
 def test_what_it_comes_to_is_shown_before_anything_is_decided(as_alice, refused_plan):
-    page = as_alice.post(url(refused_plan), {"way-0": "leave to the other", "then": "preview", "note": "<b>"})
+    page = as_alice.post(url(refused_plan), {"way-0": "give-up", "then": "preview", "note": "<b>"})
 
     text = page.content.decode()
     assert (page.status_code, Resolution.objects.count()) == (200, 0)
     assert "Give up the field" in text
     assert "<code>PATCH</code>" not in text
-    assert 'name="way-0" value="leave to the other"' in text
+    assert 'name="way-0" value="give-up"' in text
     assert 'value="&lt;b&gt;"' in text
     body = text.partition('aria-label="Body">')[2].partition("</pre>")[0]
     assert "image" not in body
@@ -116,12 +116,12 @@ def test_what_it_comes_to_is_shown_before_anything_is_decided(as_alice, refused_
 def test_more_than_one_field_is_shown_and_decided_by_its_scope(as_alice, refused_plan, scope, status):
     address = reverse("reviews:resolve-everywhere", args=[refused_plan.review.number, refused_plan.number])
 
-    shown = as_alice.get(address, {"way": "take over", "scope": scope})
+    shown = as_alice.get(address, {"way": "overwrite", "scope": scope})
     assert (shown.status_code, Resolution.objects.count()) == (status, 0)
     if status == 200:
         assert "Sent with force" in shown.content.decode()
-        as_alice.post(address, {"way": "take over", "scope": scope, "note": "agreed"})
-        assert list(Resolution.objects.values_list("choice", "note")) == [("take over", "agreed")]
+        as_alice.post(address, {"way": "overwrite", "scope": scope, "note": "agreed"})
+        assert list(Resolution.objects.values_list("choice", "note")) == [("overwrite", "agreed")]
 
 
 @pytest.mark.parametrize(

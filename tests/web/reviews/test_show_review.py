@@ -154,7 +154,7 @@ def test_tab_asks_the_database_a_fixed_number_of_times(
 @pytest.mark.parametrize(("waits", "told"), [(False, "rollouts not watched"), (True, "rollouts watched")])
 def test_track_says_whether_rollouts_were_awaited(as_viewer, plan, bob, waits, told):
     run = rows.make_run(plan, bob)
-    type(run).objects.filter(pk=run.pk).update(state="succeeded", rules={"waits_for_rollout": waits})
+    type(run).objects.filter(pk=run.pk).update(state="applied", rules={"waits_for_rollout": waits})
 
     assert told in as_viewer.get(url(plan)).content.decode()
 

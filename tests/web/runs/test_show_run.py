@@ -32,7 +32,7 @@ def test_run_shows_how_far_it_is_and_polls(as_viewer, run):
 
 
 def test_finished_run_stops_polling_and_says_how_it_ended(as_viewer, plan, bob):
-    run = rows.make_run(plan, bob, state="succeeded")
+    run = rows.make_run(plan, bob, state="applied")
 
     page = as_viewer.get(url(run)).content.decode()
     fragment = as_viewer.get(url(run), headers=HTMX).content.decode()
@@ -109,7 +109,7 @@ def test_steps_are_numbered_without_gaps_and_never_empty(as_viewer, alice, bob):
 
 
 def test_finished_run_can_be_asked_what_would_undo_it(as_alice, as_bob, plan, bob):
-    run = rows.make_run(plan, bob, state="succeeded")
+    run = rows.make_run(plan, bob, state="applied")
     address = reverse("runs:undo-run", args=[run.number])
 
     assert f'action="{address}"' in as_alice.get(url(run)).content.decode()
@@ -134,7 +134,7 @@ def test_lost_worker_and_who_took_over_are_told(as_viewer, run, bob):
 
 def test_rules_rollout_and_retries_are_shown(as_viewer, run):
     ApplyRun.objects.update(rules={"carries_on": True, "at_once": 8, "waits_for_rollout": True, "rollout_seconds": 90})
-    ObjectResult.objects.update(rollout="waiting", rollout_detail="2 of 3 pods are ready")
+    ObjectResult.objects.update(rollout="rolling-out", rollout_detail="2 of 3 pods are ready")
     entry = JournalEntry.objects.get()
     entry.pk, entry.sequence = None, 2
     entry.save(force_insert=True)
@@ -157,14 +157,14 @@ def test_stale_object_tells_what_was_reviewed_and_what_is_live(as_viewer, plan, 
 
 
 def test_skipped_object_says_why(as_viewer, plan, bob):
-    run = rows.make_run(plan, bob, state="failed", outcome="skipped")
+    run = rows.make_run(plan, bob, state="failed", outcome="left-out")
     ObjectResult.objects.update(detail="it needs ConfigMap shop/settings, which was refused")
 
     assert "it needs ConfigMap shop/settings, which was refused" in as_viewer.get(url(run)).content.decode()
 
 
 def test_objects_that_were_not_reached_are_not_done(as_viewer, plan, bob):
-    rows.make_run(plan, bob, state="canceled", outcome="not reached")
+    rows.make_run(plan, bob, state="canceled", outcome="not-attempted")
 
     assert "0 of 1 object applied" in as_viewer.get("/runs/1/").content.decode()
 
@@ -202,7 +202,7 @@ def test_run_that_carried_on_does_not_say_that_it_stopped(as_viewer, plan, bob):
 
 def test_rollout_that_failed_is_told_apart_from_what_was_written(as_viewer, plan, bob):
     run = rows.make_run(plan, bob, state="failed")
-    ObjectResult.objects.update(rollout="late", rollout_detail="0 of 2 pods are ready")
+    ObjectResult.objects.update(rollout="timed-out", rollout_detail="0 of 2 pods are ready")
 
     page = as_viewer.get(url(run)).content.decode()
 

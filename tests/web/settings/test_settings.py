@@ -15,7 +15,7 @@ RULES = {
     "slug": "prod", "cluster_pattern": "prod-*", "namespace_pattern": "*", "is_cluster_scoped": "on", "approvals": "2",
     "many_objects": "50", "approval_hours": "72", "may_run_estimated": "on",
     "windows": "Mon-Fri 09:00-17:00 Europe/Berlin\n", "freezes": "2026-12-20T18:00 2027-01-04T08:00 UTC Holidays",
-    "on_failure": "carry on", "concurrency": "4", "rollout_seconds": "600", "note": "first",
+    "on_failure": "continue", "concurrency": "4", "rollout_seconds": "600", "note": "first",
     **{f"approvals_{kind.name}": "0" for kind in POLICY_RISKS},
     "approvals_RBAC_CHANGED": "3",
 }  # fmt: skip

@@ -33,11 +33,11 @@ _TOOLS = ("argocd", "helm", "kustomize-controller", "helm-controller", "flux", "
 class Keeper(StrEnum):
     """How a field owner keeps its field."""
 
-    APPLIER = "applies it again with its manifest"
-    TOOL = "applies it again with its own source"
-    CONTROLLER = "writes it again by itself"
-    BY_HAND = "wrote it once by hand"
-    CLIENT_SIDE = "applies it client-side with its manifest"
+    APPLIER = "applier"
+    TOOL = "tool"
+    CONTROLLER = "controller"
+    BY_HAND = "by-hand"
+    CLIENT_SIDE = "client-side"
 
 
 @dataclass(frozen=True, slots=True)

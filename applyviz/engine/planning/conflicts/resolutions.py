@@ -28,9 +28,9 @@ from applyviz.engine.schema.walk import MISSING, find_value
 class ResolutionKind(StrEnum):
     """The three resolutions of a conflict."""
 
-    OVERWRITE = "take over"
-    GIVE_UP = "leave to the other"
-    SHARE = "keep live and own it too"
+    OVERWRITE = "overwrite"
+    GIVE_UP = "give-up"
+    SHARE = "share"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,9 @@ class Operation(StrEnum):
     UNCHANGED = "unchanged"
     REPLACE = "replace"
     PRUNE = "prune"
-    BLOCKED = "refused"
+    BLOCKED = "blocked"
     ERROR = "error"
-    WITHHELD = "not shown"
+    WITHHELD = "not-shown"
     """Only on pages: what happens depends on live values that the reader may not see."""
 
 

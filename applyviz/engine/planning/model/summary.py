@@ -25,7 +25,7 @@ _EFFECTS = {
     Operation.UPDATE: "changed",
     Operation.REPLACE: "deleted and made anew",
     Operation.PRUNE: "deleted",
-    Operation.BLOCKED: "refused",
+    Operation.BLOCKED: "blocked",
     Operation.ERROR: "in error",
 }
 

@@ -30,7 +30,7 @@ class RuleWay(StrEnum):
     OVERWRITE = ResolutionKind.OVERWRITE.value
     GIVE_UP = ResolutionKind.GIVE_UP.value
     SHARE = ResolutionKind.SHARE.value
-    IGNORE = "leave out of comparison"
+    IGNORE = "ignore"
 
 
 @dataclass(frozen=True, slots=True)

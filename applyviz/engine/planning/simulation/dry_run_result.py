@@ -37,7 +37,7 @@ class DryRunVerdict(StrEnum):
 
     CONFIRMED = "confirmed"
     CONFLICTS = "conflicts"
-    CHANGED = "changed meanwhile"
+    CHANGED = "changed"
     REFUSED = "refused"
     UNTRIED = "untried"
 

@@ -154,8 +154,8 @@ def present_cluster(cluster: Cluster, inventory: Inventory, *, for_user: Person)
     """The page of one cluster."""
     found = reviews.list_reviews(for_user=for_user).prefetch_related(None).filter(targets__cluster=cluster)
     latest = list(with_latest_plan(found)[:REVIEWS_SHOWN])
-    show_newest(latest, for_user=for_user)
-    rows = tuple(present_review(review, for_user=for_user) for review in latest)
+    statuses = show_newest(latest, for_user=for_user)
+    rows = tuple(present_review(review, statuses, for_user=for_user) for review in latest)
     return ClusterPage(
         cluster=_present_cluster(cluster, len(rows), tuple(policies.list_in_force())),
         uid=cluster.uid,

@@ -280,7 +280,7 @@ def group_objects(
     groups = [_draw_group(drawing, "attention", _("Needs attention"), loud)]
     groups += [_draw_alike(drawing, n, one, taken.get(n, []), listed) for n, one in enumerate(alike)]
     for operation, title in _ORDER:
-        groups.append(_draw_group(drawing, operation.value.replace(" ", "-"), title, taken.get(operation.value, [])))
+        groups.append(_draw_group(drawing, operation.value, title, taken.get(operation.value, [])))
     return tuple(g for g in groups if g.items)
 
 

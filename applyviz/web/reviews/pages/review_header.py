@@ -161,13 +161,13 @@ def _step_apply(run: ApplyRun | None, *, is_approved: bool, is_closed: bool) -> 
         return HeaderStep(_("apply"), StepState.NOW if is_approved else StepState.NEXT, note if is_approved else "")
     if run.state in RunState.unfinished():
         return HeaderStep(_("apply"), StepState.NOW, run.get_state_display())
-    if run.state == RunState.SUCCEEDED:
+    if run.state == RunState.APPLIED:
         return HeaderStep(_("applied"), StepState.DONE, _("run %(number)d") % {"number": run.number})
     return HeaderStep(_("apply"), StepState.BAD, run.get_state_display())
 
 
 def _step_verify(run: ApplyRun | None) -> HeaderStep:
-    if run is None or run.state != RunState.SUCCEEDED:
+    if run is None or run.state != RunState.APPLIED:
         return HeaderStep(_("verified"), StepState.NEXT)
     if run.summary.get(Outcome.DIFFERS.value):
         return HeaderStep(_("verified"), StepState.BAD, _("live differs"))

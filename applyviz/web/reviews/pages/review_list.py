@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -12,10 +12,10 @@ from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.enums import PlanState, ReviewState, RunState
-from applyviz.records.models import ApplyRun, Plan, Review
+from applyviz.records.enums import ReviewStatus
+from applyviz.records.models import Plan, Review
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
-from applyviz.web.runs.pages.run_page import STATE_STYLES
+from applyviz.workflow.approvals import review_states
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.plans.live_values import show_plan, show_plans
 
@@ -60,6 +60,7 @@ class ReviewRow:
     url: str
     author: str
     target: str
+    status: ReviewStatus
     state: str
     plan: str
     shares: tuple[Share, ...]
@@ -85,38 +86,33 @@ def with_latest_plan(reviews: QuerySet[Review]) -> QuerySet[Review]:
     newest = Plan.objects.filter(review=OuterRef("review")).order_by("-number").values("pk")[:1]
     latest = (
         Plan.objects.filter(pk=Subquery(newest))
-        .select_related("target__cluster", "run")
+        .select_related("target__cluster", "run", "requested_by")
         .prefetch_related("approvals")
         .defer("tag_key")
     )
     return reviews.select_related("author").prefetch_related(Prefetch("plans", latest, to_attr="newest"))
 
 
-def _state(review: Review, plan: Plan | None, run: ApplyRun | None) -> str:
-    if run is not None:
-        return str(STATE_STYLES[RunState(run.state)].word)
-    if plan is not None and review.state == ReviewState.OPEN and plan.state != PlanState.COMPLETE:
-        return str(PlanState(plan.state).label)
-    return str(ReviewState(review.state).label)
+def show_newest(found: Iterable[Review], *, for_user: Visitor) -> dict[int, ReviewStatus]:
+    """Have the latest plans of reviews from `with_latest_plan` shown to a person; the status of each by its id."""
+    plans = [plan for review in found for plan in review.newest]  # type: ignore[attr-defined]  # by the prefetch
+    show_plans(plans, for_user)
+    return review_states.list_statuses(plans)
 
 
-def show_newest(found: Iterable[Review], *, for_user: Visitor) -> None:
-    """Have the latest plans of reviews from `with_latest_plan` shown to a person, all at once."""
-    show_plans((plan for review in found for plan in review.newest), for_user)  # type: ignore[attr-defined]
-
-
-def present_review(review: Review, *, for_user: Visitor) -> ReviewRow:
-    """One row; the review comes from `with_latest_plan`."""
+def present_review(review: Review, statuses: Mapping[int, ReviewStatus], *, for_user: Visitor) -> ReviewRow:
+    """One row; the review comes from `with_latest_plan`, the statuses from `show_newest`."""
     newest: list[Plan] = review.newest  # type: ignore[attr-defined]  # filled by the prefetch
     plan = show_plan(newest[0], for_user, can_ask=False) if newest else None
-    run = getattr(plan, "run", None)
+    status = statuses[plan.pk] if plan else ReviewStatus.READING
     return ReviewRow(
         number=review.number,
         title=review.title,
         url=reverse("reviews:show-review", args=[review.number]),
         author=review.author.get_username(),
         target=plan.target.cluster.name if plan else "",
-        state=_state(review, plan, run),
+        status=status,
+        state=str(status.label),
         plan=str(plan.number) if plan else "",
         shares=count_shares(plan) if plan else (),
         updated_at=review.updated_at,
@@ -127,6 +123,6 @@ def present_reviews(reviews: QuerySet[Review], *, page: int, for_user: Visitor) 
     """One page of the list of reviews."""
     cut = cut_page(with_latest_plan(reviews.prefetch_related(None)), page)
     found = list(cut.object_list)
-    show_newest(found, for_user=for_user)
-    rows = tuple(present_review(review, for_user=for_user) for review in found)
+    statuses = show_newest(found, for_user=for_user)
+    rows = tuple(present_review(review, statuses, for_user=for_user) for review in found)
     return ListPage(rows, cut.number, cut.paginator.num_pages, cut.paginator.count)

@@ -34,15 +34,15 @@ from applyviz.workflow.runs.rules import RunRules
 
 STATE_STYLES: dict[RunState, Appearance] = {
     RunState.QUEUED: Appearance("·", RunState.QUEUED.label, "calm"),
-    RunState.RUNNING: Appearance("▸", RunState.RUNNING.label, "change"),
-    RunState.SUCCEEDED: Appearance("✓", RunState.SUCCEEDED.label, "add"),
+    RunState.APPLYING: Appearance("▸", RunState.APPLYING.label, "change"),
+    RunState.APPLIED: Appearance("✓", RunState.APPLIED.label, "add"),
     RunState.FAILED: Appearance("×", RunState.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
     RunState.STALE: Appearance("!", RunState.STALE.label, "warn"),
     RunState.CANCELED: Appearance("−", RunState.CANCELED.label, "warn"),  # noqa: RUF001 the minus sign is drawn
 }
 _COUNTED = (Standing.VERIFIED, Standing.ROLLING, Standing.FAILED, Standing.NOT_ATTEMPTED)
 _ENDINGS: dict[RunState, str | Promise] = {
-    RunState.SUCCEEDED: gettext_lazy("Applied."),
+    RunState.APPLIED: gettext_lazy("Applied."),
     RunState.FAILED: gettext_lazy("The run stopped on an error. Objects applied before the error stay applied."),
     RunState.STALE: gettext_lazy(
         "The cluster changed after the plan was created, so the run stopped before writing anything unapproved."
@@ -354,5 +354,5 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None,
         poll_url="" if run.is_finished else reverse("runs:show-run", args=[run.number]),
         rules=_say_rules(run),
         workers=_list_workers(run),
-        is_lost=state is RunState.RUNNING and run.lease_until is not None and run.lease_until < now,
+        is_lost=state is RunState.APPLYING and run.lease_until is not None and run.lease_until < now,
     )

@@ -19,7 +19,7 @@ from applyviz.workflow.policies.rules import POLICY_RISKS, OnFailure, RiskDemand
 from applyviz.workflow.policies.windows import Freeze, Window, parse_freeze, parse_window
 
 T = TypeVar("T")
-ON_FAILURE = [(OnFailure.STOP.value, _("Stop")), (OnFailure.CARRY_ON.value, _("Continue with independent objects"))]
+ON_FAILURE = [(OnFailure.STOP.value, _("Stop")), (OnFailure.CONTINUE.value, _("Continue with independent objects"))]
 _COPIED = (
     "approvals", "approving_team", "many_objects", "approval_hours", "may_run_estimated", "may_run_unknown",
     "concurrency", "waits_for_rollout", "rollout_seconds", "refuses_sole",

@@ -100,7 +100,7 @@ def describe_demand(demand: Demand) -> str:
 
 
 def _describe_runs(rules: Rules) -> str:
-    parts = [_("continues after a failure") if rules.on_failure is OnFailure.CARRY_ON else _("stops on failure")]
+    parts = [_("continues after a failure") if rules.on_failure is OnFailure.CONTINUE else _("stops on failure")]
     parts.append(
         ngettext("%(n)d object at once", "%(n)d objects at once", rules.concurrency) % {"n": rules.concurrency}
     )
