@@ -199,9 +199,9 @@ def _present_track(run: ApplyRun, results: Sequence[ObjectResult], approved_by: 
     is_bad = bool(found[Standing.FAILED]) or state in (RunState.FAILED, RunState.STALE)
     style = STATE_STYLES[state]
     failed = _("%(n)d failed") % {"n": found[Standing.FAILED]} if found[Standing.FAILED] else str(style.word)
-    applying = "bad" if is_bad else "done" if run.is_finished and state is RunState.SUCCEEDED else "now"
+    applying = "bad" if is_bad else "done" if run.is_finished and state is RunState.APPLIED else "now"
     verified = _("%(done)d of %(all)d") % {"done": found[Standing.VERIFIED], "all": total}
-    is_verified = state is RunState.SUCCEEDED and found[Standing.VERIFIED] == total
+    is_verified = state is RunState.APPLIED and found[Standing.VERIFIED] == total
     approver = ", ".join(approved_by) or _("without approval")
     glyphs = {"bad": "×", "done": "✓", "now": "▸"}  # noqa: RUF001 the cross is drawn
     return (
