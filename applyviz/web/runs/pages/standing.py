@@ -24,7 +24,7 @@ class Standing(StrEnum):
 
     FAILED = "failed"
     ROLLING = "rolling"
-    NOT_ATTEMPTED = "not attempted"
+    NOT_ATTEMPTED = "not-attempted"
     VERIFIED = "verified"
     UNCHANGED = "unchanged"
     HIDDEN = "hidden"
