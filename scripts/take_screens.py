@@ -149,10 +149,9 @@ def acknowledge_risks(bob: Walk, address: str) -> None:
         if not missing.count():
             return
         bob.page.goto(missing.first.get_attribute("href") or address)
-        note = bob.page.get_by_role("button", name="Acknowledge", exact=True)
-        if note.count():  # objects that only had to be viewed need no acknowledgement
-            note.first.click()
-            bob.page.locator(".messages").wait_for()
+        while count := bob.page.locator("[data-acknowledge]").count():
+            bob.page.locator("[data-acknowledge]").first.click()
+            bob.page.wait_for_function("n => document.querySelectorAll('[data-acknowledge]').length !== n", arg=count)
         bob.page.goto(address)
 
 

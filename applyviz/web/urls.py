@@ -56,7 +56,9 @@ review_urls = [  # reviews/
     path("<int:number>/comments/<int:comment>/", comments.edit_comment, name="edit-comment"),
     path("<int:number>/comments/<int:comment>/resolve/", comments.resolve_comment, name="resolve-comment"),
     path("<int:number>/plans/<int:plan>/comments/", comments.add_comment, name="add-comment"),
+    path("<int:number>/plans/<int:plan>/risks/", acknowledgments.show_risks, name="show-risks"),
     path("<int:number>/plans/<int:plan>/acknowledge/", acknowledgments.acknowledge, name="acknowledge"),
+    path("<int:number>/plans/<int:plan>/acknowledge/all/", acknowledgments.acknowledge_all, name="acknowledge-all"),
     path(
         "<int:number>/plans/<int:plan>/acknowledge/withdraw/", acknowledgments.withdraw, name="withdraw-acknowledgement"
     ),

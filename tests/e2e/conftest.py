@@ -125,16 +125,17 @@ def open_tab(page: Page, name: str) -> None:
 
 
 def open_dangers(page: Page) -> None:
-    """Open and acknowledge whatever stands in the way of approval, one after the other, each page loaded whole."""
+    """Acknowledge every risk and open whatever stands in the way of approval, each page loaded whole."""
+    header = page.locator("[data-review-header]")
+    missing = header.locator("a", has_text=re.compile("high-risk objects? first|to acknowledge"))
     approve = page.get_by_role("link", name=re.compile("Approve plan"))
-    missing = page.locator("[data-review-header] a", has_text=re.compile("high-risk objects? first|to acknowledge"))
-    acknowledge = page.get_by_role("button", name="Acknowledge", exact=True)
     for _ in range(10):
         expect(approve.or_(missing.first)).to_be_visible()
         if not missing.count():
             return
         page.goto(missing.first.get_attribute("href") or "")
-        if acknowledge.count():
-            acknowledge.first.click()
-            expect(page.locator(".messages")).to_contain_text("Acknowledged")
-    raise AssertionError(f"the plan still cannot be approved: {page.locator('[data-review-header]').inner_text()}")
+        while page.locator("[data-acknowledge]").count():
+            open_ones = page.locator("[data-acknowledge]").count()
+            page.locator("[data-acknowledge]").first.click()
+            expect(page.locator("[data-acknowledge]")).not_to_have_count(open_ones)
+    raise AssertionError(f"the plan still cannot be approved: {header.inner_text()}")

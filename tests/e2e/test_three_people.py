@@ -81,7 +81,7 @@ def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
     alice.get_by_label("Namespace").fill("shop")
     bring_manifests(alice, role, "Create plan")
     review = alice.url
-    expect(alice.locator("[data-review-header]")).to_contain_text("Only approvers can approve")
+    expect(alice.locator("[data-review-header]")).to_contain_text("then bob approves")
 
     # The approver agrees, takes that back, and asks for changes; the author reads why.
     approve(bob, review, 1)

@@ -6,7 +6,7 @@ and can be undone. For a risk of the whole plan, it stays valid for the digest o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
@@ -153,6 +153,19 @@ def acknowledge_risks(
             raise NotPossibleError(_("this risk does not exist, or you already acknowledged it"))
         _store(plan, chosen, by=by, note=note)
     return len(chosen)
+
+
+def acknowledge_shown(plan: Plan, shown: Mapping[RiskKind, Collection[int]], *, by: Person, note: str = "") -> int:
+    """Acknowledge several kinds of risks at once, each for the objects that were shown with it; returns for how many.
+
+    - Raises `NotPossibleError` like `acknowledge_risks`; then nothing is acknowledged.
+    """
+    if not shown:
+        raise NotPossibleError(_("no risk was selected; reload the page and try again"))
+    with transaction.atomic():
+        return sum(
+            acknowledge_risks(plan, kind, by=by, positions=positions, note=note) for kind, positions in shown.items()
+        )
 
 
 def withdraw_acknowledgement(plan: Plan, kind: RiskKind, *, by: Person, position: int) -> None:

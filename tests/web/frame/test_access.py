@@ -28,6 +28,7 @@ LOOKED_AT = {
     "show-changes",
     "show-requests",
     "show-activity",
+    "show-risks",
     "list-objects",
     "show-object",
     "show-record",

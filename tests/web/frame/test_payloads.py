@@ -118,6 +118,7 @@ def read_pages(browser, author, texts):
     addresses = {
         "home": reverse("home"),
         "reviews": reverse("reviews:list-reviews"),
+        "risks": reverse("reviews:show-risks", args=[number, 1]),
         **{f"tab {tab}": reverse(f"reviews:show-{tab}", args=[number, 1]) for tab in ReviewTab},
         "tree": reverse("reviews:list-objects", args=[number, 1]) + "?layout=tree",
         **{

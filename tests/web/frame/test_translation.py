@@ -95,6 +95,7 @@ def list_addresses(number, run):
     yield from (reverse(name) for name in ("home", "reviews:list-reviews", "clusters:list-clusters"))
     for tab in ReviewTab:
         yield reverse(f"reviews:show-{tab}", args=[number, 1])
+    yield reverse("reviews:show-risks", args=[number, 1])
     yield from (reverse("reviews:show-object", args=[number, 1, 0, tab.value]) for tab in Tab)
     yield reverse("reviews:confirm-plan", args=[number, 1])
     yield reverse("reviews:show-record", args=[number, 1])

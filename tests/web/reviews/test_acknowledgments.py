@@ -44,8 +44,7 @@ def show(browser, plan, position=0):
 def test_blocker_leads_to_the_risk(as_bob, dangerous):
     page = show(as_bob, dangerous)
 
-    address = reverse("reviews:show-object", args=[dangerous.review.number, 1, 0, "changes"])
-    assert f'<a href="{address}#risk-{KIND}">1 risk to acknowledge</a>' in page
+    assert f'<a href="{url(dangerous, "show-risks")}#risk-{KIND}">1 risk to acknowledge</a>' in page
     assert "Acknowledge for this and the listed object" in page
     assert 'name="shown" value="1"' in page
 
@@ -82,10 +81,10 @@ def test_what_was_not_shown_is_not_acknowledged(as_bob, alice):
     assert {a.object_key.rpartition("/")[2] for a in Acknowledgement.objects.all()} == {"one", "three"}
 
 
-def test_many_objects_are_acknowledged_on_the_page_of_the_plan(as_bob, alice):
+def test_many_objects_are_acknowledged_in_the_list(as_bob, alice):
     make_policy(many_objects=1)
     plan = make_dangerous(alice, "one", "two", level=RiskLevel.INFO)
-    page = as_bob.get(reverse("reviews:show-plan", args=[plan.review.number, 1])).content.decode()
+    page = as_bob.get(url(plan, "show-risks")).content.decode()
     assert "2 objects change in one run; the policy limit for a large change is 1." in page
     assert 'id="risk-many-objects"' in page
 
@@ -111,3 +110,109 @@ def test_button_of_a_stale_page_is_refused(as_bob, dangerous, form):
 
 def test_taking_note_takes_no_get(as_bob, dangerous):
     assert [as_bob.get(url(dangerous, n)).status_code for n in ("acknowledge", "withdraw-acknowledgement")] == [405] * 2
+
+
+HTMX = {"HX-Request": "true"}
+
+
+def test_list_shows_each_object_with_its_sentence_and_lines(as_viewer, dangerous):
+    page = as_viewer.get(url(dangerous, "show-risks")).content.decode()
+    part = as_viewer.get(url(dangerous, "show-risks"), headers=HTMX).content.decode()
+
+    wanted = ("Downtime", "Deployment/one", "all pods stop before new ones start")
+    assert [text for text in wanted if text not in page.replace("<wbr>", "")] == []
+    assert ("<html" in page, "<html" in part, 'id="risk-pods-restart"' in part) == (True, False, True)
+    assert url(dangerous) not in page, "a viewer is offered no form"
+
+
+def test_counts_of_risks_agree_everywhere(as_alice, dangerous, alice):
+    acknowledgements.acknowledge_risks(dangerous, RiskKind.PODS_RESTART, by=alice, positions=[0])
+
+    def count() -> list[bool]:
+        overview = as_alice.get(url(dangerous, "show-overview")).content.decode()
+        listed = as_alice.get(url(dangerous, "show-risks")).content.decode()
+        done = acknowledgements.find_open(dangerous) == ()
+        return [
+            (">1 risk to acknowledge<" in page) is not done and (f"{int(done)} of 1 acknowledged" in page)
+            for page in (overview, listed)
+        ] + [f"{int(done)} of 1 high risk acknowledged" in listed, ("✓</span> acknowledged" in overview) is done]
+
+    half = count()
+    acknowledgements.acknowledge_risks(dangerous, RiskKind.PODS_RESTART, by=alice, positions=[1])
+
+    assert (half, count()) == ([True] * 4, [True] * 4)
+
+
+def test_acknowledging_in_the_drawer_answers_with_all_that_counts(as_bob, dangerous):
+    form = {"kind": KIND, "position": 0, "back": "risks", "tab": "overview"}
+
+    answer = as_bob.post(url(dangerous), form, headers=HTMX).content.decode()
+
+    targets = ("#review-header", "#strip", "#risks")
+    assert [f'hx-target="{target}"' in answer for target in targets] == [True] * 3
+    assert "Acknowledged for 1 object." in answer
+    assert "acknowledged by bob" in answer
+    undone = as_bob.post(url(dangerous, "withdraw-acknowledgement"), form, headers=HTMX).content.decode()
+    assert ("Acknowledgement undone." in undone, "acknowledged by bob" in undone) == (True, False)
+
+
+def test_acknowledging_in_the_list_without_script_leads_back_to_it(as_bob, dangerous):
+    answer = as_bob.post(url(dangerous), {"kind": KIND, "position": 0, "back": "risks"})
+
+    assert answer.headers["Location"] == f"{url(dangerous, 'show-risks')}#risk-{KIND}"
+
+
+def test_all_that_the_list_named_is_acknowledged_at_once(as_bob, alice):
+    plan = make_dangerous(alice, "one", "two", "three")
+    pairs = [f"0:{KIND}", f"2:{KIND}", "x", "1:nothing", "-2:rbac"]
+
+    answer = as_bob.post(url(plan, "acknowledge-all"), {"pair": pairs, "note": "read"})
+
+    assert answer.headers["Location"] == url(plan, "show-risks")
+    found = {(a.object_key.rpartition("/")[2], a.note) for a in Acknowledgement.objects.all()}
+    assert found == {("one", "read"), ("three", "read")}
+
+
+def test_naming_no_risk_acknowledges_nothing(as_bob, as_viewer, dangerous):
+    forms = [{}, {"pair": ["7:pods-restart"]}]
+
+    assert [as_bob.post(url(dangerous, "acknowledge-all"), form).status_code for form in forms] == [409, 409]
+    assert as_viewer.post(url(dangerous, "acknowledge-all"), {"pair": [f"0:{KIND}"]}).status_code == 403
+    assert not Acknowledgement.objects.exists()
+
+
+def test_same_kind_at_two_levels_has_two_places(as_bob, alice):
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), ways=())
+    levels = ((RiskLevel.HIGH, "Recreate"), (RiskLevel.MEDIUM, "RollingUpdate"))
+    plan = rows.make_plan(
+        alice,
+        [
+            replace(
+                change,
+                ref=change.ref._replace(name=level.value),
+                risks=(Risk(RiskKind.PODS_RESTART, level, facts={"strategy": strategy, "pods": "3"}),),
+            )
+            for level, strategy in levels
+        ],
+    )
+
+    page = as_bob.get(url(plan, "show-risks")).content.decode()
+
+    assert [page.count(f'id="risk-{KIND}{end}"') for end in ("", "-medium")] == [1, 1]
+    assert page.count("data-acknowledge") == 1
+
+
+def test_long_risk_is_folded_and_acknowledged_for_the_listed_objects(as_bob, alice):
+    plan = make_dangerous(alice, *(f"o{n:03}" for n in range(60)))
+
+    page = as_bob.get(url(plan, "show-risks")).content.decode()
+
+    assert "Acknowledge for 50 objects" in page
+    assert "and 10 more objects" in page
+
+
+def test_blocked_objects_are_one_medium_risk_that_leads_to_the_conflict(as_alice, as_viewer, refused_plan):
+    pages = [browser.get(url(refused_plan, "show-risks")).content.decode() for browser in (as_alice, as_viewer)]
+
+    assert ["#conflict-" in page and ">Resolve<" in page for page in pages] == [True, False]
+    assert all("Blocked by conflict" in page for page in pages)

@@ -113,6 +113,7 @@ class RiskForm(forms.Form):
     kind = forms.ChoiceField(choices=[(kind.value, kind.value) for kind in RiskKind])
     position = forms.IntegerField(min_value=PLAN_ITSELF)
     note = forms.CharField(required=False, max_length=2000)
+    back = forms.ChoiceField(choices=[("risks", "risks")], required=False)
 
     @property
     def positions(self) -> tuple[int, ...]:
@@ -120,3 +121,20 @@ class RiskForm(forms.Form):
         data = self.data
         shown = data.getlist("shown") if isinstance(data, QueryDict) and "all" in data else []
         return (self.cleaned_data["position"], *(int(one) for one in shown if re.fullmatch("[0-9]{1,6}", one)))
+
+
+class RiskPairsForm(forms.Form):
+    """The risks that a list showed, each as its kind and the position of its object."""
+
+    note = forms.CharField(required=False, max_length=2000)
+
+    @property
+    def shown(self) -> dict[RiskKind, list[int]]:
+        """The positions by kind; a pair that names no risk is left out."""
+        found: dict[RiskKind, list[int]] = {}
+        given = self.data.getlist("pair") if isinstance(self.data, QueryDict) else []
+        for pair in given:
+            position, _colon, kind = pair.partition(":")
+            if kind in set(RiskKind) and re.fullmatch("-1|[0-9]{1,6}", position):
+                found.setdefault(RiskKind(kind), []).append(int(position))
+        return found

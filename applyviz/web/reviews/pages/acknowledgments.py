@@ -50,14 +50,15 @@ class _Desk:
     given: tuple[Acknowledgement, ...]
     can_act: bool
 
-    def present(self, risk: OpenRisk) -> AcknowledgeAction:
+    def present(self, risk: OpenRisk, *, has_alike: bool = True) -> AcknowledgeAction:
         rows = [r for r in self.given if (r.object_key, r.effect, r.risk) == risk.identity]
         noted = tuple(_note(row, self.person) for row in rows)
         is_mine = any(n.is_you for n in noted)
         numbers = [self.plan.review.number, self.plan.number]
         known = acknowledgements.list_identities(self.given)
         same = [h for h in self.required if h.kind is risk.kind and h.position != risk.position]
-        others = [h for h in same if h.identity not in known] if self.can_act and not is_mine else []
+        is_offered = has_alike and self.can_act and not is_mine
+        others = [h for h in same if h.identity not in known] if is_offered else []
         return AcknowledgeAction(
             risk.kind.value,
             risk.position,
@@ -93,3 +94,9 @@ def present_plan_acts(plan: Plan, person: Person) -> dict[RiskKind, AcknowledgeA
     answerer = _open_desk(plan, person)
     of_plan = (h for h in answerer.required if h.position == acknowledgements.PLAN_ITSELF)
     return {risk.kind: answerer.present(risk) for risk in of_plan}
+
+
+def present_all_acts(plan: Plan, person: Person) -> dict[tuple[int, RiskKind], AcknowledgeAction]:
+    """The same for every risk of a plan that must be acknowledged, by position and kind; others are not offered."""
+    answerer = _open_desk(plan, person)
+    return {(risk.position, risk.kind): answerer.present(risk, has_alike=False) for risk in answerer.required}

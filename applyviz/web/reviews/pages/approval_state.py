@@ -25,10 +25,8 @@ from applyviz.workflow.policies.windows import find_opening
 
 
 def _risk_url(plan: Plan, risk: acknowledgements.OpenRisk) -> str:
-    if risk.position == acknowledgements.PLAN_ITSELF:
-        address = reverse("reviews:show-overview", args=[plan.review.number, plan.number])
-        return f"{address}#risk-{risk.kind.value}"
-    return f"{link_change(plan, risk.position)}#risk-{risk.kind.value}"
+    address = reverse("reviews:show-risks", args=[plan.review.number, plan.number])
+    return f"{address}#risk-{risk.kind.value}"
 
 
 def _name_not_counting(found: Quorum, person: Person) -> tuple[str, ...]:

@@ -11,14 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Risk
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Plan
-from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES
+from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice, PlanFact
-from applyviz.web.components.phrases import describe_risk, title_kind
 from applyviz.web.history.pages.entries import EntryRow
-from applyviz.web.reviews.pages.acknowledgments import present_plan_acts
 from applyviz.web.reviews.pages.activity_tab import count_entries, list_latest
 from applyviz.web.reviews.pages.available_actions import NextActs
 from applyviz.web.reviews.pages.comparison import present_replan_notice
@@ -101,22 +98,12 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
     return (*list_notices(plan), *notices, *present_undo(plan))
 
 
-def _present_plan_risks(context: PlanContext) -> tuple[Notice, ...]:
-    """The risks of the plan as a whole, each with its acknowledgement."""
-    of_plan = [risk for risk in context.risks if risk.is_of_plan]
-    acts = present_plan_acts(context.plan, context.person) if of_plan else {}
-    return tuple(
-        Notice(
-            LEVEL_STYLES[risk.level],
-            title_kind(risk.kind),
-            describe_risk(
-                Risk(risk.kind, risk.level, facts={"count": str(len(risk.positions)), "limit": str(risk.limit)})
-            ),
-            anchor=f"risk-{risk.kind.value}",
-            act=acts.get(risk.kind),
-        )
-        for risk in of_plan
-    )
+def list_shown_risks(context: PlanContext) -> tuple[HighRisk, ...]:
+    """The high and medium risks of a complete plan with what is to be done about each."""
+    if not context.is_complete:
+        return ()
+    open_kinds = {risk.kind for risk in context.state.open_risks}
+    return list_high_risks(context.changes, context.risks, url_of=link_objects(context.plan), open_kinds=open_kinds)
 
 
 def _list_source_facts(context: PlanContext) -> list[PlanFact | None]:
@@ -159,8 +146,8 @@ def present_overview(context: PlanContext) -> OverviewTab:
     summary: dict[str, Any] = plan.summary
     restarts: Sequence[RestartRow] = list_restarts(summary)
     return OverviewTab(
-        notices=(*_present_notices(plan, context.run), *_present_plan_risks(context)),
-        risks=list_high_risks(context.changes, context.risks, url_of=url_of) if context.is_complete else (),
+        notices=_present_notices(plan, context.run),
+        risks=list_shown_risks(context),
         restarts=tuple(restarts),
         pods=count_pods(restarts),
         impact=present_impact(plan),

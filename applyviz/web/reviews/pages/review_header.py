@@ -259,11 +259,12 @@ def _present_approve(plan: Plan, standing: ApprovalState) -> Button:
         opening = tuple(Blocker(b, standing.unopened_url) for b in standing.person_blockers)
         blockers, person = (*blockers, *opening), ""
     asked = _name_candidates(standing)
-    if person and asked:
-        person = f"{person} {_('Ask %(names)s.') % {'names': asked}}"
     act, url = _present_preparation(standing)
     if act:
-        return Button(act, url=url, blockers=blockers)
+        later = _("then %(names)s approves") % {"names": asked} if asked and person else ""
+        return Button(act, url=url, blockers=blockers, note=later)
+    if person and asked:
+        person = f"{person} {_('Ask %(names)s.') % {'names': asked}}"
     if blockers or person:
         return Button(text, blockers=blockers, note=person)
     url = reverse("reviews:confirm-plan", args=[plan.review.number, plan.number])

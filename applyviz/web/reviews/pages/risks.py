@@ -6,20 +6,30 @@ otherwise. Nothing of a blocked object is written before its conflicts are resol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import RiskLevel
+from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.engine.risks.sentences import title
 from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES, Appearance
 from applyviz.workflow.policies.risks import PlanRisk
 
 NAMED = 2
+
+
+class RiskState(StrEnum):
+    """The state of a risk for those who prepare a plan."""
+
+    NONE = "none"
+    TO_ACKNOWLEDGE = "to-acknowledge"
+    ACKNOWLEDGED = "acknowledged"
+    TO_RESOLVE = "to-resolve"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,8 @@ class HighRisk:
     look: Appearance
     title: str | Promise
     objects: tuple[RiskObject, ...]
+    slug: str = ""
+    state: RiskState = RiskState.NONE
 
     @property
     def url(self) -> str:
@@ -60,26 +72,47 @@ class HighRisk:
         return f"{self.title}: {', '.join(one.name for one in self.objects)}"
 
 
+def name_place(risk: PlanRisk) -> str:
+    """Return the anchor of a risk in the list, which may hold one kind at two levels."""
+    return risk.kind.value if risk.needs_acknowledgement else f"{risk.kind.value}-{risk.level.value}"
+
+
+def _find_state(risk: PlanRisk, open_kinds: Collection[RiskKind]) -> RiskState:
+    if not risk.needs_acknowledgement:
+        return RiskState.NONE
+    return RiskState.TO_ACKNOWLEDGE if risk.kind in open_kinds else RiskState.ACKNOWLEDGED
+
+
 def list_high_risks(
-    changes: Sequence[ObjectChange], risks: Iterable[PlanRisk], *, url_of: Callable[[int], str]
+    changes: Sequence[ObjectChange],
+    risks: Iterable[PlanRisk],
+    *,
+    url_of: Callable[[int], str],
+    open_kinds: Collection[RiskKind] = (),
 ) -> tuple[HighRisk, ...]:
-    """The high and medium risks of a complete plan, the worst first, and the objects that are blocked."""
+    """The high and medium risks of a complete plan, the worst first, and the objects that are blocked.
+
+    - `open_kinds`: the kinds that are still to be acknowledged for some object.
+    """
     by_position = {change.position: change for change in changes}
-    blocked = tuple(c.position for c in changes if c.operation == Operation.BLOCKED)
-    rows: list[tuple[Appearance, str, tuple[int, ...]]] = [
-        (LEVEL_STYLES[risk.level], _(title(risk.kind, risk.level)), risk.positions)
+
+    def present(positions: Iterable[int]) -> tuple[RiskObject, ...]:
+        return tuple(RiskObject(c.name, c.kind, url_of(c.position)) for c in (by_position[p] for p in positions))
+
+    rows = [
+        HighRisk(
+            LEVEL_STYLES[risk.level],
+            _(title(risk.kind, risk.level)),
+            present(risk.positions),
+            name_place(risk),
+            _find_state(risk, open_kinds),
+        )
         for risk in risks
         if risk.level is not RiskLevel.INFO
     ]
+    blocked = tuple(c.position for c in changes if c.operation == Operation.BLOCKED)
     if blocked:
-        rows.append((OBJECT_STYLES[Operation.BLOCKED], _("Blocked by conflict"), blocked))
+        look = OBJECT_STYLES[Operation.BLOCKED]
+        rows.append(HighRisk(look, _("Blocked by conflict"), present(blocked), "conflict", RiskState.TO_RESOLVE))
     loud = LEVEL_STYLES[RiskLevel.HIGH]
-    rows.sort(key=lambda row: row[0] is not loud)
-    return tuple(
-        HighRisk(
-            look,
-            words,
-            tuple(RiskObject(c.name, c.kind, url_of(c.position)) for c in (by_position[p] for p in positions)),
-        )
-        for look, words, positions in rows
-    )
+    return tuple(sorted(rows, key=lambda row: row.look is not loud))

@@ -28,6 +28,7 @@ class Shell:
     progress: Progress | None
     poll_url: str
     events_url: str
+    tab_name: str
 
     def parts(self) -> dict[str, object]:
         """The parts by their names."""
@@ -44,8 +45,8 @@ def _present_progress(plan: Plan, changes: Sequence[ObjectChange]) -> Progress |
     return Progress(text, done, expected)
 
 
-def present_shell(context: PlanContext, tab: ReviewTab) -> Shell:
-    """The frame around one tab."""
+def present_shell(context: PlanContext, tab: ReviewTab | None) -> Shell:
+    """The frame around one tab, or around a page of the review that is no tab."""
     plan = context.plan
     events_url = reverse("reviews:plan-events", args=context.address)
     return Shell(
@@ -53,6 +54,7 @@ def present_shell(context: PlanContext, tab: ReviewTab) -> Shell:
         strip=present_strip(context),
         tabs=present_tabs(context, tab),
         progress=_present_progress(plan, context.changes),
-        poll_url=link_tab(plan, tab) if plan.state == PlanState.PLANNING else "",
+        poll_url=link_tab(plan, tab) if tab and plan.state == PlanState.PLANNING else "",
         events_url=f"{events_url}?after={len(context.changes)}",
+        tab_name=tab.value if tab else "",
     )

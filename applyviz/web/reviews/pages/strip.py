@@ -142,7 +142,7 @@ def present_strip(context: PlanContext) -> Strip:
         impact=_describe_impact(context),
         detail=" · ".join(filter(None, (plan.review.reason, certainty))),
         risks=count_risks(context),
-        risks_url=f"{reverse('reviews:show-overview', args=context.address)}#risks",
+        risks_url=reverse("reviews:show-risks", args=context.address),
         error=plan.error if plan.state == PlanState.FAILED else "",
         is_complete=context.is_complete,
     )

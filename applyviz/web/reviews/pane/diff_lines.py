@@ -8,22 +8,22 @@ Objects come masked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from applyviz.engine.diff.text import DiffLine, Fold, diff_lines, fold_rows, unify_rows
+from applyviz.engine.diff.text import DiffLine, Fold, LineState, diff_lines, fold_rows, unify_rows
 from applyviz.engine.diff.text import TextDiffRow as PairedRow
 from applyviz.engine.diff.words import Part
-from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.schema.builtin import bundled
 from applyviz.web.components.owners import OwnerChip, present_owners
-from applyviz.web.components.values import ABSENT, LONGEST, SHORT
+from applyviz.web.components.values import ABSENT, LONGEST, SHORT, find_value
 
 _NOISE = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
 PAGE, SHOWN = 600, 24
@@ -219,3 +219,32 @@ def _is_short(value: JSONValue) -> bool:
     if isinstance(value, str):
         return len(value) <= SHORT and "\n" not in value
     return len(str(value)) <= SHORT
+
+
+def diff_at(change: PlannedObject, path: FieldPath, *, most: int) -> tuple[DiffRow, ...]:
+    """The first lines that differ at a path of an object, without their neighbors; empty when nothing does.
+
+    - Without a path it is the whole object; its metadata only when nothing else differs.
+    """
+    live, after = _quiet(change.versions.live) or {}, _quiet(change.versions.after) or {}
+    if path:
+        name = render_path(path[-1:]).strip(".") or "value"
+        old, new = find_value(live, path), find_value(after, path)
+        before = {} if old is ABSENT else {name: old}
+        then = {} if new is ABSENT else {name: new}
+    else:
+        before, then = ({k: v for k, v in side.items() if k != "metadata"} for side in (live, after))
+        if before == then:
+            before, then = dict(live), dict(after)
+    rows = [row for row in unify_rows(diff_lines(before, then)) if row.state is not LineState.SAME]
+    return _dedent(tuple(_present_rows(rows[:most], _NO_GUTTER)))
+
+
+def _dedent(rows: tuple[DiffRow, ...]) -> tuple[DiffRow, ...]:
+    """Take away the indentation that all lines share."""
+    shared = min((len(side.indent) for row in rows for side in (row.before, row.after) if side), default=0)
+
+    def cut(side: Side | None) -> Side | None:
+        return replace(side, indent=side.indent[shared:]) if side else None
+
+    return tuple(replace(row, before=cut(row.before), after=cut(row.after)) for row in rows)

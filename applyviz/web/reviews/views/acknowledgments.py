@@ -1,17 +1,22 @@
-"""Acknowledging risks, and undoing that."""
+"""The risks of a plan: the list, acknowledging what it shows, and undoing that."""
 
 from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.risks.model import RiskKind
-from applyviz.web.frame.view_guard import PageRequest, requires
-from applyviz.web.reviews.forms.resolutions import RiskForm
+from applyviz.records.models import Plan
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
+from applyviz.web.reviews.forms.resolutions import RiskForm, RiskPairsForm
+from applyviz.web.reviews.pages.overview_tab import list_shown_risks
+from applyviz.web.reviews.pages.plan_context import read_context
+from applyviz.web.reviews.pages.risk_list import present_risk_list
+from applyviz.web.reviews.pages.shell import present_shell
 from applyviz.workflow.approvals import acknowledgements
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError
@@ -25,12 +30,35 @@ def _read(request: PageRequest) -> RiskForm:
     return form
 
 
-def _go_back(number: int, plan: int, position: int, kind: RiskKind) -> HttpResponse:
-    if position == acknowledgements.PLAN_ITSELF:
-        address = reverse("reviews:show-overview", args=[number, plan])
+def _go_back(number: int, plan: int, form: RiskForm) -> HttpResponse:
+    kind, position = form.cleaned_data["kind"], form.cleaned_data["position"]
+    if form.cleaned_data["back"] or position == acknowledgements.PLAN_ITSELF:
+        address = reverse("reviews:show-risks", args=[number, plan])
     else:
         address = reverse("reviews:show-object", args=[number, plan, position, "changes"])
-    return redirect(f"{address}#risk-{kind.value}")
+    return redirect(f"{address}#risk-{kind}")
+
+
+def _render_list(request: PageRequest, plan: Plan, *, said: str = "") -> HttpResponse:
+    """The list as a fragment; after an act with everything on the page that counts risks."""
+    context = read_context(plan, for_user=request.user)
+    parts = {**present_shell(context, None).parts(), "risks": present_risk_list(context), "said": said}
+    if not is_fragment(request):
+        return render(request, "reviews/risks.html", parts)
+    parts["overview_risks"] = list_shown_risks(context) if request.POST.get("tab") == "overview" else None
+    return render(request, "reviews/_risk_answer.html" if said else "reviews/_risk_list.html", parts)
+
+
+def _say_count(count: int) -> str:
+    return ngettext("Acknowledged for %(count)d object.", "Acknowledged for %(count)d objects.", count) % {
+        "count": count
+    }
+
+
+@requires(Action.VIEW)
+def show_risks(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Show the one list of risks, as a page or for the drawer."""
+    return _render_list(request, planner.get_plan(plan, review_number=number, for_user=request.user))
 
 
 @requires(Action.ACKNOWLEDGE, "POST")
@@ -42,9 +70,23 @@ def acknowledge(request: PageRequest, number: int, plan: int) -> HttpResponse:
     count = acknowledgements.acknowledge_risks(
         found, kind, by=request.user, positions=form.positions, note=form.cleaned_data["note"]
     )
-    text = ngettext("Acknowledged for %(count)d object.", "Acknowledged for %(count)d objects.", count)
-    messages.success(request, text % {"count": count})
-    return _go_back(number, plan, form.cleaned_data["position"], kind)
+    if is_fragment(request):
+        return _render_list(request, found, said=_say_count(count))
+    messages.success(request, _say_count(count))
+    return _go_back(number, plan, form)
+
+
+@requires(Action.ACKNOWLEDGE, "POST")
+def acknowledge_all(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Acknowledge every risk that the list named, each for its objects."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    form = RiskPairsForm(request.POST)
+    note = form.cleaned_data["note"] if form.is_valid() else ""
+    count = acknowledgements.acknowledge_shown(found, form.shown, by=request.user, note=note)
+    if is_fragment(request):
+        return _render_list(request, found, said=_say_count(count))
+    messages.success(request, _say_count(count))
+    return redirect("reviews:show-risks", number, plan)
 
 
 @requires(Action.ACKNOWLEDGE, "POST")
@@ -54,4 +96,6 @@ def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
     form = _read(request)
     kind, position = RiskKind(form.cleaned_data["kind"]), form.cleaned_data["position"]
     acknowledgements.withdraw_acknowledgement(found, kind, by=request.user, position=position)
-    return _go_back(number, plan, position, kind)
+    if is_fragment(request):
+        return _render_list(request, found, said=_("Acknowledgement undone."))
+    return _go_back(number, plan, form)

@@ -1,0 +1,219 @@
+"""The one list of risks with everything that is needed to act on them: objects, sentences, lines, acknowledgements.
+
+Rule: a high risk is acknowledged for each object that has it. An object that a conflict blocks has no risk until it is
+resolved; it is one medium row that leads to the conflict. The list reads the documents of the objects that it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from applyviz.engine.objects.paths import fields
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.sentences import title
+from applyviz.records.models import ObjectChange
+from applyviz.web.components.badges import LEVEL_STYLES, Appearance
+from applyviz.web.components.notices import AcknowledgeAction
+from applyviz.web.components.phrases import describe_risk
+from applyviz.web.reviews.pages.acknowledgments import present_all_acts
+from applyviz.web.reviews.pages.approval_state import link_conflict
+from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
+from applyviz.web.reviews.pages.risks import name_place
+from applyviz.web.reviews.pages.strip import RiskCounts, count_risks
+from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_at
+from applyviz.workflow.approvals.acknowledgements import PLAN_ITSELF
+from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.policies.risks import PlanRisk
+
+LISTED, OPENED, LINES, TEXTS = 50, 3, 6, 4
+_STRATEGY = fields("spec", "strategy")
+_WORDS: dict[RiskLevel, str | Promise] = {
+    RiskLevel.HIGH: gettext_lazy("High"),
+    RiskLevel.MEDIUM: gettext_lazy("Medium"),
+    RiskLevel.INFO: gettext_lazy("Info"),
+}
+Acts = Mapping[tuple[int, RiskKind], AcknowledgeAction]
+
+
+@dataclass(frozen=True, slots=True)
+class RiskEntry:
+    """One object that has a risk; `name` is empty for a risk of the plan as a whole."""
+
+    position: int
+    kind: str
+    name: str
+    namespace: str
+    url: str
+    texts: tuple[str, ...]
+    lines: tuple[DiffRow, ...] = ()
+    act: AcknowledgeAction | None = None
+    resolve_url: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the risk is still to be acknowledged."""
+        return self.act is not None and not self.act.noted
+
+
+@dataclass(frozen=True, slots=True)
+class RiskRow:
+    """One risk with its objects; those beyond `LISTED` are only counted."""
+
+    look: Appearance
+    slug: str
+    title: str
+    entries: tuple[RiskEntry, ...]
+    total: int
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether the objects are shown on demand."""
+        return self.total > OPENED
+
+    @property
+    def more(self) -> int:
+        """How many objects are not listed."""
+        return self.total - len(self.entries)
+
+    @property
+    def open_entries(self) -> tuple[RiskEntry, ...]:
+        """The listed objects whose risk this person may acknowledge."""
+        return tuple(e for e in self.entries if e.act is not None and e.act.url and e.is_open)
+
+
+@dataclass(frozen=True, slots=True)
+class RiskGroup:
+    """The risks of one level."""
+
+    look: Appearance
+    word: str | Promise
+    note: str
+    rows: tuple[RiskRow, ...]
+    is_folded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RiskList:
+    """Everything that the list prints; `open_entries` are those that one act can acknowledge together."""
+
+    groups: tuple[RiskGroup, ...]
+    counts: RiskCounts
+    acknowledge_url: str
+    back_url: str
+
+    @property
+    def open_rows(self) -> tuple[RiskRow, ...]:
+        """The risks that this person may acknowledge now."""
+        return tuple(row for group in self.groups for row in group.rows if row.open_entries)
+
+    @property
+    def open_count(self) -> int:
+        """How many risks of how many objects one act acknowledges."""
+        return sum(len(row.open_entries) for row in self.open_rows)
+
+
+def _find_lines(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow, ...]:
+    """The lines that cause a risk; none for restarts, which every line of a pod template causes."""
+    if risk.kind is RiskKind.PODS_RESTART:
+        return diff_at(change, _STRATEGY, most=LINES) if risk.level is RiskLevel.HIGH else ()
+    if change.operation not in (Operation.UPDATE, Operation.REPLACE):
+        return ()
+    return diff_at(change, risk.path, most=LINES)
+
+
+def _present_entry(
+    change: engine.PlannedObject, row: ObjectChange, kind: RiskKind, level: RiskLevel, url: str, acts: Acts
+) -> RiskEntry:
+    found = [risk for risk in change.risks if risk.kind is kind and risk.level is level]
+    shown = found[:TEXTS]
+    texts = [describe_risk(risk) for risk in shown]
+    if len(found) > TEXTS:
+        more = len(found) - TEXTS
+        texts.append(ngettext("and %(n)d more field", "and %(n)d more fields", more) % {"n": more})
+    lines = [line for risk in shown for line in _find_lines(change, risk)] if level is not RiskLevel.INFO else []
+    act = acts.get((row.position, kind))
+    return RiskEntry(row.position, row.kind, row.name, row.namespace, url, tuple(texts), tuple(lines[:LINES]), act)
+
+
+def _present_plan_row(risk: PlanRisk, acts: Acts) -> RiskRow:
+    facts = {"count": str(len(risk.positions)), "limit": str(risk.limit)}
+    text = describe_risk(Risk(risk.kind, risk.level, facts=facts))
+    entry = RiskEntry(PLAN_ITSELF, "", "", "", "", (text,), act=acts.get((PLAN_ITSELF, risk.kind)))
+    return RiskRow(LEVEL_STYLES[risk.level], risk.kind.value, _(title(risk.kind, risk.level)), (entry,), 1)
+
+
+def _present_rows(context: PlanContext, acts: Acts) -> list[tuple[RiskLevel, RiskRow]]:
+    plan, url_of, view = context.plan, link_objects(context.plan), view_of(context.plan)
+    wanted = {p for risk in context.risks if not risk.is_of_plan for p in risk.positions[:LISTED]}
+    stored = plan.changes.filter(position__in=wanted).defer("sealed") if wanted else ()
+    changes = {row.position: (row, view.read(row)) for row in stored}
+    rows = []
+    for risk in context.risks:
+        if risk.is_of_plan:
+            rows.append((risk.level, _present_plan_row(risk, acts)))
+            continue
+        entries = tuple(
+            _present_entry(changes[p][1], changes[p][0], risk.kind, risk.level, url_of(p), acts)
+            for p in risk.positions[:LISTED]
+        )
+        words = _(title(risk.kind, risk.level))
+        shown = RiskRow(LEVEL_STYLES[risk.level], name_place(risk), words, entries, len(risk.positions))
+        rows.append((risk.level, shown))
+    return rows
+
+
+def _present_blocked(context: PlanContext) -> RiskRow | None:
+    """The objects that conflicts block, as one row; the first of them says where to resolve it."""
+    blocked = [row for row in context.changes if row.operation == Operation.BLOCKED]
+    if not blocked:
+        return None
+    url_of, can_resolve = link_objects(context.plan), bool(context.acts.replan_url)
+    entries = tuple(
+        RiskEntry(
+            row.position,
+            row.kind,
+            row.name,
+            row.namespace,
+            url_of(row.position),
+            (ngettext("%(n)d conflict", "%(n)d conflicts", row.conflicts) % {"n": row.conflicts},),
+            resolve_url=link_conflict(context.plan, row.position) if can_resolve and n < OPENED else "",
+        )
+        for n, row in enumerate(blocked[:LISTED])
+    )
+    return RiskRow(LEVEL_STYLES[RiskLevel.MEDIUM], "conflict", _("Blocked by conflict"), entries, len(blocked))
+
+
+def _note(level: RiskLevel, rows: Sequence[RiskRow]) -> str:
+    if level is RiskLevel.HIGH:
+        return _("must be acknowledged before approval")
+    if level is RiskLevel.MEDIUM:
+        return _("need no acknowledgement")
+    return ", ".join(row.title for row in rows[:3]) + (" …" if len(rows) > 3 else "")
+
+
+def present_risk_list(context: PlanContext) -> RiskList:
+    """The whole list, the worst first."""
+    acts = present_all_acts(context.plan, context.person)
+    rows = _present_rows(context, acts) if context.is_complete else []
+    blocked = _present_blocked(context) if context.is_complete else None
+    if blocked is not None:
+        rows.append((RiskLevel.MEDIUM, blocked))
+    groups = []
+    for level, word in _WORDS.items():
+        found = tuple(row for of_level, row in rows if of_level is level)
+        if found:
+            groups.append(RiskGroup(LEVEL_STYLES[level], word, _note(level, found), found, level is RiskLevel.INFO))
+    return RiskList(
+        groups=tuple(groups),
+        counts=count_risks(context),
+        acknowledge_url=reverse("reviews:acknowledge-all", args=context.address),
+        back_url=reverse("reviews:show-overview", args=context.address),
+    )
