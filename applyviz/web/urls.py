@@ -29,7 +29,7 @@ from applyviz.web.reviews.views import (
     tabs,
 )
 from applyviz.web.runs import views as runs
-from applyviz.web.settings.views import impersonation, people, policies, tokens, webhooks
+from applyviz.web.settings.views import impersonation, installation, people, policies, tokens, webhooks
 
 review_urls = [  # reviews/
     path("", reviews.list_reviews, name="list-reviews"),
@@ -164,6 +164,7 @@ worker_request_urls = [  # worker-requests/
     path("<int:number>/", worker_requests.show_worker_request, name="show-worker-request"),
 ]
 settings_urls = [  # settings/
+    path("installation/", installation.show_installation, name="show-installation"),
     path("identities/", impersonation.list_identities, name="list-identities"),
     path("identities/new/", impersonation.add_identity, name="add-identity"),
     path("identities/<int:pk>/end/", impersonation.end_identity, name="end-identity"),

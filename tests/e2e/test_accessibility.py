@@ -91,6 +91,7 @@ PAGES = {
         "/settings/tokens/new/",
         "/settings/webhooks/",
         "/settings/webhooks/new/",
+        "/settings/installation/",
         "{webhook}",
     ],
 }

@@ -12,18 +12,22 @@ from django.views.decorators.cache import never_cache
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.notifications.forms import ChoicesForm, ReadForm
 from applyviz.web.notifications.pages import present_choices, present_notices
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.notifications import choices, inbox
 from applyviz.workflow.notifications.texts import find_path
+from applyviz.workflow.ops import health
 
 _PER_PAGE = 50
 
 
 @requires(Action.VIEW)
 def show_bell(request: PageRequest) -> HttpResponse:
-    """How many are unread; asked by every page after it is there."""
-    count = inbox.count_unread(for_user=request.user)
-    return never_cache(render)(request, "notifications/_bell.html", {"count": count})
+    """How many are unread, and for administrators what is wrong; asked by every page after it is there."""
+    context: dict[str, object] = {"count": inbox.count_unread(for_user=request.user)}
+    if access.can(request.user, Action.MANAGE):
+        context["problems"] = health.read_health(for_user=request.user).problems
+    return never_cache(render)(request, "notifications/_bell.html", context)
 
 
 @requires(Action.VIEW)

@@ -4,6 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.db import DatabaseError, connection
 from django.http import HttpResponse
 
 from applyviz.web.frame import middleware
@@ -26,6 +27,28 @@ def test_readiness_looks_at_database_and_migrations(client):
     answer = client.get("/readyz", HTTP_HOST="10.0.0.17")
 
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+@pytest.mark.django_db
+def test_readiness_is_cheap_once_migrations_are_done(rf, django_assert_num_queries):
+    health = middleware.HealthMiddleware(None)
+    assert health(rf.get("/readyz")).status_code == 200
+
+    with django_assert_num_queries(1):
+        assert health(rf.get("/readyz")).status_code == 200
+
+
+@pytest.mark.django_db
+def test_readiness_fails_while_the_database_is_away(rf, monkeypatch):
+    health = middleware.HealthMiddleware(None)
+    health(rf.get("/readyz"))
+
+    def fail():
+        raise DatabaseError
+
+    monkeypatch.setattr(connection, "cursor", fail)
+
+    assert health(rf.get("/readyz")).status_code == 503
 
 
 @pytest.mark.django_db

@@ -1,0 +1,134 @@
+"""Whether the installation does its work: what waits for a worker, for how long, and what is wrong.
+
+Everything comes from the database, so that a web process answers it without asking the broker or a worker.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Max, Min, Q, QuerySet
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.records.enums import PlanState, RunState, WorkerRequestState
+from applyviz.records.models import ApplyRun, ClusterScan, OutboxMessage, Plan, WorkerRequest
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.foundation.access import Action, Person, require
+
+PATIENCE = timedelta(seconds=60)
+"""How long work may wait for a worker before people are warned: long enough for a worker that restarts."""
+LEAST_FREE_BYTES = 500 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One kind of work: how much of it waits and since when, and how much workers have in hand."""
+
+    name: str
+    title: Promise
+    waiting: int
+    since: datetime | None
+    in_hand: int
+
+    def is_stuck(self, now: datetime) -> bool:
+        """Return whether work waits although no worker has anything of this kind in hand."""
+        return self.since is not None and not self.in_hand and now - self.since > PATIENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong, since when, and what an administrator does about it."""
+
+    title: Promise
+    advice: Promise
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The queues and what is wrong; `free_bytes` is None where the data is on another machine."""
+
+    queues: tuple[Queue, ...]
+    problems: tuple[Problem, ...]
+    free_bytes: int | None
+
+
+_NO_WORKER: dict[str, tuple[Promise, Promise]] = {
+    "runs": (_("No worker takes apply runs."), _("Start or restart worker-runs, and read its log.")),
+    "plans": (_("No worker takes plans."), _("Start or restart worker-plans, and read its log.")),
+    "short": (_("No worker answers what pages ask."), _("Start or restart worker-short, and read its log.")),
+}
+_RESTART = _("Stop applyviz and start it again. Nothing is lost.")
+
+
+def _describe_stuck(queue: Queue) -> Problem:
+    title, advice = _NO_WORKER[queue.name]
+    return Problem(title, _RESTART if settings.APPLYVIZ_IS_PERSONAL else advice, queue.since)
+
+
+def _measure(
+    name: str, title: Promise, waiting: QuerySet[Plan] | QuerySet[ApplyRun] | QuerySet[WorkerRequest], in_hand: int
+) -> Queue:
+    oldest = waiting.aggregate(since=Min("created_at"))["since"]
+    return Queue(name, title, waiting.count(), oldest, in_hand)
+
+
+def _measure_queues(now: datetime) -> tuple[Queue, ...]:
+    held = Q(lease_until__gt=now)
+    runs = ApplyRun.objects.filter(state=RunState.QUEUED, plan__target__cluster__paused_at=None)
+    plans = Plan.objects.filter(~held | Q(lease_until=None), state=PlanState.PLANNING)
+    asked = WorkerRequest.objects.filter(state=WorkerRequestState.WAITING, expires_at__gt=now)
+    return (
+        _measure("runs", _("Apply runs"), runs, ApplyRun.objects.filter(held, state=RunState.APPLYING).count()),
+        _measure("plans", _("Plans"), plans, Plan.objects.filter(held, state=PlanState.PLANNING).count()),
+        _measure("short", _("Short work"), asked.filter(~held | Q(lease_until=None)), asked.filter(held).count()),
+    )
+
+
+def _find_unsent(now: datetime) -> list[Problem]:
+    since = OutboxMessage.objects.filter(sent_at=None).aggregate(since=Min("created_at"))["since"]
+    if since is None or now - since <= PATIENCE:
+        return []
+    advice = _("Check that Redis runs and that beat and worker-short are started.")
+    return [Problem(_("Messages wait to be sent."), advice, since)]
+
+
+def _find_stopped_clock(now: datetime) -> list[Problem]:
+    """Beat asks for every scan; when none was asked for in two intervals and a minute, it does not run."""
+    period = timedelta(minutes=settings.APPLYVIZ_SCAN_MINUTES)
+    if not period:
+        return []
+    scanned = ClusterScan.objects.filter(cluster__archived_at=None, cluster__paused_at=None)
+    last = scanned.aggregate(last=Max("created_at"))["last"]
+    if last is None or now - last <= 2 * period + PATIENCE:
+        return []
+    return [Problem(_("Scheduled work has stopped: no scan was requested."), _("Start or restart beat."), last)]
+
+
+def _find_full_disk(free: int | None) -> list[Problem]:
+    if free is None or free >= LEAST_FREE_BYTES:
+        return []
+    return [Problem(_("The disk of the data folder is almost full."), _("Free some space, or move the data folder."))]
+
+
+def _read_free_bytes() -> int | None:
+    if not settings.APPLYVIZ_IS_PERSONAL:
+        return None
+    try:
+        return shutil.disk_usage(settings.APPLYVIZ_HOME).free
+    except OSError:
+        return None
+
+
+def read_health(*, for_user: Person) -> Health:
+    """Return the state of the queues and every problem, for administrators; five queries."""
+    require(for_user, Action.MANAGE)
+    now, free = clock.now(), _read_free_bytes()
+    queues = _measure_queues(now)
+    stuck = [_describe_stuck(queue) for queue in queues if queue.is_stuck(now)]
+    problems = (*stuck, *_find_unsent(now), *_find_stopped_clock(now), *_find_full_disk(free))
+    return Health(queues, problems, free)

@@ -1,0 +1,131 @@
+"""Work that no worker takes is told to administrators, with what to do about it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import namedtuple
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from applyviz.records.enums import PlanState, RunState, WorkerRequestKind
+from applyviz.records.models import ApplyRun, ClusterScan, OutboxMessage, Plan, WorkerRequest
+from applyviz.workflow.foundation.errors import WorkflowError
+from applyviz.workflow.ops import health
+from tests.stories import Team, config_map
+
+pytestmark = pytest.mark.django_db
+LONG_AGO = timedelta(minutes=5)
+
+
+@pytest.fixture
+def root():
+    return User.objects.create_superuser("root")
+
+
+@pytest.fixture
+def team():
+    started = Team()
+    OutboxMessage.objects.all().delete()
+    return started
+
+
+def list_titles(person) -> list[str]:
+    return [str(problem.title) for problem in health.read_health(for_user=person).problems]
+
+
+def hold(row, **values):
+    soon = timezone.now() + timedelta(seconds=60)
+    type(row).objects.filter(pk=row.pk).update(lease_until=soon, **values)
+
+
+def test_quiet_installation_has_no_problem(team, root):
+    team.apply(config_map(a="1"))
+    OutboxMessage.objects.all().delete()
+
+    found = health.read_health(for_user=root)
+
+    assert (found.problems, [(q.name, q.waiting, q.in_hand) for q in found.queues]) == (
+        (),
+        [("runs", 0, 0), ("plans", 0, 0), ("short", 0, 0)],
+    )
+
+
+def test_only_administrators_may_know(team):
+    with pytest.raises(WorkflowError):
+        health.read_health(for_user=team.bob)
+
+
+def test_plan_that_no_worker_takes_is_a_problem_after_a_minute(team, root):
+    plan = team.review({"a.yaml": config_map()}).plans.get()
+    OutboxMessage.objects.all().delete()
+    assert list_titles(root) == []
+
+    Plan.objects.filter(pk=plan.pk).update(created_at=timezone.now() - LONG_AGO)
+    assert list_titles(root) == ["No worker takes plans."]
+
+    busy = team.review({"a.yaml": config_map("other")}).plans.get()
+    hold(busy, state=PlanState.PLANNING)
+    OutboxMessage.objects.all().delete()
+    assert list_titles(root) == []
+
+
+def test_run_that_no_worker_takes_is_a_problem(team, root):
+    run = team.start(team.plan(config_map()))
+    OutboxMessage.objects.all().delete()
+    ApplyRun.objects.filter(pk=run.pk).update(created_at=timezone.now() - LONG_AGO)
+    assert list_titles(root) == ["No worker takes apply runs."]
+
+    hold(run, state=RunState.APPLYING, epoch=1)
+    assert list_titles(root) == []
+
+
+def test_question_that_no_worker_answers_is_a_problem(root):
+    now = timezone.now()
+    WorkerRequest.objects.create(
+        kind=WorkerRequestKind.COMPARE, key="k", created_at=now - LONG_AGO, expires_at=now + LONG_AGO
+    )
+
+    assert list_titles(root) == ["No worker answers what pages ask."]
+
+
+def test_message_that_was_never_sent_is_a_problem(root):
+    OutboxMessage.objects.create(task="applyviz.execute_run", ids={}, created_at=timezone.now() - LONG_AGO)
+
+    assert list_titles(root) == ["Messages wait to be sent."]
+
+
+def test_clock_that_asks_for_no_scan_is_a_problem(team, root, settings):
+    settings.APPLYVIZ_SCAN_MINUTES = 15
+    long_ago = timezone.now() - timedelta(minutes=32)
+    ClusterScan.objects.create(cluster=team.cluster, created_at=long_ago, finished_at=long_ago)
+    assert list_titles(root) == ["Scheduled work has stopped: no scan was requested."]
+
+    settings.APPLYVIZ_SCAN_MINUTES = 0
+    assert list_titles(root) == []
+
+
+def test_full_disk_is_a_problem(root, settings, monkeypatch):
+    settings.APPLYVIZ_IS_PERSONAL = True
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9, 1000))
+
+    assert list_titles(root) == ["The disk of the data folder is almost full."]
+
+
+def test_page_and_bell_say_what_is_wrong_and_what_to_do(team, root, client):
+    plan = team.review({"a.yaml": config_map()}).plans.get()
+    Plan.objects.filter(pk=plan.pk).update(created_at=timezone.now() - LONG_AGO)
+    OutboxMessage.objects.all().delete()
+    client.force_login(root)
+
+    page, bell = client.get("/settings/installation/").text, client.get("/notifications/bell/").text
+
+    assert re.search(r"No worker takes plans\.</b> \S", page)
+    assert "No worker takes plans." in bell
+    client.force_login(team.bob)
+    assert "No worker" not in client.get("/notifications/bell/").text
+    assert client.get("/settings/installation/").status_code == 403
