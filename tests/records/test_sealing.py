@@ -152,7 +152,7 @@ def test_rotation_says_what_it_cannot_open(settings, pair):
     hold(settings, opening=pair[:1])
     make_cluster_row("live", kind=ClusterKind.LIVE, credential=sealed_under(hpke.make_opening_key(), b"c"))
 
-    with pytest.raises(CommandError, match="1 values were sealed under keys that are not here"):
+    with pytest.raises(CommandError, match="1 values are encrypted under keys that are missing"):
         call_command("keys", "reseal")
 
 

@@ -1,1 +1,1 @@
-"""Signing in, and the account of the person who signed in."""
+"""Sign-in, and the account of the signed-in person."""

@@ -1,4 +1,4 @@
-"""Signing in, and giving the password once more."""
+"""Forms for signing in, reauthentication and new passwords."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from applyviz.workflow.people import sign_in
 
 
 class SignInForm(AuthenticationForm):
-    """Name and password; what comes too soon after a failure is not even looked at."""
+    """Name and password; an attempt too soon after a failure is not checked."""
 
     retry_after = 0
 
     def clean(self) -> dict[str, Any]:
-        """Count failures; say the same whether the name exists or not."""
+        """Count failures; show the same message whether the name exists or not."""
         given: HttpRequest = self.request  # type: ignore[assignment]  # the view always passes it
         name, address = str(self.cleaned_data.get("username") or ""), find_address(given)
         until = sign_in.begin_attempt(name, address)
@@ -39,13 +39,13 @@ class SignInForm(AuthenticationForm):
 
 
 class ProofForm(forms.Form):
-    """The password of who is signed in, and the page to go back to."""
+    """The password of the signed-in person, and the page to return to."""
 
     password = forms.CharField(label=_("Your password"), max_length=400, strip=False, widget=forms.PasswordInput)
     next = forms.CharField(required=False, max_length=2000, widget=forms.HiddenInput)
 
     def read_back(self, host: str, default: str) -> str:
-        """Where to go afterwards; only pages of this installation."""
+        """Return the page to return to; only pages of this installation."""
         given = str(self.data.get("next") or self.initial.get("next") or "")
         return given if url_has_allowed_host_and_scheme(given, allowed_hosts={host}) else default
 
@@ -56,13 +56,13 @@ def _password(label: Any, complete: str) -> forms.CharField:
 
 
 class NewPasswordForm(forms.Form):
-    """A password that nobody else knows, twice."""
+    """A new password, entered twice."""
 
     new = _password(_("New password"), "new-password")
     again = _password(_("Repeat new password"), "new-password")
 
     def clean(self) -> dict[str, Any]:
-        """Both must be the same."""
+        """Check that both entries are equal."""
         given = self.cleaned_data
         if "new" in given and "again" in given and given["new"] != given["again"]:
             self.add_error("again", _("The passwords do not match."))
@@ -70,7 +70,7 @@ class NewPasswordForm(forms.Form):
 
 
 class PasswordForm(NewPasswordForm):
-    """The present password and a new one."""
+    """The current password and a new one."""
 
     password = _password(_("Current password"), "current-password")
     field_order = ("password", "new", "again")

@@ -1,4 +1,4 @@
-"""Signing in, proving once more that it is you, and one's own account: password and sessions."""
+"""Signing in, reauthentication, and the person's own account: password and sessions."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from applyviz.workflow.people import sign_in as signing
 
 
 def remember_session(request: HttpRequest, person: Person, before: str = "") -> None:
-    """Keep that this session is theirs, so that they can end it from another one."""
+    """Record the session of a person, so that they can end it from another one."""
     agent = audit_origin.shorten_agent(request.headers.get("User-Agent", ""))
     key, address = request.session.session_key or "", reauthentication.find_address(request)
     sessions.remember(person, session=key, address=address, agent=agent, before=before)
 
 
 class _SignIn(LoginView):
-    """Django's own view, which also writes down who signed in."""
+    """Django's sign-in view with an audit entry for each sign-in."""
 
     template_name = "accounts/login.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        """Start the session and remember the proof."""
+        """Start the session and record the reauthentication."""
         answer = super().form_valid(form)
         person = form.get_user()
         if isinstance(person, Person):
@@ -47,7 +47,7 @@ class _SignIn(LoginView):
         return answer
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        """Say what is wrong; who has to wait is told how long."""
+        """Show the error, with the seconds to wait if there are any."""
         answer = super().form_invalid(form)
         seconds = getattr(form, "retry_after", 0)
         if seconds:
@@ -60,7 +60,7 @@ sign_in = _SignIn.as_view()
 
 @requires(Action.USE_ACCOUNT, "GET", "POST")
 def reauthenticate(request: PageRequest) -> HttpResponse:
-    """Ask for the password before something dangerous, then go back there."""
+    """Ask for the password before a high-risk action, then return to it."""
     form = ProofForm(request.POST or None, initial={"next": request.GET.get("next", "")})
     back = form.read_back(request.get_host(), reverse("home"))
     if request.method == "POST" and form.is_valid():
@@ -74,14 +74,14 @@ def reauthenticate(request: PageRequest) -> HttpResponse:
 
 @requires(Action.USE_ACCOUNT)
 def show_account(request: PageRequest) -> HttpResponse:
-    """One's own account: where one is signed in, and the way to a new password."""
+    """Show the person's own account: sessions, and a link to change the password."""
     context = {"sessions": sessions.list_open(request.user), "here": request.session.session_key}
     return render(request, "accounts/account.html", context)
 
 
 @requires(Action.USE_ACCOUNT, "POST")
 def end_sessions(request: PageRequest) -> HttpResponse:
-    """Sign out everywhere but here."""
+    """Sign out of all other sessions."""
     count = sessions.sign_out_others(request.user, keep=request.session.session_key or "")
     text = ngettext("Signed out of %(count)d other session.", "Signed out of %(count)d other sessions.", count)
     messages.success(request, text % {"count": count})
@@ -90,7 +90,7 @@ def end_sessions(request: PageRequest) -> HttpResponse:
 
 @requires(Action.USE_ACCOUNT, "GET", "POST")
 def change_password(request: PageRequest) -> HttpResponse:
-    """Set a new password; every other session of the account ends."""
+    """Set a new password; ends every other session of the account."""
     form = PasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid() and _change(request, form):
         messages.success(request, _("Password changed. Your other sessions are signed out."))
@@ -116,9 +116,9 @@ def _change(request: PageRequest, form: PasswordForm) -> bool:
 
 
 def claim(request: HttpRequest, token: str) -> HttpResponse:
-    """Set the first password of an account by its one-time link; the link alone opens this page.
+    """Set the first password of an account by its one-time link, which needs no sign-in.
 
-    - Whoever is signed in signs out first, so that nobody claims another account by mistake.
+    - Refuses a signed-in person, so that they cannot claim another account by mistake.
     """
     if request.method not in ("GET", "POST"):
         return HttpResponseNotAllowed(["GET", "POST"])

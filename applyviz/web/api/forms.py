@@ -1,4 +1,4 @@
-"""What programs send: a review with its files, the digest to run, how long to wait."""
+"""Forms of API requests: a review with its files, the digest to run, how long to wait."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
 
 class _TextForm(forms.Form):
-    """Fields of text from a JSON object; what is no text is a problem, and so is a name that nobody knows."""
+    """Text fields of a JSON object; a value of another type and an unknown name are problems."""
 
     extra: frozenset[str] = frozenset()
 
@@ -32,7 +32,7 @@ class _TextForm(forms.Form):
         super().__init__({name: value for name, value in given.items() if isinstance(value, str)})
 
     def clean(self) -> dict[str, Any]:
-        """Name what is not understood: a misspelt option must not be left out silently."""
+        """Report unknown names: a misspelled option must not be ignored silently."""
         for name in self._untyped:
             self.add_error(name, "must be text")
         for name in self._odd[:20]:
@@ -41,7 +41,7 @@ class _TextForm(forms.Form):
 
 
 class ReviewForm(_TextForm):
-    """A review: where to, why, and how."""
+    """A review: its target, reason and options."""
 
     extra = frozenset({"files"})
     title = forms.CharField(max_length=200)
@@ -56,7 +56,7 @@ class ReviewForm(_TextForm):
 
     @property
     def options(self) -> ApplyOptions:
-        """The choices as the engine takes them."""
+        """Return the options for the engine."""
         chosen = self.cleaned_data
         return ApplyOptions(
             mode=ApplyMode(chosen["mode"] or ApplyMode.SERVER),
@@ -74,17 +74,17 @@ class FilesForm(_TextForm):
 
 
 class APIDigestForm(_TextForm):
-    """The digest that was read: what else is there now does not run."""
+    """The digest that the client read: anything else does not run."""
 
     digest = forms.CharField(max_length=80)
 
 
 class NothingForm(_TextForm):
-    """A body that says nothing."""
+    """An empty body."""
 
 
 class WaitForm(forms.Form):
-    """How long to wait for something other than what was seen; which page of the objects."""
+    """How long to wait for a change since the last answer, and which page of the objects."""
 
     wait = forms.IntegerField(required=False, min_value=0, max_value=60)
     seen = forms.CharField(required=False, max_length=80)
@@ -103,7 +103,7 @@ def _list_parts(given: Any, problems: list[SourceProblem]) -> Iterator[tuple[str
 
 
 def read_files(given: JSONObject, kustomization: str = "") -> SourceBundle:
-    """The manifests of a JSON body, frozen and read once; raises `ProblemsError` with every problem and its line."""
+    """Freeze and parse the manifests of a JSON body; raises `ProblemsError` with every problem and its line."""
     listed = given.get("files")
     if not isinstance(listed, list) or not listed or len(listed) > MOST_FILES:
         raise ProblemsError([SourceProblem(f"bring 1 to {MOST_FILES} files: [{{name, content}}]", field="files")])
@@ -128,7 +128,7 @@ def read_files(given: JSONObject, kustomization: str = "") -> SourceBundle:
 
 
 def find_cluster(clusters: QuerySet[Cluster], chosen: Mapping[str, Any]) -> Cluster:
-    """The cluster that a form names, of those that somebody sees; raises `ProblemsError`."""
+    """Return the cluster that a form names, among visible ones; raises `ProblemsError`."""
     found = clusters.filter(slug=chosen["cluster"]).first()
     if found is None:
         raise ProblemsError([SourceProblem(f"there is no cluster {chosen['cluster']}", field="cluster")])

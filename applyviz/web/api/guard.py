@@ -1,7 +1,7 @@
-"""The door of the API: a bearer token and nothing else; every answer is JSON, every refusal names its problems.
+"""The guard of API views: requires a bearer token; every answer is JSON, every refusal lists its problems.
 
-Sessions and cookies count for nothing here, so that no other site can use them; for the same reason there is no CSRF
-token. Errors are `{"error": {"code", "message", "problems": [{"message", "file", "line", "column", "field"}]}}`.
+Sessions and cookies are ignored, so that no other site can use them; for the same reason there is no CSRF token.
+Errors are `{"error": {"code", "message", "problems": [{"message", "file", "line", "column", "field"}]}}`.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _CODES = {
 
 
 ApiView = Callable[Concatenate[HttpRequest, Caller, P], HttpResponseBase]
-"""A view of the API: it is told who asks."""
+"""A view of the API: it receives the calling program."""
 
 
 def refuse(status: int, message: str, problems: Iterable[SourceProblem] = ()) -> JsonResponse:
-    """One refusal; its code is a slug, one per status."""
+    """Return a refusal; its code is a slug, one per status."""
     listed = [problem.to_json() for problem in problems] or [{"message": message}]
     code = _CODES.get(status, "error")
     return JsonResponse({"error": {"code": code, "message": message, "problems": listed}}, status=status)
@@ -84,7 +84,7 @@ def _answer(request: HttpRequest, action: Action, view: Callable[[Caller], HttpR
 
 
 def requires(action: Action, *methods: str) -> Callable[[ApiView[P]], Callable[..., HttpResponseBase]]:
-    """Declare the right that a view of the API needs and the methods it takes."""
+    """Declare the right that an API view needs and the methods it accepts."""
     taken = methods or ("GET",)
 
     def decorate(view: ApiView[P]) -> Callable[..., HttpResponseBase]:
@@ -101,7 +101,7 @@ def requires(action: Action, *methods: str) -> Callable[[ApiView[P]], Callable[.
             response["Vary"] = "Authorization"
             return response
 
-        # Read by the tests that walk through all addresses.
+        # The tests that visit every address read this.
         guarded.access = action  # type: ignore[attr-defined]
         guarded.methods = taken  # type: ignore[attr-defined]
         return guarded
@@ -118,13 +118,13 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def read_body(request: HttpRequest) -> JSONObject:
-    """The JSON object that was sent; raises `ProblemsError` with the place of what is not readable."""
+    """Parse the JSON object of a request; raises `ProblemsError` with the location of the error."""
     if request.content_type != "application/json":
         _raise_unreadable("send application/json", 415)
     try:
         text = request.body.decode("utf-8")
         found = json.loads(text or "{}", parse_constant=_refuse_constant)
-        # A lone surrogate is JSON and no text: nothing could keep it.
+        # A lone surrogate is valid JSON but not text: it could not be stored.
         json.dumps(found, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
         _raise_unreadable(f"the body is no JSON: {error.msg}", line=error.lineno, column=error.colno)
@@ -138,7 +138,7 @@ def read_body(request: HttpRequest) -> JSONObject:
 
 
 def check(form: Form) -> dict[str, Any]:
-    """What a form read; raises `ProblemsError` with every field that is not good."""
+    """Return the cleaned data of a form; raises `ProblemsError` with every invalid field."""
     if not form.is_valid():
         raise ProblemsError(
             SourceProblem(str(message), field="" if name == "__all__" else name)
@@ -149,11 +149,11 @@ def check(form: Form) -> dict[str, Any]:
 
 
 def show(value: JSONObject, status: int = 200) -> HttpResponse:
-    """An answer."""
+    """Return a JSON answer."""
     return JsonResponse(value, status=status)
 
 
 @csrf_exempt
 def find_no_address(request: HttpRequest, rest: str = "") -> HttpResponse:
-    """Whatever is not there, as JSON too."""
+    """Answer 404 for an unknown address, as JSON."""
     return refuse(404, "there is no such address in version 1 of the API")

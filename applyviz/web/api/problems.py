@@ -1,4 +1,4 @@
-"""What is wrong with what a program sent: every problem of it, each with its place."""
+"""Problems of an API request: all of them, each with its location."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SourceProblem:
-    """One thing that is wrong, with its place: a field of what was sent, or a line of a manifest."""
+    """One problem with its location: a field of the request, or a line of a manifest."""
 
     message: str
     field: str = ""
@@ -22,12 +22,12 @@ class SourceProblem:
     column: int = 0
 
     def to_json(self) -> dict[str, str | int]:
-        """Without what it does not name."""
+        """Return the problem without empty parts."""
         return {name: value for name, value in asdict(self).items() if value}
 
 
 class ProblemsError(NotValidError):
-    """What was sent cannot be used; every problem of it."""
+    """The request cannot be used; holds every problem."""
 
     def __init__(self, problems: Iterable[SourceProblem], status: int = 422) -> None:
         self.problems = tuple(problems)
@@ -36,7 +36,7 @@ class ProblemsError(NotValidError):
 
 
 def collect(read: Callable[[], T]) -> tuple[T | None, tuple[SourceProblem, ...]]:
-    """What reading a part gives, or its problems, so that those of other parts are found as well."""
+    """Return the result of reading one part, or its problems, so that problems of other parts are found as well."""
     try:
         return read(), ()
     except ProblemsError as error:

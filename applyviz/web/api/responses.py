@@ -1,7 +1,7 @@
-"""What a program is told of a plan and of a run, as plain JSON: the same facts as on the pages, values masked.
+"""Plans and runs as plain JSON for programs: the same facts as on the pages, values masked.
 
-`status` is the one word that a pipeline acts on; `mark` changes whenever anything but the objects does, so that a
-program can wait for what it has not seen.
+`status` is the one word that a pipeline acts on; `mark` changes whenever anything except the objects changes, so that a
+program can wait for news.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _mark(document: JSONObject) -> str:
 
 
 def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
-    """A plan without its objects; `root` is the address of this installation."""
+    """Return a plan without its objects; `root` is the address of this installation."""
     run = ApplyRun.objects.filter(plan=plan).first()
     if run is not None:
         run.plan = plan
@@ -149,14 +149,14 @@ def _present_object(row: ObjectChange, options: ApplyOptions, view: LiveView) ->
 
 
 def list_objects(plan: Plan, *, start: int, count: int) -> list[JSONObject]:
-    """Some objects of a plan in their order, those that stay as they are too; every value of a Secret is masked."""
+    """Return some objects of a plan in order, unchanged ones too; every Secret value is masked."""
     options = options_from_json(plan.options)
     rows = plan.changes.defer("sealed").order_by("position")[start : start + count]
     return [_present_object(row, options, view_of(plan)) for row in rows]
 
 
 def present_run(run: ApplyRun, *, root: str) -> JSONObject:
-    """A run without its objects."""
+    """Return a run without its objects."""
     return {
         "number": run.number,
         "state": run.state,
@@ -170,7 +170,7 @@ def present_run(run: ApplyRun, *, root: str) -> JSONObject:
 
 
 def present_run_with_results(run: ApplyRun, *, root: str) -> JSONObject:
-    """A run and what came out of each object."""
+    """Return a run with the outcome of each object."""
     results = ObjectResult.objects.filter(run=run).select_related("change").order_by("position")
     document, view = present_run(run, root=root), view_of(run.plan)
     listed = [

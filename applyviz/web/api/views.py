@@ -1,6 +1,6 @@
 """The API for pipelines and agents: create a review, read its plan, wait, run what was approved, read the result.
 
-Nothing here approves: that is done by people, in the browser. Documented in `docs/gate.md`.
+Nothing here approves: people approve in the browser. Documented in `docs/gate.md`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _root(request: HttpRequest) -> str:
 
 @requires(Action.VIEW)
 def show_caller(request: HttpRequest, caller: Caller) -> HttpResponseBase:
-    """As whom a program is known, and until when."""
+    """Return the account, scope and expiry of the token."""
     token = caller.token
     return show(
         {
@@ -49,7 +49,7 @@ def show_caller(request: HttpRequest, caller: Caller) -> HttpResponseBase:
 
 @requires(Action.WRITE, "POST")
 def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
-    """Open a review of some files; its first plan is being made."""
+    """Open a review of some files and request its first plan."""
     given = read_body(request)
     form = ReviewForm(given)
     cluster, wrong = collect(lambda: find_cluster(registration.list_usable(for_user=caller.person), check(form)))
@@ -73,7 +73,7 @@ def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
 
 @requires(Action.WRITE, "POST")
 def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseBase:
-    """Plan again: the same files, or new ones."""
+    """Re-plan with the same files, or new ones."""
     given = read_body(request)
     review = reviews.get_review(number, for_user=caller.person)
     chosen = check(FilesForm(given))
@@ -85,7 +85,7 @@ def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
 
 @requires(Action.VIEW)
 def show_latest(request: HttpRequest, caller: Caller, number: int) -> HttpResponseBase:
-    """The plan of a review that counts."""
+    """Return the current plan of a review."""
     latest = reviews.get_review(number, for_user=caller.person).latest_plan
     if latest is None:
         raise NotVisibleError(f"review {number} has no plan")
@@ -94,7 +94,7 @@ def show_latest(request: HttpRequest, caller: Caller, number: int) -> HttpRespon
 
 @requires(Action.VIEW)
 def show_plan(request: HttpRequest, caller: Caller, number: int, plan: int) -> HttpResponseBase:
-    """One plan, at once or as soon as it is otherwise than what was seen."""
+    """Return one plan, at once or as soon as it differs from the last answer."""
     return _wait_for_plan(request, caller, number, plan)
 
 
@@ -142,7 +142,7 @@ def start_run(request: HttpRequest, caller: Caller, number: int, plan: int) -> H
 
 @requires(Action.VIEW)
 def show_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponseBase:
-    """What came out of a run, at once or as soon as it is otherwise than what was seen."""
+    """Return the results of a run, at once or as soon as they differ from the last answer."""
 
     def look() -> JSONObject:
         return responses.present_run_with_results(runs.get_run(number, for_user=caller.person), root=_root(request))
@@ -152,7 +152,7 @@ def show_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
 
 @requires(Action.APPLY, "POST")
 def cancel_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponseBase:
-    """Ask a run to stop."""
+    """Cancel a run."""
     found = runs.get_run(number, for_user=caller.person)
     check(NothingForm(read_body(request)))
     runs.cancel_run(found, by=caller.person)

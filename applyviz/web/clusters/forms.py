@@ -1,4 +1,4 @@
-"""Adding a live cluster by an uploaded kubeconfig; adopting an object that was made without a review."""
+"""Forms for adding a live cluster by a kubeconfig, managing it, and adopting an object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_BYTES = 512 * 1024
 
 
 class CredentialForm(forms.Form):
-    """A kubeconfig; its content is vetted by the use case. `server_message` is what a server said of it."""
+    """A kubeconfig; the use case checks its content. `server_message` is the original text of a server."""
 
     server_message = ""
     kubeconfig = forms.FileField(label=_("Kubeconfig"))
@@ -29,26 +29,26 @@ class CredentialForm(forms.Form):
 
 
 class RenameForm(forms.Form):
-    """Another name for people."""
+    """A new display name."""
 
     name = forms.CharField(label=_("Name"), max_length=120)
 
 
 class PauseForm(forms.Form):
-    """Why nothing starts for a while."""
+    """The reason of a pause."""
 
     reason = forms.CharField(label=_("Reason"), required=False, max_length=400)
 
 
 class AddClusterForm(CredentialForm):
-    """Name, address word, and the kubeconfig."""
+    """Name, slug and kubeconfig."""
 
     field_order = ("name", "slug", "kubeconfig", "context")
     name = forms.CharField(label=_("Name"), max_length=120)
     slug = forms.SlugField(label=_("Slug (used in URLs)"), max_length=63)
 
     def clean_slug(self) -> str:
-        """Each short name is used once."""
+        """Check that the slug is not in use."""
         slug = str(self.cleaned_data["slug"])
         if Cluster.objects.filter(slug=slug).exists():
             raise forms.ValidationError(_("Another cluster already uses this slug."))
@@ -56,7 +56,7 @@ class AddClusterForm(CredentialForm):
 
 
 class AdoptForm(forms.Form):
-    """How a live object is taken under review."""
+    """How a live object is brought under review."""
 
     title = forms.CharField(label=_("Title"), max_length=200)
     reason = forms.CharField(label=_("Why"), required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 3}))
@@ -69,7 +69,7 @@ class AdoptForm(forms.Form):
     )
 
     def read_options(self, namespace: str) -> ApplyOptions:
-        """The choices as the engine takes them."""
+        """Return the options for the engine."""
         chosen = self.cleaned_data
         return ApplyOptions(
             mode=ApplyMode(chosen["mode"]), field_manager=chosen["field_manager"], namespace=namespace or "default"

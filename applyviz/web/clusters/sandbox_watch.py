@@ -1,8 +1,8 @@
-"""A watch of a sandbox over HTTP: a connection that stays open for minutes, and is fed when something changes.
+"""A watch of a sandbox over HTTP: a connection that stays open for minutes and sends events.
 
-Between two polls it waits in the event loop and keeps no connection to the database. A poll asks whether the resource
-has changed, which opens nothing; only then is a part of the watch read, by a worker where this process has no key.
-A process keeps a bounded number of watches, and fewer of one sandbox; further clients get 429 and retry later.
+Between two polls it waits in the event loop without a database connection. A poll asks whether the resource changed,
+which needs no decryption; only then a part of the watch is read, by a worker where this process has no key. A process
+keeps a bounded number of watches, and fewer per sandbox; further clients get 429 and retry later.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from applyviz.workflow.clusters import sandboxes
 
 MOST, MOST_OF_ONE = 64, 16
 _POLLS: Final = threading.BoundedSemaphore(4)
-"""How many watches of this process use the database at the same moment."""
+"""How many watches of this process may use the database at the same moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchClock:
-    """The clock of a watch; tests put their own in its place."""
+    """The clock of a watch; tests replace it."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -43,14 +43,14 @@ class WatchClock:
 
 
 class WatchSlots:
-    """Who watches what: a bounded number altogether, and of each sandbox."""
+    """The watches in progress: a bounded number in total, and per sandbox."""
 
     def __init__(self, most: int = MOST, most_of_one: int = MOST_OF_ONE) -> None:
         self._lock, self._held = threading.Lock(), Counter[str]()
         self._most, self._most_of_one = most, most_of_one
 
     def take(self, slug: str) -> WatchSlot | None:
-        """A slot, None when all are taken."""
+        """Take a slot; None when all are taken."""
         with self._lock:
             if self._held.total() >= self._most or self._held[slug] >= self._most_of_one:
                 return None
@@ -58,31 +58,31 @@ class WatchSlots:
         return WatchSlot(self, slug)
 
     def release(self, slug: str) -> None:
-        """Give one back."""
+        """Release a slot."""
         with self._lock:
             self._held[slug] -= 1
 
     @property
     def taken(self) -> int:
-        """How many are taken."""
+        """Return how many slots are taken."""
         with self._lock:
             return self._held.total()
 
 
 class WatchSlot:
-    """One slot, given back once: at the end of the watch, or when nobody holds it any more."""
+    """One slot, released once: at the end of the watch, or when it is garbage collected."""
 
     def __init__(self, slots: WatchSlots, slug: str) -> None:
         self._slots, self._slug, self._is_held = slots, slug, True
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the slot."""
         if self._is_held:
             self._is_held = False
             self._slots.release(self._slug)
 
     def __del__(self) -> None:
-        self.release()  # a response that is never sent is only forgotten
+        self.release()  # a response that is never sent is only garbage collected
 
 
 SLOTS: Final = WatchSlots()
@@ -94,7 +94,7 @@ _GONE: Final = render_status(404, "NotFound", "the server could not find the req
 
 @dataclass(frozen=True, slots=True)
 class WatchQuestion:
-    """What one client watches."""
+    """The watch that one client requested."""
 
     slug: str
     path: str
@@ -102,7 +102,7 @@ class WatchQuestion:
     headers: Mapping[str, str] = field(repr=False)
 
     def read(self, position: WatchPosition | None = None, *, has_bookmark: bool = False) -> WatchPart:
-        """The part after a position; sandbox and token are looked up each time, for both may change meanwhile."""
+        """Return the part after a position; looks up sandbox and token each time, because both may change meanwhile."""
         cluster = sandboxes.find_sandbox(self.slug)
         if cluster is None:
             return refuse_watch(_GONE)
@@ -116,7 +116,7 @@ class WatchQuestion:
         )
 
     def read_news(self, position: WatchPosition) -> WatchPart | WatchPosition:
-        """The part after a position when there may be one, else how far it is known that nothing happened."""
+        """Return the part after a position if there may be one, else the position up to which nothing happened."""
         has_news, revision = sandboxes.find_news(
             self.slug, path=self.path, headers=self.headers, revision=position.revision
         )
@@ -129,7 +129,7 @@ def _poll(do: Callable[[], WatchPart | WatchPosition]) -> WatchPart | WatchPosit
 
 
 async def _follow(question: WatchQuestion, first: WatchPart, clock: WatchClock, end: float) -> AsyncIterator[bytes]:
-    """The lines that come after the first part, until the time is over or the sandbox ends the watch."""
+    """Yield the lines after the first part, until the deadline or until the sandbox ends the watch."""
     poll, position, bookmarked = sync_to_async(_poll), first.position, clock.now()
     while clock.now() < end:
         await clock.sleep(min(clock.pause, max(end - clock.now(), 0.0)))
@@ -146,7 +146,7 @@ async def _follow(question: WatchQuestion, first: WatchPart, clock: WatchClock, 
                 return
             position = found.position
         elif found.response.status != sandboxes.NO_WORKER.status:
-            return  # without a worker nothing is lost: the next poll begins at the same position
+            return  # without a worker nothing is lost: the next poll starts at the same position
 
 
 async def _feed(
@@ -164,9 +164,9 @@ async def _feed(
 def watch(
     request: HttpRequest, question: WatchQuestion, *, slots: WatchSlots = SLOTS, clock: WatchClock | None = None
 ) -> HttpResponseBase:
-    """Answer with the lines of a watch as they come; at once with what is there where the server cannot stream.
+    """Answer with the lines of a watch as they arrive; at once with the known ones where the server cannot stream.
 
-    - 429 when too many watch already, and what the sandbox refuses, before anything is streamed.
+    - Answers 429 for too many watches, and with the sandbox's refusal, before the stream starts.
     """
     clock = clock or WatchClock()
     slot = slots.take(question.slug)
@@ -184,5 +184,5 @@ def watch(
     )
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
-    response["Content-Encoding"] = "identity"  # packed, events would wait for one another
+    response["Content-Encoding"] = "identity"  # compression would delay events
     return response

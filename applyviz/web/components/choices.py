@@ -1,4 +1,4 @@
-"""What a choice of a form offers, set when the form is made for somebody."""
+"""Choices of a form field that depend on the person, set when the form is created."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class NotedBy:
 
 @dataclass(frozen=True, slots=True)
 class AlikeRow:
-    """Another object with the same risk that nobody acknowledged yet, and what its risk says."""
+    """Another object with the same unacknowledged risk, and the text of its risk."""
 
     position: int
     kind: str
@@ -33,10 +33,10 @@ class AlikeRow:
 
 @dataclass(frozen=True, slots=True)
 class AcknowledgeAction:
-    """What can be done about one risk of an object; addresses are empty where it cannot be done.
+    """The actions on one risk of an object; an address is empty where the action is impossible.
 
-    - `alike`: the other objects with this risk, each shown with it: only those are acknowledged together.
-    - `more`: how many further ones are not shown here.
+    - `alike`: the other objects with this risk, listed beside it: only those are acknowledged together.
+    - `more`: the number of further ones that are not listed.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class AcknowledgeAction:
 
     @property
     def anchor(self) -> str:
-        """The name of the fields of this form on a page that has several."""
+        """Return a name for the fields of this form on a page that has several."""
         return f"{self.kind}-{self.position}"
 
 
@@ -69,7 +69,7 @@ class PlanFact:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something the page has to say by itself."""
+    """A message of the page itself."""
 
     look: Appearance
     title: Text
@@ -83,7 +83,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far planning or applying is."""
+    """The progress of planning or applying."""
 
     text: Text
     done: int

@@ -1,6 +1,6 @@
-"""Where the pages of one object are: its life, whose address names cluster, group, kind, namespace and name; its plan.
+"""Addresses of the pages of one object: its history, named by cluster, group, kind, namespace and name; and its plan.
 
-The core group is written `core`, a cluster-scoped object's namespace `-`; neither can be a real one's name.
+The core group is written `core`, the namespace of a cluster-scoped object `-`; neither is a valid name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ CORE, NO_NAMESPACE = "core", "-"
 
 
 def link_object(cluster: str, group: str, kind: str, namespace: str, name: str) -> str:
-    """The address of an object's page; "" for what has no name that an address could hold."""
+    """Return the address of an object's page; "" for a name that an address cannot hold."""
     parts = [group or CORE, kind, namespace or NO_NAMESPACE, name]
     if not (cluster and kind and name) or any("/" in part or "\n" in part for part in parts):
         return ""
@@ -21,5 +21,5 @@ def link_object(cluster: str, group: str, kind: str, namespace: str, name: str) 
 
 
 def link_change(plan: Plan, position: int, tab: str = "changes") -> str:
-    """The address of one object of a plan, in one of its views."""
+    """Return the address of one object of a plan, in one of its tabs."""
     return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, tab])

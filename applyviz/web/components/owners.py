@@ -51,12 +51,12 @@ class OwnerChip:
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What makes it the same owner at another time."""
+        """Return the key that identifies the same owner at another time."""
         return self.name, self.operation, self.subresource
 
     @property
     def how(self) -> str:
-        """The operation, with the subresource it went through."""
+        """Return the operation, with the subresource of the write."""
         return f"{self.operation} · {self.subresource}" if self.subresource else self.operation
 
 
@@ -69,7 +69,7 @@ def _monogram(name: str) -> str:
 
 
 def present_owner(owner: Owner, *, you: str = "") -> OwnerChip:
-    """The chip of one owner; `you` is the field manager of the plan."""
+    """Return the chip of one owner; `you` is the field manager of the plan."""
     is_autoscaler = owner.manager == "kube-controller-manager" and owner.subresource == "scale"
     return OwnerChip(
         name=owner.manager,
@@ -84,5 +84,5 @@ def present_owner(owner: Owner, *, you: str = "") -> OwnerChip:
 
 
 def present_owners(owners: tuple[Owner, ...], *, you: str = "") -> tuple[OwnerChip, ...]:
-    """The chips of several owners, in their order."""
+    """Return the chips of several owners, in order."""
     return tuple(present_owner(o, you=you) for o in owners)

@@ -1,4 +1,4 @@
-"""Sentences of the engine in the language of the page: it gives templates and facts, here they are translated."""
+"""Sentences of the engine in the language of the page: the engine gives templates and facts, translated here."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from applyviz.workflow.people.teams import Scope
 
 
 def say_reason(reason: FieldReason) -> str:
-    """Why a field is as it will be."""
+    """Return why a field has its value after apply."""
     sentence = find_sentence(reason)
     return gettext(sentence.template).format(**sentence.facts)
 
 
 def say_scope(scope: Scope) -> str:
-    """Where a grant or a policy holds: clusters and namespaces by their patterns."""
+    """Return the scope of a grant or a policy: clusters and namespaces by their patterns."""
     if scope == Scope():
         return gettext("everywhere")
     clusters = gettext("every cluster") if scope.cluster_pattern == "*" else scope.cluster_pattern
@@ -31,7 +31,7 @@ def say_scope(scope: Scope) -> str:
 
 
 def describe_risk(risk: Risk) -> str:
-    """What a reviewer must know, with its field in front."""
+    """Return the sentence of a risk, with its field in front."""
     return sentences.render_risk(risk, gettext)
 
 
@@ -53,20 +53,20 @@ ORIGINS = {
 
 
 def name_method(method: str) -> str:
-    """How an object is written."""
+    """Return the method by which an object is written."""
     return str(METHODS.get(method, method))
 
 
 def say_certainty(reason: str) -> str:
-    """Why a change is as certain as it is."""
+    """Return why a change is confirmed or estimated."""
     return gettext(reason) if reason else ""
 
 
 def title_risk(risk: Risk) -> str:
-    """A few words for one risk."""
+    """Return a short title of one risk."""
     return gettext(sentences.title_of(risk))
 
 
 def title_kind(kind: RiskKind) -> str:
-    """A few words for a kind of risks."""
+    """Return a short title of a kind of risks."""
     return gettext(sentences.title(kind))

@@ -1,7 +1,7 @@
-"""A value of an object as a person reads it: written short or whole.
+"""A value of an object as text for people: short or complete.
 
-Rule: strings are written bare, as in YAML, and quoted only where a reader would take them for
-something else (`"false"`, `"1"`, an empty text). Objects come masked; nothing here unmasks.
+Rule: strings are written plain, as in YAML, and quoted only where a reader would mistake them for another type
+(`"false"`, `"1"`, an empty string). Objects are masked before; nothing here unmasks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _READ_AS_OTHERS = frozenset({"", "~", "null", "true", "false", "yes", "no", "on"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One value as text; `is_long` when it needs lines of its own, `is_cut` when not all is shown."""
+    """One value as text; `is_long` when it needs separate lines, `is_cut` when it is incomplete."""
 
     text: str
     is_long: bool = False
@@ -38,12 +38,12 @@ class Shown:
 
     @property
     def preview(self) -> str:
-        """The first lines."""
+        """Return the first lines."""
         return "\n".join(self.text.split("\n")[:PREVIEW_LINES])
 
     @property
     def hidden_lines(self) -> int:
-        """How many lines the preview leaves out."""
+        """Return how many lines the preview leaves out."""
         return max(0, self.lines - PREVIEW_LINES)
 
 
@@ -76,7 +76,7 @@ def _flat(value: JSONValue) -> str:
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the C one where it is built
-    """Writes texts of several lines as literal blocks, as people write them."""
+    """Writes multi-line texts as literal blocks, as people write them."""
 
 
 def _represent_text(dumper: Any, text: str) -> yaml.Node:
@@ -88,13 +88,13 @@ _Dumper.add_representer(str, _represent_text)
 
 
 def render_yaml(value: JSONValue) -> str:
-    """Write a value as YAML for reading, in the order it has."""
+    """Return a value as readable YAML, in its order."""
     text = str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
     return text.removesuffix("...\n").rstrip("\n")
 
 
 def _prune(value: JSONValue, budget: list[int]) -> JSONValue:
-    """As much of a value as the budget of scalars allows; what is left of the budget tells whether that is all."""
+    """Return the part of a value within the budget of scalars; an exhausted budget means that it is cut."""
     if isinstance(value, Mapping):
         kept: dict[str, JSONValue] = {}
         for name, item in value.items():
@@ -114,9 +114,9 @@ def _prune(value: JSONValue, budget: list[int]) -> JSONValue:
 
 
 def show_value(value: JSONValue) -> Shown | None:
-    """A value for a row of changes; None for a field that is not there.
+    """Return a value for a row of changes; None for an absent field.
 
-    - Of a very large one only the beginning is written.
+    - Of a very large value only the beginning is written.
     """
     if value is ABSENT:
         return None

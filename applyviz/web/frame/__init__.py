@@ -1,1 +1,1 @@
-"""What every page stands in: who may see it, the connection, streams, and pages that wait for a worker."""
+"""The frame of every page: authorization, middleware, streams, and pages that wait for a worker."""

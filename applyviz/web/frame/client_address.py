@@ -1,7 +1,7 @@
-"""Where a request comes from: what a proxy says counts only when the operator trusts that proxy.
+"""The address of a client: forwarded headers count only when the operator trusts the proxy.
 
-Rule: `X-Forwarded-For` is read from its end; each proxy adds the address that it heard. The first address that is no
-trusted proxy is the client, whatever stands before it: that part is the client's own text.
+Rule: `X-Forwarded-For` is read from its end; each proxy appends the address of its peer. The first address that is no
+trusted proxy is the client; everything before it was written by the client.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _read(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_trusted(text: str) -> bool:
-    """Whether an address is one of the proxies that the operator trusts (`APPLYVIZ_TRUSTED_PROXIES`)."""
+    """Return whether an address is one of the trusted proxies (`APPLYVIZ_TRUSTED_PROXIES`)."""
     address = _read(text)
     return address is not None and any(
         address.version == network.version and address in network for network in settings.APPLYVIZ_TRUSTED_PROXIES
@@ -32,7 +32,7 @@ def is_trusted(text: str) -> bool:
 
 
 def find_address(request: HttpRequest) -> str:
-    """The address of the client as the last trusted proxy heard it; "" where there is none."""
+    """Return the address of the client as the last trusted proxy saw it; "" without one."""
     told = str(request.META.get("REMOTE_ADDR") or "")
     hops = request.headers.get("X-Forwarded-For", "").rsplit(",", _MOST_HOPS)[-_MOST_HOPS:]
     while hops and is_trusted(told):

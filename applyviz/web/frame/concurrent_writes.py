@@ -1,7 +1,7 @@
-"""Two people at the very same moment: what the database gave up so that one of them goes on is a refusal, no error.
+"""Concurrent writes: a transaction that the database rolled back in favor of another one is a refusal, not an error.
 
-The transaction was undone as a whole, so whoever is refused may simply try again. Use cases hold rows in one order
-(`workflow/locks.py`), so this is the second line.
+The whole transaction was rolled back, so the person can simply try again. Use cases lock rows in one order
+(`workflow/foundation/locks.py`), so this is the second line of defense.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ STATUS = 409
 
 
 def is_collision(error: OperationalError) -> bool:
-    """Whether the database gave a transaction up because of another one."""
+    """Return whether the database rolled a transaction back because of another one."""
     return getattr(error.__cause__, "sqlstate", "") in _GIVEN_UP
 
 
 def describe_collision() -> str:
-    """What people are told."""
+    """Return the message for people."""
     return _("someone else changed this at the same time. Nothing was saved; try again")

@@ -1,7 +1,7 @@
-"""What every request passes: health, its turn, headers of proxies, a request id, caches, and a content security policy.
+"""Middleware of every request: health, concurrency, proxy headers, request id, caches, content security policy.
 
-The policy is read from `SECURE_CSP`, the name and shape that Django 6 uses, so that its own middleware
-can take over. Health answers ask neither for a host nor for a session, because a kubelet has neither.
+The policy comes from `SECURE_CSP`, the name and shape of Django 6, so that its own middleware can take over. Health
+checks need neither a host nor a session, because a kubelet has neither.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class HealthMiddleware:
 
 
 class ConcurrencyMiddleware:
-    """Answers a bounded number of requests at once; the others wait for their turn, and get 503 when it takes too long.
+    """Answers a bounded number of requests at once; others wait in a queue, and get 503 after too long.
 
-    Unbounded, a burst of requests opens a database connection each and makes all of them slow. The body of a request
-    has been read before, so a slow sender holds up nobody; a stream gives its turn back when it begins to answer.
+    Without a limit, a burst of requests opens a database connection each and slows all of them down. The body of a
+    request was read before, so a slow sender blocks nothing; a stream releases its slot when it starts to answer.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -81,13 +81,13 @@ class ConcurrencyMiddleware:
 
 
 class RequestIdMiddleware:
-    """Takes or makes `X-Request-ID`, holds it for log and audit, and gives it back."""
+    """Accepts or creates `X-Request-ID`, stores it for log and audit, and returns it."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Hold the id while the request is answered."""
+        """Store the id while the request is answered."""
         given = request.headers.get("X-Request-ID", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else uuid4().hex
         token = request_ids.current.set(request_id)
@@ -100,13 +100,13 @@ class RequestIdMiddleware:
 
 
 class OriginMiddleware:
-    """Holds from where a request comes, for the audit: address, shortened user agent, browser session or token."""
+    """Stores the origin of a request for the audit: address, shortened user agent, session or token."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Hold it while the request is answered."""
+        """Store it while the request is answered."""
         session = audit_origin.TOKEN if "Authorization" in request.headers else audit_origin.WEB
         agent = audit_origin.shorten_agent(request.headers.get("User-Agent", ""))
         held = audit_origin.current.set(audit_origin.Origin(session, client_address.find_address(request), agent))
@@ -117,13 +117,13 @@ class OriginMiddleware:
 
 
 class ProxyMiddleware:
-    """Forgets what a request says of the client before it (`X-Forwarded-…`) unless a trusted proxy sent it."""
+    """Removes forwarded headers (`X-Forwarded-…`) unless a trusted proxy sent them."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Take such headers away before anybody reads them."""
+        """Remove such headers before any code reads them."""
         if not client_address.is_trusted(str(request.META.get("REMOTE_ADDR") or "")):
             for name in client_address.FORWARDED:
                 request.META.pop(name, None)
@@ -131,7 +131,7 @@ class ProxyMiddleware:
 
 
 class NulMiddleware:
-    """Refuses requests with a NUL character in address, query or cookies: no page takes one, PostgreSQL keeps none."""
+    """Refuses requests with a NUL character in address, query or cookies, because PostgreSQL cannot store it."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
@@ -145,13 +145,13 @@ class NulMiddleware:
 
 
 class NoStoreMiddleware:
-    """Keeps what signed-in people see out of every cache: a shared machine's back button shows nothing of theirs."""
+    """Keeps signed-in pages out of every cache, so that the back button of a shared machine shows nothing."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Mark each answer within a session, and the one that begins it."""
+        """Mark each answer within a session, and the one that starts it."""
         response = self.get_response(request)
         name = settings.SESSION_COOKIE_NAME
         if name in request.COOKIES or name in response.cookies:

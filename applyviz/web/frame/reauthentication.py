@@ -1,4 +1,4 @@
-"""Who proved when that it is them: kept in the session, asked for before what has a high risk."""
+"""Reauthentication: its time is stored in the session and checked before high-risk actions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _KEY = "proved_at"
 
 
 def remember(request: HttpRequest) -> None:
-    """Keep that who is signed in has just given their password."""
+    """Record that the signed-in person has just given their password."""
     request.session[_KEY] = clock.now().timestamp()
 
 
 def reauthenticate(request: HttpRequest, password: str) -> str:
-    """Take a password that was given once more; gives the sentence of an error, "" when it is right.
+    """Check a password that was given again; return an error sentence, "" when it is right.
 
-    - Raises `NotAllowedError` after ten wrong ones: this session has ended. Raises `TooOftenError` for one too early.
+    - Raises `NotAllowedError` after ten wrong ones, which end the session; `TooOftenError` for an early attempt.
     """
     key = request.session.session_key or ""
     if not isinstance(request.user, Person):
@@ -49,13 +49,13 @@ def reauthenticate(request: HttpRequest, password: str) -> str:
 
 
 def is_fresh(request: HttpRequest) -> bool:
-    """Whether they did so within the last five minutes."""
+    """Return whether the person reauthenticated within the last five minutes."""
     proved_at = request.session.get(_KEY)
     return sign_in.is_fresh(proved_at if isinstance(proved_at, float) else None)
 
 
 def is_asked_for(request: HttpRequest, plan: Plan) -> bool:
-    """Whether a plan has a high risk, and the last proof is too old for that."""
+    """Return whether a plan has a high risk, and the last reauthentication is too old for it."""
     if is_fresh(request):
         return False
     many = policies.find_policy(plan).many_objects

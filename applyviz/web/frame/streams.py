@@ -1,10 +1,10 @@
-"""Answers that take their time: events told while they happen, JSON that waits for something new, long files.
+"""Long answers: server-sent events, JSON that waits for a change, large files.
 
-Rule: https://html.spec.whatwg.org/multipage/server-sent-events.html. A stream lives for seconds, not for good: the
-browser comes again by itself and names the last event it had. Between looks it waits in the event loop and holds
-no connection to the database; its looks share one thread, which it has as every request has. A process tells a
-bounded number of streams; who gets none, and who sits behind a server that cannot stream, asks from time to time.
-A file is drawn line by line as fast as it is taken: Django would gather the whole of it first.
+Rule: https://html.spec.whatwg.org/multipage/server-sent-events.html. A stream lives for seconds: the browser reconnects
+and names the last event. Between polls it waits in the event loop without a database connection; its polls share one
+thread, as every request has one. A process serves a bounded number of streams; other pages, and pages behind a server
+that cannot stream, poll instead. A file is produced line by line at the pace of its reader: Django would collect all of
+it first.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ STREAM_SLOTS = threading.BoundedSemaphore(64)
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """One event: what it is called, one line of data, and the place that a later look goes on from.
+    """One event: its name, one line of data, and the position from which a later poll continues.
 
-    - `is_last` ends the stream; the page does not come again.
+    - `is_last` ends the stream; the page does not reconnect.
     """
 
     name: str
@@ -50,12 +50,12 @@ class StreamEvent:
 
 
 Poll = Callable[[str], "StreamEvent | None"]
-"""Given the place of the last event ("" for none), what moved since, or None; reads the database."""
+"""Returns the changes since the position of the last event ("" for none), or None; reads the database."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamClock:
-    """The clock of a stream; tests put their own in its place."""
+    """The clock of a stream; tests replace it."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -68,9 +68,9 @@ T = TypeVar("T")
 
 
 def do_and_let_go(do: Callable[[], T]) -> T:
-    """Do something and close the connections to the database that it opened.
+    """Call a function and close the database connections that it opened.
 
-    Also a connection that is young enough to be kept: whoever waits next has a thread of their own.
+    Closes young connections as well: the next waiting stream uses another thread.
     """
     try:
         return do()
@@ -95,14 +95,14 @@ async def _stream_events(look: Poll, place: str, pace: StreamClock) -> AsyncIter
                     return
             elif pace.now() - spoke >= pace.silence:
                 spoke = pace.now()
-                yield ": still here\n\n"  # a connection that broke is noticed by writing to it
+                yield ": still here\n\n"  # a broken connection is noticed by writing to it
             await pace.sleep(pace.pause)
     finally:
         STREAM_SLOTS.release()
 
 
 def stream_events(request: HttpRequest, look: Poll, *, pace: StreamClock | None = None) -> HttpResponseBase:
-    """Answer with a stream of events, or with 204, on which a browser comes no more, where none can be told."""
+    """Answer with a stream of events, or with 204, after which a browser does not reconnect, if none is possible."""
     if not isinstance(request, ASGIRequest):
         return HttpResponse(status=204)
     place = request.headers.get("Last-Event-ID") or request.GET.get("after", "")
@@ -111,7 +111,7 @@ def stream_events(request: HttpRequest, look: Poll, *, pace: StreamClock | None 
     )
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
-    response["Content-Encoding"] = "identity"  # packed, events would wait for one another
+    response["Content-Encoding"] = "identity"  # compression would delay events
     return response
 
 
@@ -131,11 +131,11 @@ async def _wait(
         while has_seat and not is_enough(document) and pace.now() - began < pace.lifetime:
             if pace.now() - spoke >= pace.silence:
                 spoke = pace.now()
-                yield b"\n"  # JSON may begin with it; a connection that broke is noticed by writing to it
+                yield b"\n"  # JSON may start with it; a broken connection is noticed by writing to it
             await pace.sleep(pace.pause)
             document = await sync_to_async(do_and_let_go)(look)
         yield json.dumps(await sync_to_async(do_and_let_go)(partial(finish, document))).encode()
-    except ApplyVizError as error:  # what may no longer be seen; the status went out long ago
+    except ApplyVizError as error:  # access was lost after the status was sent
         yield json.dumps({"error": {"code": "forbidden", "message": str(error)}}).encode()
     finally:
         if has_seat:
@@ -151,10 +151,10 @@ def answer_when(
     seconds: float,
     pace: StreamClock | None = None,
 ) -> HttpResponseBase:
-    """Answer with JSON as soon as it says something new, at the latest after some seconds.
+    """Answer with JSON as soon as it changes, at the latest after some seconds.
 
-    - What is refused is refused at once: the first look is taken before anything is answered.
-    - At once as well where the server cannot wait without a thread, and while too many wait already.
+    - A refusal is sent at once: the first poll happens before the answer starts.
+    - Also answers at once where the server cannot wait without a thread, and while too many requests wait.
     """
     document = look()
     if not seconds or is_enough(document) or not isinstance(request, ASGIRequest):
@@ -166,11 +166,11 @@ def answer_when(
 
 
 Lines = Generator[str, None, None]
-"""Must be able to go on with a connection other than the one it began with: no cursor stays open between lines."""
+"""Must work with another connection than its first one: no cursor stays open between lines."""
 
 
 def _take_piece(lines: Lines) -> bytes:
-    """Some of the lines that are left; nothing at the end."""
+    """Return some of the remaining lines; nothing at the end."""
     taken, size = [], 0
     for line in lines:
         taken.append(line.encode())
@@ -189,7 +189,7 @@ async def _draw(lines: Lines) -> AsyncIterator[bytes]:
 
 
 def send_file(request: HttpRequest, lines: Lines, *, name: str, content_type: str) -> StreamingHttpResponse:
-    """Answer with a file of any length, never more of it in memory than a piece."""
+    """Answer with a file of any length, with at most one piece of it in memory."""
     is_async = isinstance(request, ASGIRequest)
     pieces = _draw(lines) if is_async else iter(partial(_take_piece, lines), b"")
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}

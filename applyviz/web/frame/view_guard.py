@@ -1,8 +1,7 @@
-"""The door of every view: which right it needs, which methods it takes, how a refusal looks.
+"""The guard of every view: the required right, the accepted methods, and how a refusal looks.
 
-What the operator made public takes everybody. Elsewhere a visitor who is not signed in goes to the login page,
-an outsider gets 404, a member with too weak a role 403, a page that is out of date 409; each as a page, or as a
-fragment when htmx asked.
+Pages that the operator made public accept everyone. Elsewhere a visitor is redirected to sign in, an outsider gets 404,
+a member with too weak a role 403, an outdated page 409; each as a page, or as a fragment when htmx asked.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
 class PageRequest(HttpRequest):
-    """A request of a person who is signed in."""
+    """A request of a signed-in person."""
 
     user: User
     htmx: HtmxDetails
@@ -44,7 +43,7 @@ PageView = Callable[Concatenate[PageRequest, P], HttpResponseBase]
 
 
 def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
-    """Declare the right that a view needs and the methods it takes (GET alone when none is named)."""
+    """Declare the right that a view needs and the methods it accepts (only GET by default)."""
 
     def decorate(view: PageView[P]) -> View[P]:
         @require_http_methods(list(methods or ("GET", "HEAD")))
@@ -74,7 +73,7 @@ def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
             patch_vary_headers(response, ["HX-Request", "Cookie"])
             return response
 
-        # Read by the tests that walk through all addresses.
+        # The tests that visit every address read this.
         guarded.access = action  # type: ignore[attr-defined]
         guarded.methods = methods or ("GET", "HEAD")  # type: ignore[attr-defined]
         return cast("View[P]", guarded)
@@ -83,19 +82,19 @@ def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
 
 
 def is_fragment(request: HttpRequest) -> bool:
-    """Whether htmx asks for a part of the page; going back in history asks for the whole of it."""
+    """Return whether htmx asks for a part of the page; going back in history asks for the whole page."""
     headers = request.headers
     return headers.get("HX-Request") == "true" and headers.get("HX-History-Restore-Request") != "true"
 
 
 def visible_worker_request(request: HttpRequest) -> int:
-    """The worker request that this person saw answered and repeats ("Ask again" names it); 0 when there is none."""
+    """Return the answered worker request that this person repeats with "Ask again"; 0 without one."""
     number = request.GET.get("again", "")
     return int(number) if number.isdecimal() and len(number) < 16 else 0
 
 
 def _ask_again(request: HttpRequest, worker_request: WorkerRequest) -> str:
-    """The same address, naming the worker request; "" for what was sent by a form."""
+    """Return the same address with the worker request; "" for a form submission."""
     if request.method not in ("GET", "HEAD"):
         return ""
     query = request.GET.copy()
@@ -104,7 +103,7 @@ def _ask_again(request: HttpRequest, worker_request: WorkerRequest) -> str:
 
 
 def _render_unfinished(request: HttpRequest, error: worker_requests.UnfinishedError) -> HttpResponse:
-    """A page that waits for a worker; what a form sent waits under an address of its own."""
+    """Return the page that waits for a worker; a form submission waits at a separate address."""
     if request.method not in ("GET", "HEAD"):
         return redirect("worker-requests:show-worker-request", error.worker_request.pk)
     return render_worker_request(request, error, again_url=_ask_again(request, error.worker_request))
@@ -113,7 +112,7 @@ def _render_unfinished(request: HttpRequest, error: worker_requests.UnfinishedEr
 def render_worker_request(
     request: HttpRequest, error: worker_requests.UnfinishedError, *, again_url: str
 ) -> HttpResponse:
-    """Busy, or nobody answered; as a page, or as the part of one that asks again by itself."""
+    """Return the pending or unanswered state as a page, or as the fragment of a polling page."""
     is_waiting = isinstance(error, worker_requests.WaitingError)
     context = {
         "worker_request": error.worker_request,
@@ -127,7 +126,7 @@ def render_worker_request(
 
 
 def render_refusal(request: HttpRequest, status: int, reason: str) -> HttpResponse:
-    """A refusal as a page or as a fragment."""
+    """Return a refusal as a page or as a fragment."""
     name = "frame/_refusal.html" if is_fragment(request) else "frame/refusal.html"
     is_outsider = request.user.is_authenticated and not access.can(request.user, Action.VIEW)
     return render(request, name, {"status": status, "reason": reason, "is_outsider": is_outsider}, status=status)

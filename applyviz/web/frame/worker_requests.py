@@ -1,4 +1,4 @@
-"""The page that waits for a worker: what a form asked for, and the way to what came of it."""
+"""The page that waits for a worker after a form submission, and redirects to the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from applyviz.workflow.foundation.access import Action
 
 @requires(Action.VIEW)
 def show_worker_request(request: PageRequest, number: int) -> HttpResponse:
-    """Busy until a worker answered; then the page that asked is loaded again, or what was made is shown."""
+    """Show the pending state until a worker answered; then reload the asking page or show the result."""
     worker_request = worker_requests.find_worker_request(number, by=request.user)
     if is_fragment(request) and worker_request.finished_at is not None:
         answer = HttpResponse()

@@ -1,6 +1,6 @@
-"""The guide as pages: prose as HTML, and each worked example with the answers that the engine computes now.
+"""Read models of the guide: prose as HTML, and each worked example with answers that the engine computes now.
 
-The prose is our own (`docs/semantics`); raw HTML is off all the same, and links to other pages lead into the guide.
+The prose is ours (`docs/semantics`); raw HTML is disabled anyway, and links to other pages lead into the guide.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class EntryLink:
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """One text of an example and what it is."""
+    """One text of an example with its role."""
 
     label: str
     text: str
@@ -51,7 +51,7 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class OwnerLine:
-    """One field owner and its fields, as they are after the example."""
+    """One field owner and its fields after the example."""
 
     name: str
     how: str
@@ -84,7 +84,7 @@ class GuidePage:
 
 
 def render_prose(text: str) -> SafeString:
-    """Markdown of the project as HTML."""
+    """Render Markdown of the project as HTML."""
 
     def lead(match: re.Match[str]) -> str:
         return f"]({reverse('guide:show-page', args=[match['name']])})"
@@ -94,7 +94,7 @@ def render_prose(text: str) -> SafeString:
 
 
 def list_entries(current: str = "") -> tuple[EntryLink, ...]:
-    """All pages in order."""
+    """Return all pages in order."""
     return tuple(
         EntryLink(
             entry.question,
@@ -146,7 +146,7 @@ def _present_owner(line: str) -> OwnerLine:
 
 
 def present_example(name: str, example: Example) -> ExampleRow:
-    """One example; its answers are computed here and now."""
+    """Return one example; its answers are computed now."""
     answers = compute_answers(example)
     return ExampleRow(
         name=name,
@@ -161,9 +161,9 @@ def present_example(name: str, example: Example) -> ExampleRow:
 
 
 def present_guide_page(name: str) -> GuidePage:
-    """One page.
+    """Return one page.
 
-    - Raises `NotVisibleError` when there is none of that name.
+    - Raises `NotVisibleError` when it does not exist.
     """
     entry = library.find_entry(name)
     if entry is None:

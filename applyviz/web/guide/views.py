@@ -1,4 +1,4 @@
-"""The guide: the rules of apply, one page each, with examples that are computed when the page is drawn."""
+"""The guide: the rules of apply, one page each, with examples that are computed when the page is rendered."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from applyviz.workflow.foundation.access import Action
 
 @requires(Action.EXPLORE)
 def show_guide(request: PageRequest) -> HttpResponse:
-    """All pages, by the question that each answers."""
+    """List all pages by the question that each answers."""
     return render(request, "guide/guide.html", {"entries": presenter.list_entries()})
 
 
 @requires(Action.EXPLORE)
 def show_page(request: PageRequest, page: str) -> HttpResponse:
-    """One rule with its worked examples."""
+    """Show one rule with its worked examples."""
     return render(request, "guide/page.html", {"page": presenter.present_guide_page(page)})

@@ -1,1 +1,1 @@
-"""History: audit entries, the life of one object, evidence, retention."""
+"""History: audit entries, the history of one object, evidence, retention."""

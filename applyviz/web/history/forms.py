@@ -22,7 +22,7 @@ from applyviz.workflow.foundation.errors import NotValidError
 
 
 class HistoryForm(forms.Form):
-    """Everything one may look for; empty fields filter nothing."""
+    """All filters; an empty field filters nothing."""
 
     text = forms.CharField(
         label=_("Text"), required=False, max_length=200, widget=forms.TextInput(attrs={"type": "search"})
@@ -41,25 +41,25 @@ class HistoryForm(forms.Form):
 
     @property
     def chosen(self) -> Mapping[str, Any]:
-        """What is filtered by, without what is empty or unreadable."""
+        """Return the filters without empty or invalid ones."""
         self.is_valid()
         return {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
 
 
 class BeforeForm(forms.Form):
-    """From which entry on older ones are shown."""
+    """The entry before which older ones are shown."""
 
     before = forms.IntegerField(required=False, min_value=1)
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> int | None:
-        """The sequence that an address names, None for the newest."""
+        """Return the sequence in an address, None for the newest."""
         form = cls(given)
         return form.cleaned_data["before"] if form.is_valid() else None
 
 
 class VerificationForm(forms.Form):
-    """Where verification goes on, and the published checkpoints that the history is held to, one a line."""
+    """Where verification continues, and the published checkpoints to compare with, one per line."""
 
     head = forms.CharField(
         label=_("Published checkpoints, one per line"),
@@ -71,7 +71,7 @@ class VerificationForm(forms.Form):
     checked = forms.IntegerField(required=False, min_value=0, max_value=2**62, widget=forms.HiddenInput)
 
     def clean_head(self) -> tuple[Checkpoint, ...]:
-        """The heads; of signed ones the signature is checked."""
+        """Return the checkpoints; checks the signature of signed ones."""
         try:
             return read_pasted(self.cleaned_data["head"])
         except NotValidError as error:
@@ -79,13 +79,13 @@ class VerificationForm(forms.Form):
 
 
 class TimelineForm(forms.Form):
-    """Before which moment an object's life is shown."""
+    """The time before which an object's history is shown."""
 
     before = forms.CharField(required=False, max_length=40)
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> datetime | None:
-        """The moment that an address names, None for now."""
+        """Return the time in an address, None for now."""
         form = cls(given)
         try:
             found = parse_datetime(form.cleaned_data["before"]) if form.is_valid() else None
@@ -95,14 +95,14 @@ class TimelineForm(forms.Form):
 
 
 class EvidenceForm(forms.Form):
-    """The period that evidence is for: the month so far when nothing is said."""
+    """The period of evidence: the current month by default."""
 
     since = forms.DateField(label=_("From"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
     until = forms.DateField(label=_("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
     cluster = forms.CharField(label=_("Cluster"), required=False, max_length=63)
 
     def clean(self) -> dict[str, Any]:
-        """Fill in what was left out."""
+        """Fill in the defaults."""
         given = super().clean() or {}
         today = localdate()
         given["until"] = given.get("until") or today
@@ -113,14 +113,14 @@ class EvidenceForm(forms.Form):
 
     @classmethod
     def read(cls, given: QueryDict) -> Self:
-        """The form as an address fills it; without days, the month so far stands in it."""
+        """Return the form filled from an address; without days, with the current month."""
         today = localdate()
         days = {"until": today, "since": today.replace(day=1)}
         return cls({**{name: day.isoformat() for name, day in days.items()}, **given.dict()})
 
     @property
     def period(self) -> Period | None:
-        """The period, None when what was given is none."""
+        """Return the period, None for invalid input."""
         if not self.is_valid():
             return None
         return Period(self.cleaned_data["since"], self.cleaned_data["until"], self.cleaned_data["cluster"])

@@ -1,4 +1,4 @@
-"""Choices of one person."""
+"""Settings of one person."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django import forms
 
 
 class ThemeForm(forms.Form):
-    """Light or dark, and the page to go back to."""
+    """Light or dark, and the page to return to."""
 
     theme = forms.ChoiceField(choices=[("light", "light"), ("dark", "dark")])
     next = forms.CharField(required=False, max_length=2000)

@@ -1,4 +1,4 @@
-"""Home: what waits for this person, what is being applied, what drifted, what ran last."""
+"""Read model of home: reviews that need attention, running and recent runs, drift."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EMERGENCIES_SHOWN = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A review with what this person can do about it."""
+    """A review with this person's possible action."""
 
     review: ReviewRow
     what: str | Promise
@@ -58,7 +58,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Everything that the page prints."""
+    """The home page."""
 
     emergency: tuple[Notice, ...]
     waiting: tuple[Waiting, ...]
@@ -84,7 +84,7 @@ def _name_blocker(plan: Plan) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What people said of the latest plans of open reviews."""
+    """Change requests, approvals and acknowledgements of the latest plans of open reviews."""
 
     agreed: frozenset[int]
     change_requests: dict[int, tuple[str, ...]]
@@ -93,7 +93,7 @@ class _Said:
 
     @classmethod
     def of(cls, plans: Sequence[Plan]) -> _Said:
-        """Read it for all of them at once; what was said of another digest does not count."""
+        """Read them for all plans at once; those of another digest do not count."""
         digests = {(p.review_id, p.digest): p.pk for p in plans if p.digest}
         reviews_of = {p.review_id for p in plans}
         change_requests: dict[int, tuple[str, ...]] = {}
@@ -120,7 +120,7 @@ def _what_waits(review: Review, plan: Plan, person: Person, *, can_approve: bool
     run: ApplyRun | None = getattr(plan, "run", None)
     if plan.state == PlanState.PLANNING:
         return _("planning"), False
-    if run is not None:  # the review is open again, because the run did not bring the plan about
+    if run is not None:  # the review is open again, because the run did not complete its plan
         facts = {"number": run.number, "state": run.get_state_display()}
         return _("run %(number)d: %(state)s · re-plan") % facts, is_author
     blocker = _name_blocker(plan)
@@ -147,7 +147,7 @@ def _who_approves(plan: Plan, person: Person, *, is_able: bool, said: _Said) -> 
         return _("needs approval"), False
     open_risks = acknowledgements.find_open(plan)
     if blockers := approving.find_plan_blockers(plan, risks=open_risks, hidden=hidden_positions(plan)):
-        # Who may approve may acknowledge risks too; everything else is for an author or an administrator.
+        # Approvers may also acknowledge risks; everything else is for an author or an administrator.
         return blockers[0], set(blockers) == set(acknowledgements.name_open(open_risks))
     if lacking := approving.find_approver_blockers(plan, for_user=person):
         return lacking[0], lacking == approving.name_unopened(viewed_objects.find_unopened(plan, by=person))
@@ -173,7 +173,7 @@ def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
 
 
 def present_runs(runs: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRow, ...]:
-    """Rows of runs."""
+    """Return rows of runs."""
     found = list(runs)
     show_plans((run.plan for run in found), for_user)
     return tuple(
@@ -192,7 +192,7 @@ def present_runs(runs: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRow
 
 
 def _present_emergency(person: Person) -> tuple[Notice, ...]:
-    """Runs without approval of the last days, for everybody who sees them."""
+    """Return the emergency applies of the last days, for everyone who may see them."""
     since = clock.now() - EMERGENCIES_SHOWN
     found = emergency_apply.list_broken(for_user=person).filter(created_at__gte=since)
     return tuple(
@@ -209,7 +209,7 @@ def _present_emergency(person: Person) -> tuple[Notice, ...]:
 
 
 def present_home(person: Person) -> Home:
-    """The whole page."""
+    """Return the home page."""
     mine, others = _present_waiting(person)
     found = runs.list_runs(for_user=person)
     running = present_runs(found.filter(state__in=RunState.unfinished()), for_user=person)

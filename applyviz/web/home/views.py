@@ -1,4 +1,4 @@
-"""Home: what waits for me, what is being applied, what ran last; and the choice of the theme."""
+"""Home, and the choice of the theme."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ YEAR = 365 * 24 * 3600
 
 @requires(Action.VIEW)
 def show_home(request: PageRequest) -> HttpResponse:
-    """The first page after signing in."""
+    """Show the first page after signing in."""
     name = "home/_home.html" if is_fragment(request) else "home/home.html"
     return render(request, name, {"home": present_home(request.user)})
 
 
 @requires(Action.VIEW, "POST")
 def set_theme(request: PageRequest) -> HttpResponse:
-    """Remember light or dark in a cookie; the way of the toggle without script."""
+    """Store light or dark in a cookie; used by the toggle without script."""
     form = ThemeForm(request.POST)
     back = form.cleaned_data["next"] if form.is_valid() else ""
     if not url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}):

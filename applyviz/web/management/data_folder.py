@@ -1,4 +1,4 @@
-"""The data folder of a personal installation: one process uses it, and its database must be one that we can use."""
+"""The data folder of a personal installation: one process uses it, and its database must be usable."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from django.db.migrations.loader import MigrationLoader
 
 @contextmanager
 def lock(folder: Path) -> Iterator[None]:
-    """Hold the folder for this process, before anything in it is read or deleted.
+    """Lock the folder for this process, before anything in it is read or deleted.
 
-    - Raises `CommandError` when another process holds it. The system gives the lock back however the process ends.
+    - Raises `CommandError` when another process has it. The system releases the lock however the process ends.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

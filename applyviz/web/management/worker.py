@@ -1,6 +1,6 @@
 """A real Celery worker in this process, for the personal installation: threads, no broker to install.
 
-The in-memory broker forgets everything when the process ends; the sweep at start finds it in the database.
+The in-memory broker forgets everything when the process ends; the recovery at start finds it in the database.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PRUNE_SECONDS = 3600.0
 
 
 class EmbeddedWorker:
-    """The worker and the clock that asks for the sweep."""
+    """The worker, and the thread that schedules the recovery task."""
 
     def __init__(self, *, concurrency: int = 10) -> None:
         self._stopping = threading.Event()
@@ -37,13 +37,13 @@ class EmbeddedWorker:
         ]
 
     def start(self) -> None:
-        """Begin to take tasks; the first sweep comes at once."""
+        """Start to accept tasks; the first recovery runs at once."""
         stopping.clear()
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Take no more tasks; what is being written is finished, the rest is found at the next start."""
+        """Accept no more tasks; the object being written is finished, the rest resumes at the next start."""
         self._stopping.set()
         stopping.request()
         self._worker.stop()

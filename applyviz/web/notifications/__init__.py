@@ -1,1 +1,1 @@
-"""Notifications of one person, and what webhooks delivered."""
+"""Notifications of one person, and deliveries of webhooks."""

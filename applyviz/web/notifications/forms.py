@@ -1,4 +1,4 @@
-"""The forms of notifications: what a person chooses for themselves, and webhooks."""
+"""Forms of notifications: personal settings, and webhooks."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from applyviz.workflow.notifications.choices import CHOSEN, NotificationChannels
 from applyviz.workflow.notifications.webhooks import SHORTEST_SECRET
 
 _LABELS = [(event.value, event.label) for event in CHOSEN]
-# Programs alone are told of heads.
+# Checkpoints are for programs only.
 _OF_WEBHOOKS = [*_LABELS, (NotificationKind.CHECKPOINT_PUBLISHED.value, NotificationKind.CHECKPOINT_PUBLISHED.label)]
 
 
 class ChoicesForm(forms.Form):
-    """Which events a person is told of in the product and by mail."""
+    """The events that notify a person in the product and by email."""
 
     shown = forms.MultipleChoiceField(choices=_LABELS, required=False)
     mailed = forms.MultipleChoiceField(choices=_LABELS, required=False)
 
     def read(self) -> dict[NotificationKind, NotificationChannels]:
-        """The choices of every event."""
+        """Return the settings of every event."""
         shown, mailed = self.cleaned_data["shown"], self.cleaned_data["mailed"]
         return {event: NotificationChannels(event.value in shown, event.value in mailed) for event in CHOSEN}
 
@@ -35,7 +35,7 @@ class ReadForm(forms.Form):
 
 
 class WebhookForm(forms.Form):
-    """An address to be told; the secret is only ever written."""
+    """A webhook; its secret can only be written."""
 
     name = forms.CharField(label=_("Name"), max_length=80)
     url = forms.CharField(
@@ -61,7 +61,7 @@ class WebhookForm(forms.Form):
 
 
 class EditWebhookForm(WebhookForm):
-    """The same for a webhook that is there; an empty secret keeps the one there is."""
+    """The form for an existing webhook; an empty secret keeps the present one."""
 
     is_enabled = forms.BooleanField(label=_("Enabled"), required=False)
 

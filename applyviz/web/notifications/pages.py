@@ -1,4 +1,4 @@
-"""Notifications, how a person wants them, webhooks and what came of them, as rows to print."""
+"""Read models of notifications, settings, webhooks and deliveries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _DELIVERY_STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class NoticeRow:
-    """One notification; `url` marks it as read and leads to what it is about."""
+    """One notification; `url` marks it as read and leads to its subject."""
 
     look: Appearance
     text: str
@@ -53,7 +53,7 @@ class NoticeRow:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceRow:
-    """How one event is told."""
+    """The settings of one event."""
 
     event: str
     label: str
@@ -64,7 +64,7 @@ class ChoiceRow:
 
 @dataclass(frozen=True, slots=True)
 class WebhookRow:
-    """One webhook in the list; never its secret, and of its address only the host."""
+    """One webhook in the list; without its secret, and with only the host of its address."""
 
     name: str
     host: str
@@ -78,7 +78,7 @@ class WebhookRow:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
-    """One line of the log of deliveries."""
+    """One line of the delivery log."""
 
     look: Appearance
     event: str
@@ -97,7 +97,7 @@ def _look(event: NotificationKind) -> Appearance:
 
 
 def present_notices(notifications: Iterable[Notification]) -> list[NoticeRow]:
-    """Rows of the list."""
+    """Return rows of the list."""
     return [
         NoticeRow(
             look=_look(NotificationKind(one.notification_event.event)),
@@ -112,7 +112,7 @@ def present_notices(notifications: Iterable[Notification]) -> list[NoticeRow]:
 
 
 def present_choices(choices: dict[NotificationKind, NotificationChannels]) -> list[ChoiceRow]:
-    """Rows of the form."""
+    """Return rows of the form."""
     return [
         ChoiceRow(event.value, str(event.label), ways.is_shown, ways.is_mailed, event in ALWAYS_SHOWN)
         for event, ways in choices.items()
@@ -120,7 +120,7 @@ def present_choices(choices: dict[NotificationKind, NotificationChannels]) -> li
 
 
 def present_webhook(webhook: Webhook, last: Delivery | None = None) -> WebhookRow:
-    """One webhook."""
+    """Return one webhook."""
     labels = [str(NotificationKind(event).label) for event in webhook.events]
     return WebhookRow(
         name=webhook.name,
@@ -135,7 +135,7 @@ def present_webhook(webhook: Webhook, last: Delivery | None = None) -> WebhookRo
 
 
 def present_deliveries(deliveries: Iterable[Delivery]) -> list[DeliveryRow]:
-    """Rows of the log."""
+    """Return rows of the log."""
     return [_present_delivery(one) for one in deliveries]
 
 

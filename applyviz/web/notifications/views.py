@@ -1,4 +1,4 @@
-"""Notifications of the person who looks: the bell, the list, marking as read, their choices."""
+"""Notifications of the signed-in person: the bell, the list, marking as read, settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def show_bell(request: PageRequest) -> HttpResponse:
 
 @requires(Action.VIEW)
 def list_notifications(request: PageRequest) -> HttpResponse:
-    """All of them, newest first."""
+    """List all notifications, newest first."""
     found = inbox.list_notifications(for_user=request.user)
     page = Paginator(found, _PER_PAGE).get_page(request.GET.get("page"))
     rows = present_notices(page.object_list)
@@ -44,7 +44,7 @@ def list_notifications(request: PageRequest) -> HttpResponse:
 
 @requires(Action.VIEW, "POST")
 def open_notification(request: PageRequest, number: int) -> HttpResponse:
-    """Mark one as read and go where it leads."""
+    """Mark one as read and redirect to its subject."""
     return redirect(find_path(inbox.read_one(number, by=request.user).notification_event))
 
 
@@ -59,7 +59,7 @@ def read_all(request: PageRequest) -> HttpResponse:
 
 @requires(Action.VIEW, "GET", "POST")
 def edit_choices(request: PageRequest) -> HttpResponse:
-    """What this person wants to be told of, and how."""
+    """Edit the person's notification settings."""
     form = ChoicesForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         choices.choose(form.read(), by=request.user)

@@ -1,1 +1,1 @@
-"""The playground: the versions of one object in, the explanation out."""
+"""The playground explains the merge of one object from its pasted versions."""

@@ -1,4 +1,4 @@
-"""The form of the playground: the versions of one object as text, and how it is applied."""
+"""The form of the playground: the versions of one object as text, and the apply options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _text(label: Any, rows: int, *, required: bool = False) -> forms.CharField:
 
 
 class PlaygroundForm(forms.Form):
-    """One question to the playground."""
+    """One playground input."""
 
     manifest = _text(_("Manifest"), 18, required=True)
     live = _text(_("Live object"), 18)
@@ -43,12 +43,12 @@ class PlaygroundForm(forms.Form):
 
     @classmethod
     def of(cls, given: Given) -> PlaygroundForm:
-        """The form filled with a question."""
+        """Return the form filled with an input."""
         return cls(initial=dict(given.to_json()))
 
     @property
     def given(self) -> Given:
-        """The question as the playground takes it; without a name the field manager is kubectl's."""
+        """Return the input for the calculation; the field manager is kubectl's by default."""
         mode = ApplyMode(self.cleaned_data["mode"])
         usual = SERVER_SIDE_MANAGER if mode is ApplyMode.SERVER else CLIENT_SIDE_MANAGER
         texts = {name: self.cleaned_data[name].replace("\r\n", "\n") for name in _TEXTS}
@@ -61,7 +61,7 @@ class PlaygroundForm(forms.Form):
         )
 
     def refuse(self, error: GivenError) -> None:
-        """Put each problem below its text."""
+        """Add each problem to its field."""
         for problem in error.problems:
             self.add_error(problem.part, problem.reason)
         if not error.problems:

@@ -1,4 +1,4 @@
-"""The answer of the playground: the pane of a review for one object, with addresses of its own."""
+"""Read model of the playground: the pane of a review for one object, with separate addresses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXAMPLES_AT = "2026-01-01T00:00:00Z"
 
 @dataclass(frozen=True, slots=True)
 class PlaygroundQuestion:
-    """A question with an address: an example of the guide, or one that somebody put."""
+    """An input with an address: an example of the guide, or one that a visitor submitted."""
 
     key: str
     given: Given
@@ -38,14 +38,14 @@ class PlaygroundQuestion:
 
     @property
     def url(self) -> str:
-        """Where the answer stands."""
+        """Return the address of the answer."""
         return reverse("playground:show-answer", args=[self.key])
 
     @property
     def change(self) -> PlannedObject:
-        """The answer; raises `NotPossibleError` when it cannot be calculated now.
+        """Return the answer; raises `NotPossibleError` when it cannot be calculated now.
 
-        - Examples are texts of ours; what people bring is computed outside of this process.
+        - Examples are our own texts; visitors' input is computed outside of this process.
         """
         try:
             if self.guide_url:
@@ -74,20 +74,20 @@ class ExampleGroup:
 
 
 def example_url(name: str) -> str:
-    """Where an example is open in the playground."""
+    """Return the address of an example in the playground."""
     return reverse("playground:show-answer", args=[name])
 
 
 @lru_cache(maxsize=32)
 def explain_example(given: Given, now: str) -> PlannedObject:
-    """The answer to an example; it is not computed again for each of its pages."""
+    """Return the answer to an example, cached for all of its pages."""
     return playground.explain(given, now=now)
 
 
 def find_question(key: str, *, pool: limited.Pool) -> PlaygroundQuestion:
-    """What an address asks.
+    """Return the input at an address.
 
-    - Raises `NotVisibleError` when there is none, or no longer.
+    - Raises `NotVisibleError` when it does not exist or has expired.
     """
     example = library.list_examples().get(key)
     if example is not None:
@@ -100,7 +100,7 @@ def find_question(key: str, *, pool: limited.Pool) -> PlaygroundQuestion:
 
 
 def present_answer(question: PlaygroundQuestion, choice: PaneChoice) -> Pane:
-    """The pane of the answer with the chosen tab."""
+    """Return the pane of the answer with the chosen tab."""
     options = playground.options_of(question.given)
     return present_pane(
         question.change,
@@ -113,7 +113,7 @@ def present_answer(question: PlaygroundQuestion, choice: PaneChoice) -> Pane:
 
 
 def present_question_field(question: PlaygroundQuestion, index: int) -> FieldSchema:
-    """What the schema says of one field of the answer."""
+    """Return the schema of one field of the answer."""
     fields = question.change.fields
     if index >= len(fields):
         raise NotVisibleError(f"the answer has no field {index}")
@@ -122,7 +122,7 @@ def present_question_field(question: PlaygroundQuestion, index: int) -> FieldSch
 
 
 def list_example_groups(current: str = "") -> tuple[ExampleGroup, ...]:
-    """Every example, by the page that tells it."""
+    """Return every example, grouped by the guide page that contains it."""
     return tuple(
         ExampleGroup(
             entry.page.title,

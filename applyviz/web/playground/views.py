@@ -1,4 +1,4 @@
-"""The playground: three texts in, the whole explanation out; nothing is sent anywhere."""
+"""The playground: pasted versions in, a full explanation out; nothing is sent to a cluster."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from applyviz.workflow.ops import playgrounds
 
 
 def _is_visitor(request: PageRequest) -> bool:
-    """Whether nobody is signed in."""
+    """Return whether the request has no signed-in person."""
     return not request.user.pk
 
 
 def _admit(request: PageRequest) -> datetime | None:
-    """Count a question; until when an account, else an address, must wait."""
+    """Count an input; return until when an account, else an address, must wait."""
     return playgrounds.admit(str(request.user.pk or find_address(request)), is_visitor=_is_visitor(request))
 
 
@@ -39,7 +39,7 @@ def _pool_of(request: PageRequest) -> limited.Pool:
 
 
 def _put(request: PageRequest, given: Given) -> str:
-    """Answer a question once, so that only what can be computed is kept; its key. Raises `GivenError`."""
+    """Compute an answer once, so that only computable input is stored; return its key. Raises `GivenError`."""
     if _is_visitor(request):
         limited.check_size(given)
     at = clock.now()
@@ -58,7 +58,7 @@ def _ask_later(request: PageRequest, form: PlaygroundForm, until: datetime) -> H
 
 @requires(Action.EXPLORE, "GET", "HEAD", "POST")
 def ask(request: PageRequest) -> HttpResponse:
-    """An empty playground, or a question to it: it is kept, and its answer has an address."""
+    """Show an empty playground, or store a submitted input and redirect to its answer."""
     form = PlaygroundForm(request.POST or None)
     until = _admit(request) if request.method == "POST" else None
     if until is not None:
@@ -76,13 +76,13 @@ def ask(request: PageRequest) -> HttpResponse:
 
 @requires(Action.EXPLORE)
 def show_answer(request: PageRequest, key: str) -> HttpResponse:
-    """A question and its answer."""
+    """Show an input and its answer."""
     return _show(request, key, Tab.CHANGES)
 
 
 @requires(Action.EXPLORE)
 def show_tab(request: PageRequest, key: str, tab: str) -> HttpResponse:
-    """A question and its answer in one of its views."""
+    """Show an input and its answer in one of its tabs."""
     if tab not in set(Tab):
         raise NotVisibleError(f"there is no view {tab}")
     return _show(request, key, Tab(tab))
@@ -101,7 +101,7 @@ def _show(request: PageRequest, key: str, tab: Tab) -> HttpResponse:
 
 @requires(Action.EXPLORE)
 def show_field(request: PageRequest, key: str, index: int) -> HttpResponse:
-    """What the schema says of one field of an answer."""
+    """Show the schema of one field of an answer."""
     about = presenter.present_question_field(presenter.find_question(key, pool=_pool_of(request)), index)
     name = "reviews/_schema.html" if is_fragment(request) else "reviews/schema.html"
     return render(request, name, {"about": about})

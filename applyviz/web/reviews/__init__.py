@@ -1,1 +1,1 @@
-"""Reviews: opening one, reading its plan, resolving conflicts, approving, applying."""
+"""Reviews: creating one, viewing its plan, resolving conflicts, approving, applying."""

@@ -1,4 +1,4 @@
-"""What an open page of a run says of itself when it asks for news."""
+"""The state that an open page of a run sends when it polls."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from django import forms
 
 
 class ShownForm(forms.Form):
-    """Which object the page shows, and the mark of what it shows of it."""
+    """The object that the page shows, and the mark of its displayed state."""
 
     shows = forms.IntegerField(required=False, min_value=0, max_value=1_000_000)
     seen = forms.CharField(required=False, max_length=80)
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> tuple[int | None, str]:
-        """The object (None for all of them) and the mark."""
+        """Return the object (None for all) and the mark."""
         form = cls(given)
         if not form.is_valid():
             return None, ""

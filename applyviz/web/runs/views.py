@@ -23,7 +23,7 @@ from applyviz.workflow.foundation.access import Action
 
 @requires(Action.VIEW)
 def show_run(request: PageRequest, number: int) -> HttpResponse:
-    """One run; a fragment while it goes on."""
+    """Show one run; as a fragment while it is running."""
     run = use_cases.get_run(number, for_user=request.user)
     if not is_fragment(request):
         page = present_run(run, for_user=request.user, is_whole=RowsForm.is_whole(request.GET))
@@ -44,14 +44,14 @@ def list_requests(request: PageRequest, number: int) -> HttpResponse:
 
 @requires(Action.VIEW)
 def stream_moves(request: PageRequest, number: int) -> HttpResponseBase:
-    """That something of a run moved, as server-sent events."""
+    """Stream changes of a run as server-sent events."""
     run = use_cases.get_run(number, for_user=request.user)
     return streams.stream_events(request, partial(find_moves, run.pk))
 
 
 @requires(Action.VIEW)
 def show_result(request: PageRequest, number: int, position: int) -> HttpResponse:
-    """What was sent for one object and what was answered, masked."""
+    """Show the requests and answers of one object, masked."""
     run = use_cases.get_run(number, for_user=request.user)
     if is_fragment(request):
         return render(request, "runs/_pane.html", {"pane": present_pane(run, position)})
@@ -60,7 +60,7 @@ def show_result(request: PageRequest, number: int, position: int) -> HttpRespons
 
 @requires(Action.APPLY, "POST")
 def cancel(request: PageRequest, number: int) -> HttpResponse:
-    """Ask a run to stop after the object that is being written."""
+    """Cancel a run after the object that is being written."""
     run = use_cases.get_run(number, for_user=request.user)
     use_cases.cancel_run(run, by=request.user)
     messages.warning(request, _("Canceling: the object being written is finished first."))

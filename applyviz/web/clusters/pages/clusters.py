@@ -1,4 +1,4 @@
-"""Clusters: one row each, and one page with its objects and their field managers."""
+"""Read models of the list of clusters, and of one cluster with its objects and field managers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class KindGroup:
 
 @dataclass(frozen=True, slots=True)
 class ClusterPage:
-    """Everything that the page of a cluster prints."""
+    """The page of a cluster."""
 
     cluster: ClusterRow
     uid: str
@@ -108,7 +108,7 @@ def _present_cluster(cluster: Cluster, review_count: int, in_force: Sequence[Pol
 
 
 def present_clusters(clusters: QuerySet[Cluster]) -> tuple[ClusterRow, ...]:
-    """The rows of the list."""
+    """Return the rows of the list."""
     counted = clusters.annotate(review_count=Count("targets"), last=Max("targets__review__updated_at"))
     in_force = tuple(policies.list_in_force())
     rows = sorted(counted, key=lambda cluster: cluster.archived_at is not None)
@@ -151,7 +151,7 @@ def _group_kinds(inventory: Inventory, cluster: Cluster) -> tuple[KindGroup, ...
 
 
 def present_cluster(cluster: Cluster, inventory: Inventory, *, for_user: Person) -> ClusterPage:
-    """The page of one cluster."""
+    """Return the page of one cluster."""
     found = reviews.list_reviews(for_user=for_user).prefetch_related(None).filter(targets__cluster=cluster)
     latest = list(with_latest_plan(found)[:REVIEWS_SHOWN])
     statuses = show_newest(latest, for_user=for_user)
@@ -177,13 +177,13 @@ def present_cluster(cluster: Cluster, inventory: Inventory, *, for_user: Person)
 
 
 def can_add(person: Person) -> bool:
-    """Whether this person may add a cluster."""
+    """Return whether this person may add a cluster."""
     return access.can(person, Action.MANAGE)
 
 
 @dataclass(frozen=True, slots=True)
 class RightRow:
-    """What may be done to objects of one kind: a word for each verb."""
+    """The permissions on objects of one kind: a word for each verb."""
 
     kind: str
     group: str
@@ -192,7 +192,7 @@ class RightRow:
 
 @dataclass(frozen=True, slots=True)
 class StatePage:
-    """How a cluster is, who we are there, what that identity may do, and what this person may do here."""
+    """Cluster status, identity, its permissions there, and the permissions of this person here."""
 
     health: Appearance
     version: str
@@ -229,7 +229,7 @@ def _verdict(allowed: bool | None) -> Appearance:
 
 
 def present_state(cluster: Cluster, state: ClusterState, *, for_user: Person) -> StatePage:
-    """The state of a cluster as its page shows it."""
+    """Return the state of a cluster for its page."""
     rights = tuple(
         RightRow(row.plural, row.group, tuple(zip(VERBS, map(_verdict, row.allowed), strict=True)))
         for row in state.rights

@@ -1,4 +1,4 @@
-"""What one field manager owns in a cluster: objects by kind, with the fields, and with whom they are shared."""
+"""Read model of one field manager in a cluster: its objects by kind, their fields, and their other owners."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIELDS_SHOWN = 400
 
 @dataclass(frozen=True, slots=True)
 class HoldingRow:
-    """What it owns of one object by one way of writing."""
+    """The fields that it owns of one object with one operation."""
 
     name: str
     namespace: str
@@ -40,7 +40,7 @@ class HoldingKind:
 
 @dataclass(frozen=True, slots=True)
 class HoldingsPage:
-    """Everything that the page prints."""
+    """The page of a field manager."""
 
     cluster: str
     cluster_url: str
@@ -69,7 +69,7 @@ def _present(one: Holding, cluster: Cluster) -> HoldingRow:
 
 
 def present_holdings(cluster: Cluster, manager: str, holdings: Holdings) -> HoldingsPage:
-    """The whole page."""
+    """Return the page of a field manager."""
     shown = holdings.objects[:OBJECTS_SHOWN]
     kinds = tuple(
         HoldingKind(kind, tuple(_present(one, cluster) for one in held))

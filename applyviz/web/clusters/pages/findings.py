@@ -1,4 +1,4 @@
-"""What scans of a cluster found, for pages: live changes that no run explains, drift, what is gone or unreviewed."""
+"""Read models of scan findings: outside changes, drift, deleted and unmanaged objects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class FindingField:
-    """One field of a finding; sides are None for a change, whose values before nobody kept."""
+    """One field of a finding; sides are None for a change whose earlier value is unknown."""
 
     path: str
     promised: str | None = None
@@ -69,7 +69,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True)
 class FindingGroup:
-    """Findings of one sort, the newest of them, and how many there are."""
+    """The newest findings of one kind, and their number."""
 
     sort: str
     title: Any
@@ -80,9 +80,9 @@ class FindingGroup:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the last scan of a cluster found; `scan` None: nobody looked yet.
+    """The findings of the last scan of a cluster; `scan` None: it was never scanned.
 
-    - `later_run` is the number of a run that ended after the scan was asked for, None when there is none.
+    - `later_run` is the number of a run that ended after the scan was requested, None without one.
     """
 
     scan: ClusterScan | None
@@ -112,7 +112,7 @@ def _adopt_url(finding: LiveFinding, slug: str) -> str:
 
 
 def present_finding(finding: LiveFinding, *, can_adopt: bool) -> FindingRow:
-    """One row."""
+    """Return one row."""
     slug = finding.cluster.slug
     where = f"{finding.namespace}/" if finding.namespace else ""
     owner = Owner(finding.manager, finding.operation, "", finding.subresource, "")
@@ -138,9 +138,9 @@ def _name(row: LiveFinding) -> tuple[str, str, str, str]:
 
 
 def join_drift(changed: Sequence[LiveFinding], drifted: Sequence[LiveFinding]) -> list[LiveFinding]:
-    """Give live changes the values that drift knows of their fields; gives the drift that is left.
+    """Add the values from drift to outside changes of the same fields; return the remaining drift.
 
-    - What somebody changed live has drifted as well: it is told once, by who did it. Rows are not saved.
+    - An outside change is also drift: it is shown once, with its author. Rows are not saved.
     """
     values = {_name(row): {f["path"]: f for f in row.fields if isinstance(f, dict)} for row in drifted}
     told: dict[tuple[str, str, str, str], set[str]] = {}
@@ -158,13 +158,13 @@ def join_drift(changed: Sequence[LiveFinding], drifted: Sequence[LiveFinding]) -
 
 
 def present_rows(found: Iterable[LiveFinding], *, for_user: Person) -> tuple[FindingRow, ...]:
-    """Rows of findings."""
+    """Return rows of findings."""
     can_adopt = access.can(for_user, Action.WRITE)
     return tuple(present_finding(one, can_adopt=can_adopt) for one in found)
 
 
 def present_findings(cluster: Cluster, *, for_user: Person, only: FindingSort | None = None) -> Findings:
-    """What is there now, sort by sort; `only` one of them, then all of its rows."""
+    """Return the open findings by kind; `only`: all rows of one kind."""
     scan = scans.find_last(cluster, for_user=for_user)
     found = scans.list_findings(for_user=for_user).filter(cluster=cluster).select_related("cluster")
     counts = dict(found.order_by().values_list("sort").annotate(count=Count("id")))
@@ -192,7 +192,7 @@ def present_findings(cluster: Cluster, *, for_user: Person, only: FindingSort | 
 
 @dataclass(frozen=True, slots=True)
 class DriftRow:
-    """One cluster on the first page: what drifted there."""
+    """One cluster on the home page with its drift."""
 
     name: str
     url: str
@@ -202,7 +202,7 @@ class DriftRow:
 
 
 def present_drifted(*, for_user: Person) -> tuple[DriftRow, ...]:
-    """The clusters where something is not as a review left it."""
+    """Return the clusters that differ from their last reviewed state."""
     wanted = [FindingSort.CHANGED, FindingSort.DRIFTED, FindingSort.MISSING]
     found = scans.list_findings(for_user=for_user).filter(sort__in=wanted).order_by()
     counted = scans.find_distinct(found).values_list("cluster_id", "sort").annotate(count=Count("id"))

@@ -1,4 +1,4 @@
-"""The page on which administrators manage one cluster."""
+"""Read model of the page on which administrators manage one cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from applyviz.workflow.clusters import lifecycle
 
 @dataclass(frozen=True, slots=True)
 class ManagementPage:
-    """What the page prints: facts of the cluster, its state, and where each form is sent."""
+    """The management page: facts of the cluster, its state, and the address of each form."""
 
     name: str
     slug: str

@@ -1,4 +1,4 @@
-"""Clusters: the list, a page with its objects and their field managers, adding a live one."""
+"""Clusters: the list, a page with objects and field managers, adding a live one."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from applyviz.workflow.live import scans
 
 @requires(Action.VIEW)
 def list_clusters(request: PageRequest) -> HttpResponse:
-    """All clusters."""
+    """List all clusters."""
     rows = present_clusters(use_cases.list_clusters(for_user=request.user))
     return render(request, "clusters/list.html", {"rows": rows, "can_add": can_add(request.user)})
 
 
 @requires(Action.VIEW)
 def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
-    """One cluster with its objects."""
+    """Show one cluster with its objects."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     inventory = worker_requests.read_inventory(cluster, by=request.user, after=visible_worker_request(request))
     return render(
@@ -46,7 +46,7 @@ def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
 
 @requires(Action.VIEW)
 def show_state(request: PageRequest, slug: str) -> HttpResponse:
-    """How the cluster is and what may be done there."""
+    """Show the status of the cluster and the permissions there."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     found = worker_requests.read_state(cluster, by=request.user, after=visible_worker_request(request))
     state = present_state(cluster, found, for_user=request.user)
@@ -56,7 +56,7 @@ def show_state(request: PageRequest, slug: str) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def set_masking(request: PageRequest, slug: str) -> HttpResponse:
-    """Mask credentials in plain fields of a cluster's new plans, or show them."""
+    """Mask or show credentials in plain fields of a cluster's new plans."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     form = MaskingForm(request.POST)
     if form.is_valid() and masking_settings.mask_credentials(
@@ -70,9 +70,9 @@ def set_masking(request: PageRequest, slug: str) -> HttpResponse:
 
 @requires(Action.WRITE, "POST")
 def scan(request: PageRequest, slug: str) -> HttpResponse:
-    """Look at the live objects now."""
+    """Scan the live objects now."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
-    with suppress(NotPossibleError):  # somebody else asked already: their answer is as good
+    with suppress(NotPossibleError):  # a scan is already running: its result is as good
         scans.request_scan(cluster, by=request.user)
     if not is_fragment(request):
         return redirect("clusters:show-cluster", slug)
@@ -86,7 +86,7 @@ def _render_findings(request: PageRequest, cluster: Cluster) -> HttpResponse:
 
 @requires(Action.VIEW)
 def list_findings(request: PageRequest, slug: str, sort: str) -> HttpResponse:
-    """All findings of one sort; a fragment asks whether the scan has ended."""
+    """List all findings of one kind; a fragment asks whether the scan has ended."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     if sort not in (*FindingSort, "all"):
         raise NotVisibleError(f"there are no findings called {sort}")
@@ -98,7 +98,7 @@ def list_findings(request: PageRequest, slug: str, sort: str) -> HttpResponse:
 
 @requires(Action.VIEW)
 def show_manager(request: PageRequest, slug: str, manager: str) -> HttpResponse:
-    """All that one field manager owns in this cluster."""
+    """Show all fields that one field manager owns in this cluster."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     held = worker_requests.read_holdings(cluster, manager, by=request.user, after=visible_worker_request(request))
     page = present_holdings(cluster, manager, held)
@@ -107,7 +107,7 @@ def show_manager(request: PageRequest, slug: str, manager: str) -> HttpResponse:
 
 @requires(Action.WRITE, "GET", "POST")
 def adopt_object(request: PageRequest, slug: str, group: str, kind: str, namespace: str, name: str) -> HttpResponse:
-    """Open a review of an object as it is live."""
+    """Open a review that adopts a live object."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     subject = read_address(slug, group, kind, namespace, name)
     form = AdoptForm(

@@ -1,4 +1,4 @@
-"""What administrators do to a cluster: replace its credential, test, rename, pause, archive; one form each."""
+"""Administration of a cluster: replace its credential, test, rename, pause, archive; one form each."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def _done(request: PageRequest, slug: str, told: str) -> HttpResponse:
 
 @requires(Action.MANAGE)
 def show_management(request: PageRequest, slug: str) -> HttpResponse:
-    """Show all that can be done to a cluster."""
+    """Show all administrative actions on a cluster."""
     return _render(request, _find(request, slug))
 
 
 @requires(Action.MANAGE, "POST")
 def replace_credential(request: PageRequest, slug: str) -> HttpResponse:
-    """Put another kubeconfig in place of the credential, once it led to the same cluster."""
+    """Replace the credential by another kubeconfig of the same cluster."""
     cluster = _find(request, slug)
     form = CredentialForm(request.POST, request.FILES)
     if form.is_valid():
@@ -58,7 +58,7 @@ def replace_credential(request: PageRequest, slug: str) -> HttpResponse:
 
 
 def add_refusal(form: CredentialForm, error: ApplyVizError) -> None:
-    """Tell every reason in a form; what a server said in its own words stands apart, to be folded."""
+    """Add every reason to a form; a server's original text is kept separate, to be folded."""
     form.server_message = getattr(error, "detail", "")
     for reason in getattr(error, "reasons", None) or (str(error),):
         form.add_error(None, reason)
@@ -66,7 +66,7 @@ def add_refusal(form: CredentialForm, error: ApplyVizError) -> None:
 
 @requires(Action.MANAGE)
 def check_connection(request: PageRequest, slug: str) -> HttpResponse:
-    """Ask the cluster who it is and as whom it knows the credential."""
+    """Ask the cluster for its identity and for the account of the credential."""
     cluster = _find(request, slug)
     found = worker_requests.check_connection(cluster, by=request.user, after=visible_worker_request(request))
     name = "clusters/_connection.html" if is_fragment(request) else "clusters/connection.html"
@@ -75,7 +75,7 @@ def check_connection(request: PageRequest, slug: str) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def rename(request: PageRequest, slug: str) -> HttpResponse:
-    """Give the cluster another name."""
+    """Change the display name of the cluster."""
     cluster, form = _find(request, slug), RenameForm(request.POST)
     if not form.is_valid():
         return _render(request, cluster, status=422, rename=form)
@@ -104,7 +104,7 @@ def resume(request: PageRequest, slug: str) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def archive(request: PageRequest, slug: str) -> HttpResponse:
-    """Take the cluster out of every form; its history stays."""
+    """Remove the cluster from every form; its history stays."""
     cluster = _find(request, slug)
     lifecycle.archive_cluster(cluster, by=request.user)
     return _done(request, slug, _("%(name)s is archived. Its history is kept.") % {"name": cluster.name})
@@ -112,7 +112,7 @@ def archive(request: PageRequest, slug: str) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def restore(request: PageRequest, slug: str) -> HttpResponse:
-    """Bring an archived cluster back."""
+    """Restore an archived cluster."""
     cluster = _find(request, slug)
     lifecycle.restore_cluster(cluster, by=request.user)
     return _done(request, slug, _("%(name)s is restored.") % {"name": cluster.name})

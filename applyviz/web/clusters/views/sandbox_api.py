@@ -1,4 +1,4 @@
-"""The API server of a sandbox over HTTP, for kubectl: a bearer token opens it, no session, no cookie."""
+"""The API server of a sandbox over HTTP, for kubectl: it requires a bearer token and ignores sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from applyviz.workflow.clusters import sandboxes
 
 @csrf_exempt
 def answer_kubectl(request: HttpRequest, slug: str, path: str = "") -> HttpResponseBase:
-    """Hand one request to the sandbox; a wrong token learns nothing but that."""
+    """Pass one request to the sandbox; a wrong token learns only that it is wrong."""
     found = sandboxes.find_sandbox(slug)
     if found is None:
         raise Http404

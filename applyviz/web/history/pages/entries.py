@@ -1,4 +1,4 @@
-"""Audit entries: a filtered list, and one entry with everything it holds."""
+"""Read models of audit entries: a filtered list, and one entry with all details."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _ALARM = Appearance("!", "", "warn")
 class EntryRow:
     """One entry in the list.
 
-    - `who` is the person whose act it was; `process` names the product where its worker carried that out.
+    - `who` is the person who acted; `process` names the product where its worker executed the act.
     """
 
     number: int
@@ -72,7 +72,7 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
-    """Some entries, newest first, and where older ones are."""
+    """Some entries, newest first, and the position of older ones."""
 
     rows: tuple[EntryRow, ...]
     older_url: str
@@ -97,7 +97,7 @@ class EntryPage:
 
 
 def _address(chosen: Mapping[str, Any], **more: object) -> str:
-    """The filter as the query of an address."""
+    """Return the filter as the query of an address."""
     return "?" + urlencode({name: str(value) for name, value in {**chosen, **more}.items()})
 
 
@@ -146,12 +146,12 @@ Starters = Mapping[tuple[int | None, int | None, int | None], str]
 
 
 def _name_cause(entry: AuditEntry) -> tuple[int | None, int | None, int | None]:
-    """What made a worker act: a run, else a plan of a review."""
+    """Return the run, else the plan of a review, that made a worker act."""
     return (entry.run, None, None) if entry.run else (None, entry.review, entry.plan)
 
 
 def find_starters(entries: Iterable[AuditEntry]) -> Starters:
-    """Whose runs and plans those are that workers acted upon, for entries that name no person themselves."""
+    """Return who requested the runs and plans of worker entries that name no person."""
     causes = {_name_cause(entry) for entry in entries if entry.actor_name == SYSTEM}
     runs = ApplyRun.objects.filter(number__in={run for run, _review, _plan in causes if run})
     found: dict[tuple[int | None, int | None, int | None], str] = {
@@ -165,7 +165,7 @@ def find_starters(entries: Iterable[AuditEntry]) -> Starters:
 
 
 def present_entry(entry: AuditEntry, starters: Starters | None = None) -> EntryRow:
-    """One row."""
+    """Return one row."""
     look, what = _name_action(entry)
     cause = starters.get(_name_cause(entry), "") if starters and entry.actor_name == SYSTEM else ""
     who = cause or entry.actor_name
@@ -191,7 +191,7 @@ def present_entry(entry: AuditEntry, starters: Starters | None = None) -> EntryR
 
 
 def present_history(chosen: Mapping[str, Any], *, before: int | None, for_user: Visitor | None = None) -> HistoryPage:
-    """One page of entries; `before` is a number, so that a long history needs no counting."""
+    """Return one page of entries; `before` is a number, so that a long history needs no counting."""
     found = find_page(chosen, before=before, count=PER_PAGE + 1, for_user=for_user)
     shown = found[:PER_PAGE]
     starters = find_starters(shown)
@@ -222,7 +222,7 @@ def _present_chain(entry: AuditEntry) -> str:
 
 
 def present_entry_page(number: int, *, for_user: Visitor) -> EntryPage:
-    """One entry with its neighbors in its chain; what this person does not see is not there."""
+    """Return one entry with its neighbors in its chain; raises `NotVisibleError` for a hidden one."""
     entry = access.visible_entries(AuditEntry.objects.filter(pk=number), for_user).first()
     shown = [] if entry is None else show_entries([entry], for_user, can_ask=True)
     if not shown:

@@ -1,4 +1,4 @@
-"""Evidence for a period as a page: one section per kind of fact, with counts, links and what is left out."""
+"""Read model of evidence for a period: one section per kind of fact, with counts, links and what is omitted."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class FactRow:
 
 @dataclass(frozen=True, slots=True)
 class SectionRows:
-    """One section; `total` counts what is not shown, too."""
+    """One section; `total` includes facts that are not listed."""
 
     anchor: str
     title: Any
@@ -65,7 +65,7 @@ class SectionRows:
 
 @dataclass(frozen=True, slots=True)
 class EvidencePage:
-    """Everything that the page prints; `exceptions` counts what an auditor looks at first."""
+    """The evidence page; `exceptions` counts what an auditor checks first."""
 
     period: Period
     sections: tuple[SectionRows, ...]
@@ -135,7 +135,7 @@ def _present_section(section: EvidenceSection, period: Period, *, for_user: Pers
 
 
 def present_evidence(period: Period, *, for_user: Person) -> EvidencePage:
-    """The whole page."""
+    """Return the evidence page."""
     sections = tuple(_present_section(section, period, for_user=for_user) for section in EvidenceSection)
     query = {"since": period.since.isoformat(), "until": period.until.isoformat(), "cluster": period.cluster}
     return EvidencePage(

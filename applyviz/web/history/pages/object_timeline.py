@@ -1,7 +1,7 @@
-"""The whole life of one object: plans it was in, what came out of runs, audit entries; newest first.
+"""Read model of an object's history: its plans, results of runs and audit entries; newest first.
 
-A result of a run stands there as its audit entry; only outcomes that left none (not reached) come from the run.
-Pages go by time: each source is asked for a page's worth before a moment, and the newest of all are shown.
+An audit entry shows the result of a run; only outcomes without an entry (not attempted) come from the run itself.
+Pages go by time: each source returns a page's worth before a moment, and the newest of all are shown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PER_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class TimelineSubject:
-    """Which object; `group` and `namespace` are empty for the core group and cluster-scoped kinds."""
+    """One object; `group` and `namespace` are empty for the core group and cluster-scoped kinds."""
 
     cluster: str
     group: str
@@ -49,13 +49,13 @@ class TimelineSubject:
 
     @property
     def columns(self) -> dict[str, str]:
-        """What every table calls it."""
+        """Return the columns that identify the object in every table."""
         return {"group": self.group, "kind": self.kind, "namespace": self.namespace, "name": self.name}
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineRow:
-    """One line of an object's life."""
+    """One line of an object's history."""
 
     at: datetime
     look: Appearance
@@ -72,7 +72,7 @@ class TimelineRow:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Some events, newest first, and where older ones are; the first page tells the field owners as well."""
+    """Some rows, newest first, and the position of older ones; the first page includes the field owners."""
 
     subject: TimelineSubject
     events: tuple[TimelineRow, ...]
@@ -83,7 +83,7 @@ class Timeline:
 
 
 def read_address(cluster: str, group: str, kind: str, namespace: str, name: str) -> TimelineSubject:
-    """The object that an address names; raises for what no object can be called."""
+    """Return the object in an address; raises for an impossible name."""
     if any("\0" in part for part in (group, kind, namespace, name)):
         raise NotVisibleError("no object has such a name")
     return TimelineSubject(
@@ -194,7 +194,7 @@ def _find_audit(subject: TimelineSubject, before: datetime | None, for_user: Vis
 
 
 def _cut(events: list[TimelineRow]) -> list[TimelineRow]:
-    """A page's worth, without tearing apart what happened at the same moment."""
+    """Return a page's worth, without splitting rows of the same moment."""
     if len(events) <= PER_PAGE:
         return events
     whole = [event for event in events[:PER_PAGE] if event.at != events[PER_PAGE].at]
@@ -210,7 +210,7 @@ def _tell_owners(subject: TimelineSubject, for_user: Visitor) -> OwnerTimes | No
 
 
 def present_timeline(subject: TimelineSubject, *, before: datetime | None, for_user: Visitor) -> Timeline:
-    """One page of an object's life; an object that nothing is known of, or that this person does not see, has none."""
+    """Return one page of an object's history; raises for an unknown or hidden object."""
     access.require(for_user, Action.VIEW, [ScopeEntry(subject.cluster, subject.namespace)])
     seen = Review.objects.filter(access.select_reviews(for_user))
     sources = (

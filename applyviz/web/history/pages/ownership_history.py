@@ -1,4 +1,4 @@
-"""The field owners of one object over time, as rows: when, seen by what, who owned how much, which fields moved."""
+"""Read model of field owners over time: when, observed by what, number of fields per owner, changed fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN, PATHS_SHOWN = 20, 6
 
 @dataclass(frozen=True, slots=True)
 class OwnershipRow:
-    """One field owner with how many fields it has, and how many it got and gave up."""
+    """One field owner with its number of fields, gains and losses."""
 
     owner: OwnerChip
     count: int
@@ -27,7 +27,7 @@ class OwnershipRow:
 
 @dataclass(frozen=True, slots=True)
 class OwnerChangeRow:
-    """One field that changed hands."""
+    """One field whose owner changed."""
 
     path: str
     before: tuple[OwnerChip, ...]
@@ -49,7 +49,7 @@ class MomentRow:
 
 @dataclass(frozen=True, slots=True)
 class OwnerTimes:
-    """The moments, the newest first; `is_cut`: there are older ones."""
+    """The moments, newest first; `is_cut`: there are older ones."""
 
     rows: tuple[MomentRow, ...]
     is_cut: bool
@@ -86,6 +86,6 @@ def _present_moment(moment: Moment) -> MomentRow:
 
 
 def present_owner_times(found: OwnersOverTime) -> OwnerTimes:
-    """The newest moments."""
+    """Return the newest moments."""
     rows = tuple(_present_moment(moment) for moment in found.moments[:SHOWN])
     return OwnerTimes(rows, found.is_cut or len(found.moments) > SHOWN)

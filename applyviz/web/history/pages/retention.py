@@ -1,4 +1,4 @@
-"""Retention policies as a page: what each keeps, how much it would remove now, and what was removed before."""
+"""Read model of retention policies: what each keeps, what it would remove now, and what it removed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RetentionRow:
 
 @dataclass(frozen=True, slots=True)
 class RemovalRow:
-    """One removal, as the history tells it."""
+    """One removal, as the audit trail records it."""
 
     at: datetime
     policy: str
@@ -42,7 +42,7 @@ class RemovalRow:
 
 @dataclass(frozen=True, slots=True)
 class RetentionPage:
-    """Everything that the page prints."""
+    """The retention page."""
 
     policies: tuple[RetentionRow, ...]
     removals: tuple[RemovalRow, ...]
@@ -63,7 +63,7 @@ def _present_policy(policy: RetentionPolicy) -> RetentionRow:
 
 
 def present_retention(*, for_user: Person) -> RetentionPage:
-    """The whole page."""
+    """Return the retention page."""
     told = AuditEntry.objects.filter(action=AuditAction.HISTORY_PRUNED).order_by("-id")[:SHOWN]
     removals = tuple(
         RemovalRow(

@@ -1,4 +1,4 @@
-"""The history of one person, one cluster, one field manager: what is known of them, and their entries."""
+"""Read models of the history of one person, one cluster and one field manager: facts and entries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RECENT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class SubjectPage:
-    """Who or what the page is about, facts, and a page of entries."""
+    """The name of the subject, facts, and a page of entries."""
 
     sort: str
     name: str
@@ -64,7 +64,7 @@ def _present_ends(chosen: Mapping[str, Any], for_user: Visitor) -> list[PlanFact
 
 
 def present_person(name: str, *, before: int | None, for_user: Visitor) -> SubjectPage:
-    """What one person did; raises when nobody of that name ever did anything or has an account."""
+    """Return the acts of one person; raises when the name has neither entries nor an account."""
     person = User.objects.filter(username=name).first()
     chosen = {"person": name}
     if person is None and not _seen(for_user).filter(actor_name=name).exists():
@@ -84,7 +84,7 @@ def present_person(name: str, *, before: int | None, for_user: Visitor) -> Subje
 
 
 def present_cluster_history(slug: str, *, before: int | None, for_user: Visitor) -> SubjectPage:
-    """What happened to one cluster."""
+    """Return the history of one cluster."""
     cluster = Cluster.objects.filter(slug=slug).first()
     is_known = access.sees_cluster(for_user, slug) if cluster else _seen(for_user).filter(cluster=slug).exists()
     if not is_known:
@@ -97,7 +97,7 @@ def present_cluster_history(slug: str, *, before: int | None, for_user: Visitor)
 
 
 def present_manager(name: str, *, before: int | None, for_user: Visitor) -> SubjectPage:
-    """What was written as one field manager, and where it lives now."""
+    """Return the writes as one field manager, and its current objects."""
     written = _seen(for_user).filter(field_manager=name).order_by("-id").values_list("cluster", flat=True)
     slugs = sorted(set(written[:_RECENT]) - {""})
     if not slugs and not written.exists():

@@ -1,4 +1,4 @@
-"""What verification of the chain found, slice by slice: a long history is no long request."""
+"""Read model of the verification, slice by slice, so that a long history needs no long request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INTACT, _BAD, _GOING = Appearance("✓", "", "add"), Appearance("×", "", "remo
 
 @dataclass(frozen=True, slots=True)
 class PrunedRow:
-    """How many bodies went, by which policy, and the entry that tells of it."""
+    """How many bodies a policy removed, and the entry that records it."""
 
     count: int
     policy: str
@@ -29,12 +29,12 @@ class PrunedRow:
 
 @dataclass(frozen=True, slots=True)
 class VerificationPage:
-    """The head, and how far verification is; `goes_on_after` is None when it has ended or not begun.
+    """The checkpoint and the progress of verification; `goes_on_after` is None when it has ended or not begun.
 
-    - `checked` counts entries, those of earlier slices included; `removed` names who asked for bodies to go.
-    - `signed` is the head that was published last, `key` the public key of its signature.
-    - `verdict` is over all approvals, once every entry was read.
-    - `held` counts the published checkpoints that were given; when all is intact, they are in it.
+    - `checked` counts entries, those of earlier slices included; `removed` names the policies that removed bodies.
+    - `signed` is the checkpoint that was published last, `key` the public key of its signature.
+    - `verdict` is the check of all approvals, once every entry was read.
+    - `held` counts the given published checkpoints; when everything is intact, they match.
     """
 
     head: Checkpoint
@@ -77,7 +77,7 @@ def _present_removals(report: ChainReport | None) -> tuple[PrunedRow, ...]:
 def present_verification(
     head: Checkpoint, report: ChainReport | None, published: str, *, before: int = 0, held: int = 0
 ) -> VerificationPage:
-    """The whole page; without a report nothing was asked yet. `before` counts the entries of earlier slices."""
+    """Return the page; without a report nothing was verified yet. `before` counts the entries of earlier slices."""
     is_going = report is not None and report.is_intact and not report.is_finished
     bad = report.bad if report else None
     is_done = report is not None and report.is_intact and report.is_finished

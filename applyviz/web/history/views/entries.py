@@ -24,7 +24,7 @@ CONTENT_TYPES = {ExportFormat.CSV: "text/csv; charset=utf-8", ExportFormat.JSONL
 
 @requires(Action.VIEW)
 def list_entries(request: PageRequest) -> HttpResponse:
-    """Entries, newest first."""
+    """List entries, newest first."""
     form = HistoryForm(request.GET)
     page = present_history(form.chosen, before=BeforeForm.read(request.GET), for_user=request.user)
     name = "history/_entries.html" if is_fragment(request) else "history/list.html"
@@ -34,7 +34,7 @@ def list_entries(request: PageRequest) -> HttpResponse:
 
 @requires(Action.VIEW)
 def show_entry(request: PageRequest, number: int) -> HttpResponse:
-    """One entry with everything it holds."""
+    """Show one entry with all details."""
     return render(request, "history/entry.html", {"page": present_entry_page(number, for_user=request.user)})
 
 
@@ -46,13 +46,13 @@ def _show_subject(request: PageRequest, page: SubjectPage) -> HttpResponse:
 
 @requires(Action.VIEW)
 def show_person(request: PageRequest, name: str) -> HttpResponse:
-    """What one person did."""
+    """Show the acts of one person."""
     return _show_subject(request, present_person(name, before=BeforeForm.read(request.GET), for_user=request.user))
 
 
 @requires(Action.VIEW)
 def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
-    """What happened to one cluster."""
+    """Show the history of one cluster."""
     return _show_subject(
         request, present_cluster_history(slug, before=BeforeForm.read(request.GET), for_user=request.user)
     )
@@ -60,13 +60,13 @@ def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
 
 @requires(Action.VIEW)
 def show_manager(request: PageRequest, name: str) -> HttpResponse:
-    """What was written as one field manager."""
+    """Show the writes as one field manager."""
     return _show_subject(request, present_manager(name, before=BeforeForm.read(request.GET), for_user=request.user))
 
 
 @requires(Action.VIEW)
 def show_object(request: PageRequest, cluster: str, group: str, kind: str, namespace: str, name: str) -> HttpResponse:
-    """The whole life of one object."""
+    """Show the history of one object."""
     subject = read_address(cluster, group, kind, namespace, name)
     page = present_timeline(subject, before=TimelineForm.read(request.GET), for_user=request.user)
     return render(request, "history/object.html", {"page": page})
@@ -74,7 +74,7 @@ def show_object(request: PageRequest, cluster: str, group: str, kind: str, names
 
 @requires(Action.AUDIT)
 def export(request: PageRequest, form: str) -> StreamingHttpResponse:
-    """The entries of the current filter as a file, streamed."""
+    """Stream the entries of the current filter as a file."""
     if form not in list(ExportFormat):
         raise NotVisibleError(f"there is no export as {form}")
     chosen = HistoryForm(request.GET).chosen
@@ -86,7 +86,7 @@ def export(request: PageRequest, form: str) -> StreamingHttpResponse:
 
 @requires(Action.AUDIT, "GET", "HEAD", "POST")
 def verify(request: PageRequest) -> HttpResponse:
-    """What verification is and its head; by POST one slice of the chain, and where it goes on."""
+    """Show the verification page; a POST verifies one slice of the chain."""
     form = VerificationForm(request.POST if request.method == "POST" else None)
     report, checked, published = None, 0, ()
     if request.method == "POST" and form.is_valid():

@@ -1,4 +1,4 @@
-"""What auditors take away and what administrators keep: evidence for a period, and retention policies."""
+"""Evidence for a period, for auditors; and retention policies, for administrators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from applyviz.workflow.foundation.errors import NotValidError, NotVisibleError
 
 @requires(Action.AUDIT)
 def show_evidence(request: PageRequest) -> HttpResponse:
-    """Evidence for a period, ready to be printed."""
+    """Show evidence for a period, ready to print."""
     form = EvidenceForm.read(request.GET)
     period = form.period
     page = present_evidence(period, for_user=request.user) if period else None
@@ -33,7 +33,7 @@ def show_evidence(request: PageRequest) -> HttpResponse:
 
 @requires(Action.AUDIT)
 def export(request: PageRequest, form: str) -> StreamingHttpResponse:
-    """The same as a file, streamed."""
+    """Stream the evidence as a file."""
     period = EvidenceForm.read(request.GET).period
     if form not in list(ExportFormat) or period is None:
         raise NotVisibleError(f"there is no such evidence as {form}")
@@ -45,7 +45,7 @@ def export(request: PageRequest, form: str) -> StreamingHttpResponse:
 
 @requires(Action.VIEW, "GET", "HEAD", "POST")
 def list_retention(request: PageRequest) -> HttpResponse:
-    """How long bodies are kept, what went, and a new policy."""
+    """Show retention policies and removals, and add a policy."""
     form = RetentionForm(request.POST if request.method == "POST" else None)
     if request.method == "POST":
         access.require(request.user, Action.MANAGE)
@@ -63,7 +63,7 @@ def list_retention(request: PageRequest) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def end_retention(request: PageRequest, pk: int) -> HttpResponse:
-    """Keep from now on what a policy would have removed."""
+    """End a retention policy."""
     policy = RetentionPolicy.objects.filter(pk=pk).first()
     if policy is None:
         raise NotVisibleError("there is no such policy")

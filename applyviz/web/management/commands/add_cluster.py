@@ -27,7 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--in-cluster", action="store_true", help="use the service account of this pod")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Connect, ask who the cluster is, and keep it."""
+        """Connect, identify the cluster, and add it."""
         if options["in_cluster"]:
             credential = {"form": connect.SERVICE_ACCOUNT}
         else:

@@ -1,7 +1,7 @@
-"""The history on the command line: verify the chains, publish the head, export, remove bodies.
+"""The audit log on the command line: verify the chains, publish a checkpoint, export, remove bodies.
 
-`verify` exits 1 and names the first bad entry. What `head` and `publish` print can be put where nobody of this
-installation can change it; `--head` and `--heads` of `verify` and of `scripts/verify_export.py` hold the history to it.
+`verify` exits 1 and names the first bad entry. Store the output of `head` and `publish` outside of this installation;
+`--head` and `--heads` of `verify` and of `scripts/verify_export.py` compare the audit log with it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _FILTERS = ("cluster", "group", "namespace", "kind", "name", "person", "manager"
 
 
 def read_moment(text: str) -> date | datetime:
-    """A day or a moment, as ISO 8601 writes them."""
+    """Parse a day or a time in ISO 8601."""
     try:
         found = parse_date(text) or parse_datetime(text)
     except ValueError:
         found = None
     if found is None:
-        raise ArgumentTypeError(f"{text!r} is no day (2026-11-21) and no moment (2026-11-21T05:30:00+00:00)")
+        raise ArgumentTypeError(f"{text!r} is neither a day (2026-11-21) nor a time (2026-11-21T05:30:00+00:00)")
     return found
 
 
 def read_head(text: str) -> chain.Checkpoint:
-    """A published checkpoint."""
+    """Parse a published checkpoint."""
     try:
         return chain.Checkpoint.parse(text)
     except NotValidError as error:
@@ -44,7 +44,7 @@ def read_head(text: str) -> chain.Checkpoint:
 
 
 class ProgressLine:
-    """How far a long verification is, once a second: on a terminal in one line, else a line now and then."""
+    """The progress of a long verification, once a second: on a terminal in one line, else an occasional line."""
 
     def __init__(self, output: OutputWrapper, total: int) -> None:
         self.output, self.total = output, total
@@ -53,7 +53,7 @@ class ProgressLine:
         self.told = time.monotonic()
 
     def tell(self, count: int) -> None:
-        """So many entries are intact so far."""
+        """Show the number of intact entries so far."""
         if time.monotonic() - self.told < self.every:
             return
         self.told = time.monotonic()
@@ -62,7 +62,7 @@ class ProgressLine:
         self.output.flush()
 
     def end(self) -> None:
-        """Leave the line to what is said next."""
+        """End the progress line."""
         if self.is_terminal:
             self.output.write("\r\033[K", str, "")
 
@@ -70,25 +70,25 @@ class ProgressLine:
 class Command(BaseCommand):
     """`manage.py audit verify|head|publish|key|prune|export`."""
 
-    help = "Verify, publish and export the history."
+    help = "Verify, publish and export the audit log."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name what can be done."""
         what = parser.add_subparsers(dest="what", required=True)
-        verify = what.add_parser("verify", help="walk the hash chain and check approvals; exit 1 and name what is bad")
-        verify.add_argument("--head", type=read_head, metavar="N:HASH", help="a head that was published earlier")
-        verify.add_argument("--heads", type=Path, metavar="FILE", help="a file of signed heads, one a line")
+        verify = what.add_parser("verify", help="verify the hash chain and approvals; exit 1 and name what is bad")
+        verify.add_argument("--head", type=read_head, metavar="N:HASH", help="a checkpoint that was published earlier")
+        verify.add_argument("--heads", type=Path, metavar="FILE", help="a file of signed checkpoints, one per line")
         verify.add_argument(
             "--processes", type=int, default=len(os.sched_getaffinity(0)), help="how many check side by side"
         )
-        what.add_parser("head", help="tie the chains of runs to the global one and print its head, to be published")
-        what.add_parser("publish", help="sign the head, tell of it in the history, the file and at webhooks, print it")
-        what.add_parser("key", help="print the public key that signed heads are checked with")
+        what.add_parser("head", help="anchor the chains of runs and print the checkpoint of the global chain")
+        what.add_parser("publish", help="sign a checkpoint, record and publish it to the file and webhooks, print it")
+        what.add_parser("key", help="print the public key that verifies signed checkpoints")
         prune = what.add_parser("prune", help="remove the bodies that retention policies no longer keep; hashes stay")
-        prune.add_argument("--dry-run", action="store_true", help="say what would go")
+        prune.add_argument("--dry-run", action="store_true", help="only print what would be removed")
         export = what.add_parser("export", help="write entries, oldest first")
         export.add_argument("--format", type=history.ExportFormat, choices=list(history.ExportFormat), default="jsonl")
-        export.add_argument("--from", dest="since", type=read_moment, metavar="WHEN", help="a day or a moment")
+        export.add_argument("--from", dest="since", type=read_moment, metavar="WHEN", help="a day or a time")
         export.add_argument("--to", dest="until", type=read_moment, metavar="WHEN", help="included")
         for name in _FILTERS:
             export.add_argument(f"--{name}")
@@ -98,7 +98,7 @@ class Command(BaseCommand):
         export.add_argument("--output", type=Path, metavar="FILE", help="a new file; without it, standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do what was named."""
+        """Run the named action."""
         match options["what"]:
             case "verify":
                 self._verify(options["head"], options["heads"], max(1, options["processes"]))

@@ -1,4 +1,4 @@
-"""Manages the clusters of this installation: what administrators do on a cluster's page, on the machine itself."""
+"""Manages the clusters of this installation on the server, with the actions of a cluster's page."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Command(BaseCommand):
         """Name the options."""
         parser.add_argument("action", choices=ACTIONS)
         parser.add_argument("slug", nargs="?", default="", help="short name of the cluster")
-        parser.add_argument("--name", default="", help="rename: the new name for people")
-        parser.add_argument("--reason", default="", help="pause: why, for those who wait")
+        parser.add_argument("--name", default="", help="rename: the new display name")
+        parser.add_argument("--reason", default="", help="pause: the reason, shown to people")
         parser.add_argument("--kubeconfig", default="", help="replace-credential: the file (default: KUBECONFIG)")
         parser.add_argument("--context", default="", help="replace-credential: its context (default: the current one)")
         parser.add_argument("--copy", action="store_true", help="replace-credential: keep the file's content, sealed")
         parser.add_argument("--in-cluster", action="store_true", help="replace-credential: the account of this pod")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Carry one action out."""
+        """Run one action."""
         if options["action"] == "list":
             for cluster in Cluster.objects.order_by("slug"):
                 self.stdout.write(_describe(cluster))
@@ -77,7 +77,7 @@ class Command(BaseCommand):
 
 
 def _read_credential(options: dict[str, Any]) -> tuple[JSONValue, str]:
-    """The credential that the options name, and the address that it leads to."""
+    """Return the credential that the options name, and the address of its server."""
     if options["in_cluster"]:
         credential: JSONValue = {"form": connect.SERVICE_ACCOUNT}
         return credential, connect.server_of(credential)

@@ -1,4 +1,4 @@
-"""`manage.py conformance PATH…`: how often the engine and the sandbox agree with the real thing.
+"""`manage.py conformance PATH…`: how often the engine and the sandbox agree with the real kubectl and API server.
 
 Runs without a database. Exits 1 when anything disagrees or nothing was found.
 """

@@ -1,4 +1,4 @@
-"""Keys for sealed content: makes a pair, tells the sealing key of the opening keys here, carries content over."""
+"""Keys for encrypted content: generates a pair, shows the keys in use, re-encrypts content."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from applyviz.workflow.ops import key_rotation
 class Command(BaseCommand):
     """`manage.py keys make | show | reseal`."""
 
-    help = "Make a pair of keys; show which keys are in use here; seal everything anew under the present key."
+    help = "Generate a key pair; show which keys are in use here; re-encrypt everything under the current key."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name what there is to do."""
         parser.add_argument("what", choices=["make", "show", "reseal"])
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it."""
+        """Run the named action."""
         try:
             getattr(self, f"_{options['what']}")()
         except (ImproperlyConfigured, hpke.KeyTextError) as error:
@@ -43,14 +43,14 @@ class Command(BaseCommand):
 
     def _reseal(self) -> None:
         if not sealing.can_open():
-            raise CommandError("APPLYVIZ_OPENING_KEYS: nothing can be opened here; run this where the worker runs")
+            raise CommandError("APPLYVIZ_OPENING_KEYS: nothing can be decrypted here; run this where the worker runs")
         found = key_rotation.rotate_keys()
         for one in found:
-            self.stdout.write(f"{one.column:<28} {one.carried:>8} sealed anew {one.fixed:>8} in finished plans")
+            self.stdout.write(f"{one.column:<28} {one.carried:>8} re-encrypted {one.fixed:>8} in finished plans")
         unopened = sum(one.unopened for one in found)
         if unopened:
-            raise CommandError(f"{unopened} values were sealed under keys that are not here; they were left alone")
+            raise CommandError(f"{unopened} values are encrypted under keys that are missing; they were left alone")
         if any(one.fixed for one in found):
-            self.stdout.write("Keep the keys of before: finished plans are immutable and still need them.")
+            self.stdout.write("Keep the earlier keys: finished plans are immutable and still need them.")
         else:
-            self.stdout.write("Nothing needs the keys of before any more.")
+            self.stdout.write("The earlier keys are no longer needed.")

@@ -1,4 +1,4 @@
-"""Says whether credentials in plain fields are masked in the plans of a cluster, or changes it."""
+"""Shows or changes whether the plans of a cluster mask credentials in plain fields."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         switch.add_argument("--off", action="store_true", help="show them")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Change the switch when asked to, and say how it stands."""
+        """Change the setting if requested, and print it."""
         cluster = Cluster.objects.filter(slug=options["slug"]).first()
         if cluster is None:
             raise CommandError(f"there is no cluster {options['slug']}")

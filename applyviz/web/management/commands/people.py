@@ -1,4 +1,4 @@
-"""Accounts and roles on the machine: the first administrator, and recovery when nobody is left who could; audited."""
+"""Accounts and roles on the server: the first administrator, and recovery without administrators; audited."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ class Command(BaseCommand):
         what.add_parser("pending", help="list what waits for a second administrator")
         confirm = what.add_parser("confirm", help="confirm it in place of a second administrator")
         confirm.add_argument("number", type=int)
-        invite = what.add_parser("invite", help="print a one-time link to an account, made if there is none")
+        invite = what.add_parser("invite", help="print a one-time link to an account, created if needed")
         invite.add_argument("name")
         grant = what.add_parser("grant", help="grant a role everywhere")
         grant.add_argument("name")
         grant.add_argument("role", choices=Role.values)
-        link = what.add_parser("link", help="say that accounts are one human's")
+        link = what.add_parser("link", help="link the accounts of one person")
         link.add_argument("names", nargs="+")
         for parser_of_one in (confirm, invite, grant, link):
-            parser_of_one.add_argument("--reason", required=True, help="why, for the history")
+            parser_of_one.add_argument("--reason", required=True, help="the reason, for the audit log")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it."""
+        """Run the named action."""
         try:
             getattr(self, f"_{options['what']}")(options)
         except WorkflowError as error:
@@ -71,4 +71,4 @@ class Command(BaseCommand):
 
     def _link(self, options: dict[str, Any]) -> None:
         administrator_recovery.link_accounts([_find(name) for name in options["names"]], reason=options["reason"])
-        self.stdout.write("They count as one human.")
+        self.stdout.write("They count as one person.")

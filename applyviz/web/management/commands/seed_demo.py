@@ -1,4 +1,4 @@
-"""Tells the demo story once: a sandbox, three accounts, a first version applied, an upgrade to be reviewed."""
+"""Creates the demo story once: a sandbox, demo accounts, a first version applied, an upgrade to review."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from applyviz.workflow.ops import demo
 class Command(BaseCommand):
     """`manage.py seed_demo`."""
 
-    help = "Make the demo: a sandbox cluster with a web shop, three accounts, a review that waits."
+    help = "Create the demo: a sandbox cluster with a web shop, demo accounts, a review that awaits approval."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Tell the story and print the accounts."""
+        """Create the story and print the accounts."""
         accounts = demo.seed_demo(load_shop("v1"), load_shop("v2"))
         if not accounts:
             self.stdout.write(f"The cluster {demo.SLUG} is there already; nothing was changed.")

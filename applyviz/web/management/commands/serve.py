@@ -27,7 +27,7 @@ _SHUTDOWN_SECONDS = 3
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """The listening socket, or a clear error."""
+    """Return the listening socket; raises a clear error."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -45,7 +45,7 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _end_cleanly(server: uvicorn.Server) -> None:
-    """Let Ctrl-C ask for the end from now on: an exception could be lost in whatever runs at that moment."""
+    """Let Ctrl-C only request the end from now on: an exception could be lost in the code that runs at that moment."""
 
     def ask(*_: object) -> None:
         server.should_exit = True

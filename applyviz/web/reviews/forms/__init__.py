@@ -1,1 +1,1 @@
-"""Forms of reviews: every input passes one; nothing else reads what a browser sent."""
+"""Forms of reviews: all browser input passes through one of them."""

@@ -1,4 +1,4 @@
-"""What somebody says: about which object and field of the plan, and as an edit of what was said."""
+"""Forms of comments: a new one on an object or field of the plan, and an edit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EditForm(forms.Form):
 
 
 class CommentForm(EditForm):
-    """What somebody says, and about which object and field of the plan."""
+    """A new comment, with the object and field of the plan."""
 
     position = forms.IntegerField(required=False, min_value=0)
     field = forms.IntegerField(required=False, min_value=0)

@@ -1,7 +1,7 @@
-"""The manifests of a form as frozen bytes: uploads, a paste, a link; read at once, so that problems show.
+"""The manifests of a form as frozen bytes: uploads, a paste, a link; parsed at once, so that problems show.
 
-Problems of single documents do not stop the others. Limits live in `applyviz.sources`; what it refuses as a
-whole becomes a problem too.
+Problems of single documents do not stop the others. `applyviz.sources` sets the limits; what it refuses as a whole
+becomes a problem too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KUSTOMIZATIONS = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomiz
 
 
 class SeveralFilesInput(forms.ClearableFileInput):
-    """A file input that takes several files."""
+    """A file input that accepts several files."""
 
     allow_multiple_selected = True
 
@@ -52,7 +52,7 @@ class SeveralFilesField(forms.FileField):
     widget = SeveralFilesInput
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[bytes]]:
-        """The files that were given, none when there are none."""
+        """Return the uploaded files, none without any."""
         given = data if isinstance(data, (list, tuple)) else [data] if data else []
         return [super(SeveralFilesField, self).clean(one, initial) for one in given]
 
@@ -68,7 +68,7 @@ class SourceForm(forms.Form):
     link = forms.URLField(label=_("Link"), required=False, max_length=2000, assume_scheme="https")
 
     def clean_paths(self) -> list[str]:
-        """The paths of a dropped folder, as the page's script lists them; none without script."""
+        """Return the paths of a dropped folder, as the page's script lists them; none without script."""
         try:
             given = json.loads(self.cleaned_data["paths"] or "[]")
         except ValueError:
@@ -76,7 +76,7 @@ class SourceForm(forms.Form):
         return [str(path) for path in given] if isinstance(given, list) else []
 
     def clean_link(self) -> str:
-        """Only https links are fetched, and what the operator allows by its origin."""
+        """Accept https links only, and origins that the operator allows."""
         link = str(self.cleaned_data["link"])
         allowed = tuple(f"{origin.rstrip('/')}/" for origin in settings.APPLYVIZ_LINK_HOSTS)
         if link and not link.startswith(("https://", *allowed)):
@@ -95,7 +95,7 @@ class SourceForm(forms.Form):
         return found
 
     def take(self, *, is_fetching: bool = True) -> Given:
-        """Return what a valid form brings; without its link unless `is_fetching`."""
+        """Return the input of a valid form; without its link unless `is_fetching`."""
         values = self.cleaned_data
         uploads = [*values["manifests"], *values["folder"]]
         paths = values["paths"]
@@ -110,7 +110,7 @@ class SourceForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class FoundObject:
-    """An object that was read."""
+    """A parsed object."""
 
     kind: str
     name: str
@@ -118,7 +118,7 @@ class FoundObject:
 
 @dataclass(frozen=True, slots=True)
 class FoundProblem:
-    """A document that was not, with its place."""
+    """A document that could not be parsed, with its location."""
 
     reason: str
     where: str = ""
@@ -126,7 +126,7 @@ class FoundProblem:
 
 @dataclass(frozen=True, slots=True)
 class ReadSource:
-    """Everything that the form brought."""
+    """Everything read from the form."""
 
     bundle: SourceBundle
     found: tuple[FoundObject, ...]
@@ -134,7 +134,7 @@ class ReadSource:
 
     @property
     def can_be_planned(self) -> bool:
-        """Whether there is at least one object."""
+        """Return whether there is at least one object."""
         return bool(self.found)
 
 
@@ -143,7 +143,7 @@ def _is_kustomization(name: str) -> bool:
 
 
 def _find_kustomizations(bundle: SourceBundle) -> Iterator[FoundProblem]:
-    """A kustomization is no object of a cluster: it must be rendered, or left out."""
+    """Yield a problem for each kustomization: it must be rendered, or left out."""
     for file in bundle.files:
         if _is_kustomization(file.name):
             folder = file.name.rpartition("/")[0]
@@ -164,7 +164,7 @@ def _present_problems(parsed: Iterable[ParsedFile]) -> tuple[FoundProblem, ...]:
 
 
 def read_source(form: SourceForm, *, is_fetching: bool = True) -> ReadSource:
-    """Freeze what a valid form holds and read it; a link is left alone unless `is_fetching`."""
+    """Freeze and parse the input of a valid form; does not fetch a link unless `is_fetching`."""
     try:
         taken = read_manifests(form.take(is_fetching=is_fetching))
     except SourceError as error:
@@ -174,6 +174,6 @@ def read_source(form: SourceForm, *, is_fetching: bool = True) -> ReadSource:
 
 
 class CompareFileForm(forms.Form):
-    """One file that somebody holds, to be compared with what a plan was made of."""
+    """One file to compare with the source of a plan."""
 
     file = forms.FileField(label=_("Your file"), allow_empty_file=True)

@@ -35,7 +35,7 @@ MODES = [
 
 
 class NewReviewForm(SourceForm):
-    """Everything that opens a review."""
+    """The input for a new review."""
 
     title = forms.CharField(label=_("Title"), max_length=200)
     reason = forms.CharField(label=_("Why"), required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 3}))
@@ -68,13 +68,13 @@ class NewReviewForm(SourceForm):
     )
 
     def __init__(self, *args: Any, for_user: Person, **kwargs: Any) -> None:
-        """Offer the clusters alone on which this person may open a review somewhere."""
+        """Offer only the clusters on which this person may open a review somewhere."""
         super().__init__(*args, **kwargs)
         offer_rows(self, "cluster", list_usable(for_user=for_user))
 
     @property
     def options(self) -> ApplyOptions:
-        """The choices as the engine takes them."""
+        """Return the options for the engine."""
         chosen = self.cleaned_data
         options = ApplyOptions(
             mode=ApplyMode(chosen["mode"]),
@@ -87,12 +87,12 @@ class NewReviewForm(SourceForm):
 
     @property
     def applier(self) -> Applier:
-        """Who applies what is reviewed."""
+        """Return who applies the review: applyviz or another tool."""
         return Applier(self.cleaned_data["applied_by"])
 
 
 class ApprovalForm(forms.Form):
-    """Approval to the plan of one named digest."""
+    """Approval of the plan with a named digest."""
 
     digest = forms.CharField(max_length=80)
     note = forms.CharField(label=_("Note"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
@@ -104,7 +104,7 @@ class ApprovalForm(forms.Form):
 
 
 class EmergencyApplyForm(forms.Form):
-    """Running a plan without approval."""
+    """An emergency apply."""
 
     digest = forms.CharField(max_length=80, widget=forms.HiddenInput)
     reason = forms.CharField(
@@ -115,20 +115,20 @@ class EmergencyApplyForm(forms.Form):
 
 
 class DigestForm(forms.Form):
-    """The digest that a button was drawn for; a stale page names another one."""
+    """The digest that the page of a button showed; an outdated page names another one."""
 
     digest = forms.CharField(max_length=80)
     waits = forms.BooleanField(label=_("Wait until workloads are ready"), required=False)
 
 
 class ReplanForm(forms.Form):
-    """What the next plan does otherwise than the latest."""
+    """The changes of the next plan from the latest."""
 
     takes_over = forms.BooleanField(required=False)
     how = forms.ChoiceField(choices=[(how.value, how.value) for how in ReplanHow], required=False)
 
     def read_options(self, review: Review) -> ApplyOptions | None:
-        """The options of the latest plan with what is asked for changed; None leaves them as they are."""
+        """Return the options of the latest plan with the requested changes; None for no changes."""
         latest = review.latest_plan
         if latest is None or not self.is_valid():
             return None
@@ -146,19 +146,19 @@ class ReplanForm(forms.Form):
 
 
 class ListForm(forms.Form):
-    """Which page of a list."""
+    """The page of a list."""
 
     page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
 
     @classmethod
     def read_page(cls, given: Mapping[str, Any]) -> int:
-        """The page that an address names, the first when it names none."""
+        """Return the page in an address, by default the first."""
         form = cls(given)
         return (form.cleaned_data["page"] or 1) if form.is_valid() else 1
 
 
 class ObjectListForm(forms.Form):
-    """How the list of objects is narrowed."""
+    """The filters of the object list."""
 
     q = forms.CharField(required=False, max_length=200)
     op = forms.ChoiceField(choices=[(o.value, o.value) for o in Operation], required=False)
@@ -173,14 +173,14 @@ class ObjectListForm(forms.Form):
 
     @classmethod
     def read_choice(cls, given: Mapping[str, Any]) -> ListChoice:
-        """The choice that an address names; what it does not name well is not asked for."""
+        """Return the filters in an address; ignore invalid ones."""
         form = cls(given)
         form.is_valid()
         return ListChoice(**{name: value for name, value in form.cleaned_data.items() if value})
 
 
 class PaneForm(forms.Form):
-    """What the pane of an object shows: which fields, which version."""
+    """The fields and the version that the pane of an object shows."""
 
     show = forms.ChoiceField(choices=[(f.value, f.value) for f in FieldFilter], required=False)
     view = forms.ChoiceField(choices=[("unified", "unified"), ("split", "split")], required=False)
@@ -194,7 +194,7 @@ class PaneForm(forms.Form):
 
     @classmethod
     def read_choice(cls, given: Mapping[str, Any], tab: Tab, *, keep: str = "") -> PaneChoice:
-        """The choice that an address names; what it does not name well has its default."""
+        """Return the choice in an address, with defaults for invalid parts."""
         form = cls(given)
         form.is_valid()
         return PaneChoice(
@@ -213,21 +213,21 @@ class PaneForm(forms.Form):
 
 
 class CompareForm(forms.Form):
-    """Which two plans of a review are compared."""
+    """The two plans of a review to compare."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name in ("from", "to"):  # a word of Python is no attribute
+        for name in ("from", "to"):  # a Python keyword cannot be an attribute
             self.fields[name] = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
 
 
 class PollForm(forms.Form):
-    """What a page that watches its plan says of itself: whether its pane still waits for an object."""
+    """The state that a page sends when it polls its plan: whether its pane still waits for an object."""
 
     waits = forms.BooleanField(required=False)
 
     @classmethod
     def is_waiting(cls, given: QueryDict) -> bool:
-        """Whether no object is open in the page that asks."""
+        """Return whether no object is open in the polling page."""
         form = cls(given)
         return form.is_valid() and bool(form.cleaned_data["waits"])

@@ -1,4 +1,4 @@
-"""The Activity tab: what people and workers did in a review, newest first, and what was said about it.
+"""The Activity tab: audit entries and comments of a review, newest first.
 
 Writes to single objects are left out: the page of the run lists them.
 """
@@ -25,7 +25,7 @@ _OF_OBJECTS = (AuditAction.OBJECT_INTENT, AuditAction.OBJECT_RESULT)
 
 @dataclass(frozen=True, slots=True)
 class ActivityTab:
-    """The newest entries, how many there are, and the comments."""
+    """The newest entries, their number, and the comments."""
 
     entries: tuple[EntryRow, ...]
     total: int
@@ -39,12 +39,12 @@ def _select_entries(context: PlanContext) -> QuerySet[AuditEntry]:
 
 
 def count_entries(context: PlanContext) -> int:
-    """How many entries the tab has."""
+    """Return the number of entries of the tab."""
     return _select_entries(context).count()
 
 
 def list_latest(context: PlanContext, count: int) -> tuple[EntryRow, ...]:
-    """The newest entries."""
+    """Return the newest entries."""
     found = list(_select_entries(context).defer("words").order_by("-id")[:count])
     shown = show_entries(found, context.person)
     starters = find_starters(shown)
@@ -52,7 +52,7 @@ def list_latest(context: PlanContext, count: int) -> tuple[EntryRow, ...]:
 
 
 def present_activity(context: PlanContext) -> ActivityTab:
-    """The whole tab."""
+    """Return the tab."""
     plan = context.plan
     return ActivityTab(
         entries=list_latest(context, SHOWN),

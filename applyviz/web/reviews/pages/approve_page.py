@@ -1,4 +1,4 @@
-"""The page of consent: what exactly is approved, by which digest, and every danger in it."""
+"""The approval page: what exactly is approved, by which digest, and every risk of it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class OperationList:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """Everything that the page prints."""
+    """The approval page."""
 
     review_number: int
     plan_number: int
@@ -99,7 +99,7 @@ def _present_high_risks(plan: Plan, changes: Sequence[ObjectChange], many: int) 
 
 
 def _describe_way_back(changes: Sequence[ObjectChange]) -> str:
-    """How much of it can be undone afterwards, in one sentence."""
+    """Return how much of the plan can be reverted afterwards, in one sentence."""
     lost = sum(c.operation in (Operation.PRUNE, Operation.REPLACE) for c in changes)
     text = _("The run page can open a review that reverts it.")
     if not lost:
@@ -113,7 +113,7 @@ def _describe_way_back(changes: Sequence[ObjectChange]) -> str:
 
 
 def _list_blockers(plan: Plan, person: Person) -> tuple[Blocker, ...]:
-    """What stands in the way, each with the place to go about it."""
+    """Return the blockers, each with a link to resolve it."""
     back, hidden = reverse("reviews:show-plan", args=[plan.review.number, plan.number]), hidden_positions(plan)
     blockers = [Blocker(text, back) for text in approving.find_plan_blockers(plan, hidden=hidden)]
     own = approving.find_role_blockers(plan, for_user=person)
@@ -132,7 +132,7 @@ def _list_blockers(plan: Plan, person: Person) -> tuple[Blocker, ...]:
 
 
 def _can_apply_now(plan: Plan, found: Quorum, person: Person) -> bool:
-    """Whether this person's own approval is the last thing that is missing."""
+    """Return whether only this person's own approval is missing."""
     mine = humans.list_teams([person])[person.pk]
     is_enough = all(
         need.missing <= (1 if not need.demand.team or need.demand.team in mine else 0) for need in found.needs
@@ -148,7 +148,7 @@ def _can_object(plan: Plan, person: Person) -> bool:
 
 
 def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
-    """The whole page."""
+    """Return the approval page."""
     options = options_from_json(plan.options)
     changes = view_of(plan).show(plan.changes.defer("document", "sealed"))
     found = quorum.count_quorum(plan)

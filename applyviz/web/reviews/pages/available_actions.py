@@ -1,4 +1,4 @@
-"""What a person can do with a review besides its one button: plan again, bring other manifests, revoke, close."""
+"""The actions of a person on a review besides its main button: re-plan, upload new manifests, revoke, close."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ReplanHow(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplanWay:
-    """One button: what it is called and what it changes."""
+    """One button: its label and the change."""
 
     how: ReplanHow
     text: str
@@ -36,7 +36,7 @@ class ReplanWay:
 
 @dataclass(frozen=True, slots=True)
 class NextActs:
-    """Where each act goes; "" when it is not this person's, or not now."""
+    """The address of each action; "" when this person may not perform it, or not now."""
 
     replan_url: str = ""
     ways: tuple[ReplanWay, ...] = ()
@@ -46,12 +46,12 @@ class NextActs:
 
     @property
     def has_any(self) -> bool:
-        """Whether there is anything to offer."""
+        """Return whether there is any action."""
         return any((self.replan_url, self.manifests_url, self.revoke_url, self.close_url))
 
 
 def list_ways(options: ApplyOptions) -> tuple[ReplanWay, ...]:
-    """The other ways to apply the same manifests, each one click."""
+    """Return the other ways to apply the same manifests, one click each."""
     is_client = options.mode is ApplyMode.CLIENT
     if is_client:
         other = ReplanWay(ReplanHow.SERVER_SIDE, _("Re-plan server-side"))
@@ -66,7 +66,7 @@ def list_ways(options: ApplyOptions) -> tuple[ReplanWay, ...]:
 
 
 def present_next_acts(plan: Plan, found: Quorum, run: ApplyRun | None, *, for_user: Person) -> NextActs:
-    """The acts of one person; `found` and `run` are those of the plan."""
+    """Return the actions of one person; `found` and `run` are those of the plan."""
     review = plan.review
     here = [review.number]
     has_approved = run is None and any(approval.by_id == for_user.pk for approval in found.approvals)

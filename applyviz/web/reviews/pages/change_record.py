@@ -1,7 +1,7 @@
-"""The change record of one plan: everything a reader of the paper must know, without a click.
+"""The change record of one plan: everything that a reader of the printed page must know, without a click.
 
-What happens and how dangerous it is, who asked, decided, agreed and ran it, and every field that changes
-with its reason. Objects that change alike are printed once; new ones as their manifest.
+It lists the changes, their risks, who requested, resolved, approved and ran them, and every changed field with its
+reason. Objects with identical changes are printed once; new objects as their manifest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST_PRINTED = 300
 
 @dataclass(frozen=True, slots=True)
 class PrintedObject:
-    """One object, or several that change alike (`others` names them)."""
+    """One object, or several with an identical change (`others` names them)."""
 
     look: Appearance
     kind: str
@@ -65,7 +65,7 @@ class PrintedComment:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRecord:
-    """Everything that the page prints."""
+    """The change record."""
 
     plan: Plan
     target: str
@@ -122,9 +122,9 @@ def _print_object(
 
 
 def _group(rows: Sequence[ObjectChange], plan: Plan) -> Iterator[tuple[ObjectChange, tuple[str, ...]]]:
-    """Each object that is printed, with the names of those that change like it."""
+    """Yield each printed object, with the names of those that have the same change."""
     found = read_for_reader(plan).same if plan.digest else ()
-    groups = [group for group in found if group.is_same]  # with values of its own each is printed
+    groups = [group for group in found if group.is_same]  # objects with different values are printed separately
     leaders = {min(group.positions): group.positions for group in groups}
     followers = frozenset().union(*(g.positions for g in groups)) - leaders.keys()
     names = {row.position: f"{row.kind} {row.name}" for row in rows}
@@ -150,7 +150,7 @@ def _list_high_risks(plan: Plan) -> tuple[HighRisk, ...]:
 
 
 def present_record(plan: Plan) -> ChangeRecord:
-    """The whole record; at most `MOST_PRINTED` objects with their fields."""
+    """Return the record; at most `MOST_PRINTED` objects with their fields."""
     options = options_from_json(plan.options)
     run = ApplyRun.objects.filter(plan=plan).first()
     rows = list(plan.changes.exclude(operation=Operation.UNCHANGED).defer("sealed").order_by("position"))

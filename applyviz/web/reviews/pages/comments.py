@@ -1,7 +1,7 @@
-"""What people said: Markdown in a safe subset, with a link to the object or field that it is about.
+"""Comments: Markdown in a safe subset, with a link to the object or field of each.
 
-Rule: no HTML of the writer's, no pictures, no headings; links leave with `noreferrer`. Characters that a reader
-would not see are shown by their number, as everywhere.
+Rule: no HTML by the author, no pictures, no headings; links are sent with `noreferrer`. Invisible characters are shown
+by their code points, as everywhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).disable(["
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What a comment said before it was edited."""
+    """An earlier text of an edited comment."""
 
     at: datetime
     html: SafeString
@@ -60,7 +60,7 @@ class CommentRow:
 
 @dataclass(frozen=True, slots=True)
 class CommentPage:
-    """The page with one comment in a form: to edit it, or to mend what could not be taken."""
+    """The page with the form of one comment: to edit it, or to correct a refused one."""
 
     title: str
     form_url: str
@@ -71,7 +71,7 @@ class CommentPage:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One field that a comment may be about."""
+    """One field that a comment can be about."""
 
     index: int
     path: str
@@ -79,7 +79,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class CommentThread:
-    """The comments on one thing, and the form for another."""
+    """The comments on one subject, and the form for a new one."""
 
     title: str
     comments_shown: tuple[CommentRow, ...]
@@ -91,12 +91,12 @@ class CommentThread:
 
     @property
     def open_count(self) -> int:
-        """How many remarks nobody has resolved."""
+        """Return the number of unresolved comments."""
         return sum(remark.resolved_at is None for remark in self.comments_shown)
 
 
 def render_markdown(text: str) -> SafeString:
-    """The safe subset of Markdown as HTML."""
+    """Render the safe subset of Markdown as HTML."""
     shown = "".join(f"U+{ord(c):04X}" if is_hidden(c) else c for c in text.replace("\r\n", "\n"))
     html = nh3.clean(
         _MARKDOWN.render(shown),
@@ -109,7 +109,7 @@ def render_markdown(text: str) -> SafeString:
 
 
 def find_place(comment: Comment, plan: Plan, position: int | None) -> str:
-    """Where a comment stands: with its object, or with the review."""
+    """Return the address of a comment: at its object, or at the review."""
     if position is None:
         return f"{reverse('reviews:show-activity', args=[plan.review.number, plan.number])}#comment-{comment.pk}"
     address = reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
@@ -149,7 +149,7 @@ def present_review_talk(
     url_of: Callable[[int], str],
     for_user: Person,
 ) -> CommentThread:
-    """Everything said in the review; what is about an object of this plan leads there."""
+    """Return all comments of the review; those on an object of this plan link to it."""
     places = {name_object(c): c for c in changes} if comments else {}
     can_say = _can_say(plan, for_user)
 
@@ -172,7 +172,7 @@ def present_review_talk(
 def present_object_talk(
     plan: Plan, comments: Sequence[Comment], change: engine.PlannedObject, position: int, *, url: str, for_user: Person
 ) -> CommentThread:
-    """What was said of one object and its fields."""
+    """Return the comments on one object and its fields."""
     key = "/".join(change.ref.key)
     places = {render_path(reason.path): n for n, reason in enumerate(change.fields)}
     can_say = _can_say(plan, for_user)

@@ -1,6 +1,6 @@
-"""Two plans of a review beside each other: what the second does otherwise, and which field manager moved it.
+"""Comparison of two plans of a review: the differences of the second, and the field managers that caused them.
 
-The page details a bounded number of objects and fields and says how many it leaves out. Values come masked.
+The page details a bounded number of objects and fields and says how many it omits. Values are masked.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FIELDS, NAMED = 30, 3
 
 @dataclass(frozen=True, slots=True)
 class MovedValue:
-    """One version of a field in both plans; None where the field is not there."""
+    """One version of a field in both plans; None where the field is absent."""
 
     word: str | Promise
     first: Shown | None
@@ -51,7 +51,7 @@ class MovedValue:
 
 @dataclass(frozen=True, slots=True)
 class MovedField:
-    """One field that moved."""
+    """One field that differs."""
 
     path: str
     values: tuple[MovedValue, ...]
@@ -61,13 +61,13 @@ class MovedField:
 
     @property
     def has_owner_change(self) -> bool:
-        """Whether ownership in live moved."""
+        """Return whether the live owner changed."""
         return {o.identity for o in self.owners_before} != {o.identity for o in self.owners_after}
 
 
 @dataclass(frozen=True, slots=True)
 class MovedObject:
-    """One object that the second plan treats otherwise; a look is None where a plan does not have it."""
+    """One object whose change differs; a look is None where a plan does not have the object."""
 
     name: str
     kind: str
@@ -83,7 +83,7 @@ class MovedObject:
 
 @dataclass(frozen=True, slots=True)
 class ObjectDifference:
-    """Something that the plans do not share as a whole: source, mode, field manager, decisions."""
+    """A difference of the plans as a whole: source, mode, field manager, resolutions."""
 
     label: str | Promise
     first: str
@@ -92,7 +92,7 @@ class ObjectDifference:
 
 @dataclass(frozen=True, slots=True)
 class ComparePage:
-    """The whole page."""
+    """The comparison page."""
 
     review_number: int
     title: str
@@ -155,7 +155,7 @@ def _present_object(one: Differing, first: Plan, second: Plan, move: ObjectMove 
 
 
 def _name_source(plan: Plan, other: Plan) -> str:
-    """What a plan was made of; whether the bytes of two revisions are equal, nobody is told."""
+    """Return the source of a plan; never reveals whether the bytes of two revisions are equal."""
     return "" if plan.revision_id == other.revision_id else _("manifests of plan %(number)d") % {"number": plan.number}
 
 
@@ -169,7 +169,7 @@ def _compare_frames(first: Plan, second: Plan) -> tuple[ObjectDifference, ...]:
 
 
 def _list_options(plan: Plan) -> JSONObject:
-    """Return every option, also those that have their default."""
+    """Return every option, defaults included."""
     options: JSONObject = asdict(options_from_json(plan.options))
     return options
 
@@ -199,7 +199,7 @@ def _say_standing(second: Plan, *, is_same: bool) -> str:
 
 
 def present_comparison(first: Plan, second: Plan, *, after: int = 0) -> ComparePage:
-    """The page; the plans are of one review. Raises `WaitingError` while a worker compares their secrets."""
+    """Return the page; the plans belong to one review. Raises `WaitingError` while a worker compares their secrets."""
     you = options_from_json(second.options).field_manager
     view = view_of(second)
     found = tuple(one for one in comparisons.find_differing(first, second) if not view.hides(one.row))
@@ -238,7 +238,7 @@ def _say_value(value: JSONValue, *, is_before: bool = False) -> str:
 
 
 def _describe_field(move: FieldMove) -> str:
-    """A field that moved, with what came of it in either plan where that differs."""
+    """Return a field that differs, with its result in either plan where that differs."""
     text = render_short(move.path)
     told = (("", move.after), (_("live"), move.live), (_("manifest"), move.manifest))
     for word, pair in told:
@@ -250,7 +250,7 @@ def _describe_field(move: FieldMove) -> str:
 
 
 def _describe_answers(ref: ObjectRef, decided: Sequence[Resolution]) -> str:
-    """Who decided something of this object between the two plans, and what."""
+    """Return who resolved conflicts of this object between the two plans, and how."""
     mine = [d for d in decided if d.object_key == "/".join(ref.key)]
     words = dict.fromkeys(
         _("resolved by %(name)s: %(way)s")
@@ -271,7 +271,7 @@ def _describe_move(move: ObjectMove, decided: Sequence[Resolution]) -> str:
 
 
 def present_replan_notice(plan: Plan) -> Notice | None:
-    """What a plan does otherwise than the one before it; None for the first of a review."""
+    """Return the differences of a plan from the previous one; None for the first of a review."""
     if plan.number == 1 or plan.state != PlanState.COMPLETE:
         return None
     before = plan.review.plans.filter(number__lt=plan.number, state=PlanState.COMPLETE).order_by("-number").first()

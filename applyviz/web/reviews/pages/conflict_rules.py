@@ -1,4 +1,4 @@
-"""Conflict rules on pages: the list of a cluster, and the page on which one is proposed."""
+"""Read models of conflict rules: the list of a cluster, and the page that proposes one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _GROUPS: tuple[tuple[RuleState | None, Text], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """One rule, with what this person may do about it."""
+    """One rule, with this person's actions."""
 
     number: int
     title: str
@@ -80,7 +80,7 @@ class RulesPage:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What the page that proposes a rule says of it before anything is typed."""
+    """The initial state of the page that proposes a rule."""
 
     title: str
     path: str
@@ -94,7 +94,7 @@ class Proposal:
 
 
 def name_rule(way: str, manager: str) -> str:
-    """What a rule does, in a few words."""
+    """Return the effect of a rule, in a few words."""
     if way == RuleWay.IGNORE:
         return _("Ignore differences")
     return name_resolution(ResolutionKind(way), manager or _("any field manager"))
@@ -138,7 +138,7 @@ def _present_rule(rule: ConflictRule, person: Person) -> RuleRow:
 
 
 def present_rules(cluster: Cluster, *, for_user: Person) -> RulesPage:
-    """All rules of a cluster, those that wait first."""
+    """Return all rules of a cluster, those that await approval first."""
     rules = list(conflict_rules.list_rules(cluster, for_user=for_user))
     ended = (RuleState.DECLINED, RuleState.REVOKED)
     groups = []
@@ -166,9 +166,9 @@ def _present_proposal(plan: Plan, change: engine.PlannedObject, draft: RuleDraft
 def present_proposal(
     plan: Plan, change: engine.PlannedObject, position: int, *, answer: int | None, field: int | None
 ) -> Proposal:
-    """What a rule made of a decision (`answer`), or of a field to be left out of comparison (`field`), would say.
+    """Return the proposal of a rule for a resolution (`answer`), or for a field to ignore (`field`).
 
-    - Raises `NotVisibleError` when the plan has no such decision or field.
+    - Raises `NotVisibleError` when the plan has no such resolution or field.
     """
     ref = change.ref
     if answer is not None and answer < len(change.answers):

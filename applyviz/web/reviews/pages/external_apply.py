@@ -1,4 +1,4 @@
-"""A review of what another tool applies: what that tool will meet, and what live says after it ran."""
+"""Read model of a review that another tool applies: the forecast, and the verification after the tool ran."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RESULT_STYLES: dict[str, Appearance] = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One object as it is live."""
+    """One verified object."""
 
     look: Appearance
     kind: str
@@ -114,7 +114,7 @@ def _count(results: Sequence[Mapping[str, Any]]) -> tuple[tuple[Appearance, int]
 
 
 def present_watch(plan: Plan, *, for_user: Person) -> Watch | None:
-    """The panel; None for a review of what applyviz applies itself."""
+    """Return the panel; None for a review that applyviz applies itself."""
     if not plan.review.applied_by:
         return None
     tool = plan.review.get_applied_by_display()

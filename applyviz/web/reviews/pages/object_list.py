@@ -1,7 +1,7 @@
-"""The object list as the reader narrowed it: by text, operation, kind, namespace, field manager, risk, state.
+"""The filtered object list: by text, operation, kind, namespace, field manager, risk, state.
 
-The server alone decides what matches, so that the list is the same with and without script. It comes in groups or
-as a tree; long groups come in pages.
+Only the server filters, so that the list is the same with and without script. It is shown in groups or as a tree; long
+groups have pages.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from applyviz.workflow.approvals.viewed_objects import name_object
 
 
 class ViewFilter(StrEnum):
-    """What still needs a look."""
+    """The objects that still need a view."""
 
     CONFLICTS = "conflicts"
     RISKS = "risks"
@@ -52,9 +52,9 @@ TREE = "tree"
 
 @dataclass(frozen=True, slots=True)
 class ListChoice:
-    """What the address asks for; empty means all.
+    """The filters in an address; empty means all.
 
-    - `layout` is `tree` or "" for groups; `group` and `start` ask for a later page of one group.
+    - `layout` is `tree` or "" for groups; `group` and `start` request a later page of one group.
     """
 
     q: str = ""
@@ -70,34 +70,34 @@ class ListChoice:
 
     @property
     def is_active(self) -> bool:
-        """Whether it leaves anything out."""
+        """Return whether any filter is active."""
         return any(getattr(self, name) for name in FILTERS)
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether a menu leaves anything out."""
+        """Return whether a menu filters."""
         return any(getattr(self, name) for name in FILTERS[1:])
 
     @property
     def query(self) -> str:
-        """The same as the query of an address; empty when it asks for nothing."""
+        """Return the filters as a query; empty without any."""
         asked = {name: getattr(self, name) for name in (*FILTERS, "layout")}
         return urlencode({name: value for name, value in asked.items() if value})
 
     @property
     def suffix(self) -> str:
-        """The query to put behind an address that has none."""
+        """Return the query to append to an address without a query."""
         return f"?{self.query}" if self.query else ""
 
     @property
     def more(self) -> str:
-        """The query to put behind another query."""
+        """Return the query to append to another query."""
         return f"&{self.query}" if self.query else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectIndex:
-    """Which objects have a risk, and of which ones a field manager owns a field; by position."""
+    """The objects with each risk, and those in which each field manager owns a field; by position."""
 
     risks: Mapping[RiskKind, frozenset[int]] = field(default_factory=dict)
     managers: Mapping[str, frozenset[int]] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Menu:
 
 @dataclass(frozen=True, slots=True)
 class ObjectList:
-    """Everything that the list prints."""
+    """The object list."""
 
     groups: tuple[ObjectGroup, ...]
     branches: tuple[Branch, ...]
@@ -139,12 +139,12 @@ class ObjectList:
 
     @property
     def items(self) -> tuple[ObjectItem, ...]:
-        """Every item that is printed, in its order."""
+        """Return every printed item in order."""
         groups = (*self.groups, *(group for branch in self.branches for group in branch.groups))
         return tuple(item for group in groups for item in group.items)
 
     def find_group(self, key: str) -> ObjectGroup | None:
-        """The group of that name."""
+        """Return the group with a key."""
         groups = (*self.groups, *(group for branch in self.branches for group in branch.groups))
         return next((group for group in groups if group.key == key), None)
 
@@ -176,7 +176,7 @@ def _is_wanted(change: ObjectChange, choice: ListChoice, where: ObjectIndex, vie
 def select_objects(
     changes: Iterable[ObjectChange], choice: ListChoice, where: ObjectIndex, viewed: frozenset[str] = frozenset()
 ) -> list[ObjectChange]:
-    """The objects that the choice leaves."""
+    """Return the objects that match the filters."""
     return [c for c in changes if _is_wanted(c, choice, where, viewed)] if choice.is_active else list(changes)
 
 
@@ -212,7 +212,7 @@ def present_list(
     viewed: frozenset[str],
     where: ObjectIndex,
 ) -> ObjectList:
-    """The list of a plan."""
+    """Return the list of a plan."""
     wanted = select_objects(changes, choice, where, viewed)
     to_view = [c for c in changes if c.operation != Operation.UNCHANGED]
     seen = frozenset(c.position for c in to_view if name_object(c) in viewed)

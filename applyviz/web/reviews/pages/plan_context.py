@@ -1,4 +1,4 @@
-"""The data of one plan that all tabs share, for one person: rows, approvals, run, risks and acts, each read once."""
+"""The data of one plan that all tabs share, for one person: rows, approvals, run, risks and actions, each read once."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _ANY = 4_711_000_000
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """One plan as one person sees it.
+    """One plan for one person.
 
-    - `changes`: the rows without their documents, as this person may see them.
+    - `changes`: the rows without their documents, as visible to this person.
     - `risks`: the one list of risks; empty until the plan is complete.
-    - `viewed`: the objects that this person viewed, as `viewed_objects.name_object` names them.
+    - `viewed`: the objects that this person viewed, as keys of `viewed_objects.name_object`.
     """
 
     plan: Plan
@@ -45,23 +45,23 @@ class PlanContext:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the plan is finished and can be read as a whole."""
+        """Return whether the plan is finished and can be read as a whole."""
         return self.plan.state == PlanState.COMPLETE
 
     @property
     def address(self) -> tuple[int, int]:
-        """The arguments of every address of the plan."""
+        """Return the arguments of every address of the plan."""
         return self.plan.review.number, self.plan.number
 
 
 def link_objects(plan: Plan) -> Callable[[int], str]:
-    """Where each object of a plan is shown; asks for the shape of the address once, because plans are long."""
+    """Return a function for the address of each object; resolves the pattern once, because plans are long."""
     before, _any, after = link_change(plan, _ANY).partition(str(_ANY))
     return lambda position: f"{before}{position}{after}"
 
 
 def list_changes(plan: Plan) -> Sequence[ObjectChange]:
-    """The rows of a plan without their documents; those of a complete one are kept."""
+    """Return the rows of a plan without their documents; those of a complete one are cached."""
     if plan.state == PlanState.COMPLETE and plan.digest:
         return view_of(plan).show(list_rows(plan.pk, plan.digest))
     return view_of(plan).show(plan.changes.defer("document", "sealed").order_by("position"))

@@ -1,7 +1,7 @@
-"""What a page is told while its plan is calculated, and while its run goes on.
+"""Events for an open page while its plan is calculated and while its run is in progress.
 
-A plan tells each object as it is planned, as an item of the list and in the order of arrival, and how far it is;
-at its end the page asks for itself. A run tells only that something moved.
+A plan sends each planned object as an item of the list, in the order of arrival, and its progress; at its end the page
+reloads itself. A run sends only that something changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _read_count(place: str) -> int:
 
 
 def find_arrivals(plan_id: int, place: str) -> StreamEvent | None:
-    """What was planned since `place`, the number of objects told before."""
+    """Return the objects that were planned since `place`, the number of objects sent before."""
     plan = Plan.objects.select_related("review").defer("summary", "tag_key").get(pk=plan_id)
     if plan.state != PlanState.PLANNING:
         return StreamEvent("done", "{}", place or "0", is_last=True)
@@ -31,7 +31,7 @@ def find_arrivals(plan_id: int, place: str) -> StreamEvent | None:
     count = plan.changes.count()
     if count == told:
         return None
-    if count < told:  # a worker was lost, and another one began anew
+    if count < told:  # another worker started the calculation again
         return StreamEvent("moved", "{}", str(count))
     rows = plan.changes.defer("document", "sealed").order_by("position")[told : max(told, min(count, LISTED))]
     items = [
@@ -40,7 +40,7 @@ def find_arrivals(plan_id: int, place: str) -> StreamEvent | None:
             url=reverse("reviews:show-object", args=[plan.review.number, plan.number, row.position, "changes"]),
             is_current=False,
         )
-        for row in LiveView().show(rows)  # a stream has no reader: what it tells, everybody may know
+        for row in LiveView().show(rows)  # a stream has no reader: it sends only what everyone may see
     ]
     html = render_to_string("reviews/_planned_objects.html", {"items": items})
     data = {"html": html, "done": count, "expected": plan.expected}

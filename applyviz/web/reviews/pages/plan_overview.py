@@ -1,7 +1,7 @@
-"""What can only be said by reading every change of a plan, in words: changes that are alike, risks, who is where.
+"""The overview of a plan, which needs every change: identical changes, risks, objects by field manager.
 
-A complete plan keeps its overview (`engine.planning.model.overview`) in its summary; of a plan without one every change
-is read. A complete plan never changes, so a reading is kept. Values come masked.
+A complete plan stores its overview (`engine.planning.model.overview`) in its summary; for a plan without one every
+change is read. A complete plan never changes, so the result is cached. Values are masked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from applyviz.workflow.plans.live_values import hidden_positions
 
 @dataclass(frozen=True, slots=True)
 class PlanOverview:
-    """What a plan says as a whole; risks and field managers with the positions of their objects."""
+    """The overview of a plan; risks and field managers with the positions of their objects."""
 
     same: tuple[SameChange, ...] = ()
     found: tuple[OverviewRow, ...] = ()
@@ -51,7 +51,7 @@ def _describe(alike: Alike) -> str:
 
 
 def present_same(overview: Overview) -> tuple[SameChange, ...]:
-    """Groups of updates that are read together."""
+    """Return groups of updates with the same change."""
     return tuple(
         SameChange(_describe(a), frozenset(a.members), tuple(a.exceptions), is_same=a.is_same) for a in overview.alike
     )
@@ -65,7 +65,7 @@ def _gather(risks: Iterable[OverviewRow]) -> dict[RiskKind, frozenset[int]]:
 
 
 def _load_overview(plan_id: int, digest: str) -> Overview:
-    """The overview that the plan keeps, or one read from all its changes."""
+    """Return the overview that the plan stores, or one computed from all its changes."""
     summaries = Plan.objects.filter(pk=plan_id, digest=digest).values_list("summary", flat=True)
     kept = next((summary["overview"] for summary in summaries if "overview" in summary), None)
     if kept is not None:
@@ -81,19 +81,19 @@ def _load_overview(plan_id: int, digest: str) -> Overview:
 
 @lru_cache(maxsize=16)
 def list_rows(plan_id: int, digest: str) -> tuple[ChangeRow, ...]:
-    """The rows of a complete plan without their documents, for reading alone: nobody changes them any more."""
+    """Return the rows of a complete plan without their documents, for reading only: they never change."""
     found = ChangeRow.objects.filter(plan_id=plan_id, plan__digest=digest)
     return tuple(found.defer("document", "sealed").order_by("position"))
 
 
 @lru_cache(maxsize=64)
 def read_plan(plan_id: int, digest: str) -> PlanOverview:
-    """Read a complete plan once; the digest keeps readings of different databases apart."""
+    """Read a complete plan once; the digest distinguishes plans of different databases."""
     return _make_reading(_load_overview(plan_id, digest))
 
 
 def read_for_reader(plan: Plan) -> PlanOverview:
-    """Read a complete plan as its reader sees it: without what it says of Secrets that are hidden from them."""
+    """Read a complete plan for its reader: without Secrets that are hidden from them."""
     if not hidden_positions(plan):
         return read_plan(plan.pk, plan.digest)
     kept = plan.summary.get("overview")

@@ -1,6 +1,6 @@
-"""The sentence over a plan and its impact, from the figures that the plan stores.
+"""The sentence and the impact of a plan, from its stored figures.
 
-Everything is counted by `engine.planning.model.summary`; here it only becomes words, in the language of the page.
+`engine.planning.model.summary` counts everything; here the counts become words in the language of the page.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _describe_restarts(restarts: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _describe_pending(pending: list[dict[str, Any]]) -> Iterator[str]:
-    """What refused objects would restart once they are decided."""
+    """Yield the restarts that blocked objects would cause once their conflicts are resolved."""
     if not pending:
         return
     pods = sum(one.get("pods") or 0 for one in pending)
@@ -131,7 +131,7 @@ def _describe_moves(summary: Mapping[str, Any], mode: str) -> Iterator[str]:
 
 
 def present_impact(plan: Plan) -> tuple[str, ...]:
-    """What it does to running things, line by line."""
+    """Return the impact on running workloads, line by line."""
     summary: Mapping[str, Any] = plan.summary
     lines = [*_describe_moves(summary, plan.options.get("mode", "")), *_describe_restarts(summary.get("restarts", []))]
     stopped, deleted = summary.get("stopped", []), summary.get("deleted", [])

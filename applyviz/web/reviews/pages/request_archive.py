@@ -1,7 +1,7 @@
-"""All requests of a plan as one archive: what is sent, one file a body, and a script that replays them with kubectl.
+"""All requests of a plan as one archive: one file per body, and a script that replays them with kubectl.
 
-Everything comes masked: a request that holds a masked value is told and not replayed. The script is not bound to the
-objects that were read, because kubectl cannot be; what the archive says first.
+Everything is masked: a request with a masked value is listed but not replayed. The script has no preconditions, because
+kubectl has none; the archive says so first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ArchivedFile:
 
 @dataclass(frozen=True, slots=True)
 class _Replay:
-    """One write as lines of the script, with the file that they name; `is_sent` when a command does it."""
+    """The script lines of one write, with the file that they name; `is_sent` when a command sends it."""
 
     lines: tuple[str, ...]
     file: ArchivedFile | None = None
@@ -68,7 +68,7 @@ def _name_target(change: PlannedObject) -> str:
 
 
 def _find_reason(change: PlannedObject, request: Request) -> str:
-    """Why a request cannot be replayed from here; empty when it can."""
+    """Return why a request cannot be replayed; empty when it can."""
     if change.operation is Operation.BLOCKED:
         return _("not sent: the server rejects this object until its conflicts are resolved")
     if is_masked(request.body):
@@ -81,7 +81,7 @@ def _find_reason(change: PlannedObject, request: Request) -> str:
 
 
 def _write_command(change: PlannedObject, request: Request, name: str) -> str:
-    """The command that sends a request; "" when kubectl has none that does."""
+    """Return the command that sends a request; "" when kubectl has none."""
     where = f" --namespace={shlex.quote(change.ref.namespace)}" if change.ref.namespace else ""
     manager = f" --field-manager={shlex.quote(request.query.get('fieldManager', ''))}"
     if request.content_type == APPLY_PATCH:
@@ -113,7 +113,7 @@ def _replay(change: PlannedObject, position: int, number: int, request: Request)
 
 
 def _describe(change: PlannedObject, request: Request) -> str:
-    """One request as a line of JSON, exactly as it is sent but for what is filled in then."""
+    """Return one request as a line of JSON, exactly as it is sent except for values set at run time."""
     told = {
         "object": str(change.ref),
         "operation": change.operation.value,
@@ -149,7 +149,7 @@ def _read_me(plan: Plan, sent: int, left_out: int) -> str:
 
 
 def list_files(plan: Plan) -> Iterator[ArchivedFile]:
-    """The files of the archive of a complete plan, bodies first."""
+    """Yield the files of the archive of a complete plan, bodies first."""
     script, told = [], []
     sent = 0
     for row in plan.changes.exclude(operation=Operation.UNCHANGED).defer("sealed").order_by("position").iterator(100):

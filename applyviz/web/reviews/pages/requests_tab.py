@@ -1,6 +1,6 @@
-"""The Requests tab: every object that the plan writes, with what is sent for it, in the order of the plan.
+"""The Requests tab: every object that the plan writes, with its requests, in plan order.
 
-The bodies are on the page of each object; here is one line per object, and the archive with all of them.
+The page of each object shows the bodies; this tab has one line per object, and the archive with all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOT_SENT = (Operation.UNCHANGED.value, Operation.BLOCKED.value, Operation.ERROR
 
 @dataclass(frozen=True, slots=True)
 class RequestLine:
-    """One request that is sent for an object."""
+    """One request for an object."""
 
     method: str
     path: str
@@ -81,7 +81,7 @@ def _load(context: PlanContext, positions: Sequence[int]) -> list[ObjectChange]:
 
 
 def present_requests(context: PlanContext, *, page: int) -> RequestsTab:
-    """One page of the tab; a page beyond the last one shows the last one."""
+    """Return one page of the tab; a page beyond the last one shows the last one."""
     written = [c.position for c in context.changes if c.operation not in _NOT_SENT]
     pages = max(1, -(-len(written) // PER_PAGE))
     page = min(page, pages)

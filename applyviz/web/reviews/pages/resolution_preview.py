@@ -1,4 +1,4 @@
-"""What a decision on many conflicts would come to, before it is made: each object with its fields and its request."""
+"""Preview of resolutions of many conflicts: each object with its fields and its request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class PreviewField:
-    """One field as it would be."""
+    """One field after the resolution."""
 
     path: str
     title: str
@@ -40,13 +40,13 @@ class PreviewField:
 
     @property
     def tones(self) -> tuple[str, str]:
-        """How the values are marked: as a change only when they differ."""
+        """Return the tones of both values: a change only when they differ."""
         return ("was", "will") if self.live != self.value else ("same", "same")
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewObject:
-    """One object as it would be; without `request` nothing of it is sent yet, because fields stay open."""
+    """One object after the resolutions; without `request` nothing is sent yet, because conflicts stay open."""
 
     name: str
     kind: str
@@ -60,7 +60,7 @@ class PreviewObject:
 
 @dataclass(frozen=True, slots=True)
 class PreviewPage:
-    """The page before a decision: what it comes to, and the form that makes it."""
+    """The preview page: the result, and the form that resolves."""
 
     title: str
     back_url: str
@@ -101,7 +101,7 @@ def _present_field(change: engine.PlannedObject, found: FieldPreview, managers: 
 def present_object(
     change: engine.PlannedObject, chosen: Mapping[FieldPath, ResolutionKind], *, url: str, you: str
 ) -> PreviewObject:
-    """One object with decisions carried out as far as they go."""
+    """Return one object with the resolutions applied as far as possible."""
     shown = preview(change, chosen)
     managers = {ways.path: ", ".join(ways.managers) for ways in change.ways}
     return PreviewObject(
@@ -119,7 +119,7 @@ def present_object(
 def present_preview(
     plan: Plan, choices: list[Choice], *, form_url: str, hidden: tuple[tuple[str, str], ...], note: str = ""
 ) -> PreviewPage:
-    """What the choices come to, object by object; long plans show the first objects and count the rest."""
+    """Return the result object by object; long plans show the first objects and count the rest."""
     you = options_from_json(plan.options).field_manager
     chosen: dict[tuple[str, str, str, str], dict[FieldPath, ResolutionKind]] = {}
     for choice in choices:

@@ -1,6 +1,6 @@
-"""The pods that a plan restarts, workload by workload, from the figures that the plan stores.
+"""The pods that a plan restarts, by workload, from the stored figures.
 
-A workload that a conflict blocks restarts once the conflict is resolved; one that stops first is down meanwhile.
+A workload that a conflict blocks restarts once the conflict is resolved; one with strategy Recreate is down meanwhile.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RestartRow:
 
     @property
     def drawn(self) -> range:
-        """One mark per pod."""
+        """Return one mark per pod."""
         return range(min(self.pods, DRAWN))
 
 
@@ -44,7 +44,7 @@ def _row(one: Mapping[str, Any], stopped: frozenset[tuple[str, str]], *, is_pend
 
 
 def list_restarts(summary: Mapping[str, Any]) -> tuple[RestartRow, ...]:
-    """The workloads with most pods first; those beyond the first ones are one row."""
+    """Return the workloads with most pods first; the rest as one row."""
     stopped = frozenset((str(ref[0][2]), str(ref[2])) for ref in summary.get("stopped", []))
     rows = [_row(one, stopped, is_pending=False) for one in summary.get("restarts", [])]
     rows += [_row(one, stopped, is_pending=True) for one in summary.get("pending", [])]
@@ -58,7 +58,7 @@ def list_restarts(summary: Mapping[str, Any]) -> tuple[RestartRow, ...]:
 
 
 def count_pods(rows: Iterable[RestartRow]) -> str:
-    """How many pods restart, and how many once conflicts are resolved."""
+    """Return how many pods restart, and how many once conflicts are resolved."""
     rows = list(rows)
     now = sum(row.pods for row in rows if not row.is_pending)
     later = now + sum(row.pods for row in rows if row.is_pending)

@@ -1,4 +1,4 @@
-"""A review that undoes a run: which run, what cannot be undone, what moved since and goes back all the same."""
+"""Notices of a review that reverts a run: what cannot be reverted, and what changed since but is reset anyway."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from applyviz.web.components.notices import Notice
 
 
 def present_undo(plan: Plan) -> tuple[Notice, ...]:
-    """What the page of such a review says above everything else; () for any other review."""
+    """Return the notices at the top of such a review; () for any other review."""
     undo = Undo.objects.filter(review_id=plan.review_id).select_related("run").first()
     if undo is None:
         return ()

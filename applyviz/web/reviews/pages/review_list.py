@@ -1,4 +1,4 @@
-"""The list of reviews: one row each, with where it stands; in pages."""
+"""The list of reviews: one row each with its state; in pages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class ListPage(Generic[Row]):
-    """Some rows of a list and where the others are."""
+    """Some rows of a list, and the numbers of the other pages."""
 
     rows: tuple[Row, ...]
     number: int
@@ -34,18 +34,18 @@ class ListPage(Generic[Row]):
 
     @property
     def before(self) -> int | None:
-        """The page before this one."""
+        """Return the previous page."""
         return self.number - 1 if self.number > 1 else None
 
     @property
     def after(self) -> int | None:
-        """The page after this one."""
+        """Return the next page."""
         return self.number + 1 if self.number < self.pages else None
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many objects of a plan have one operation."""
+    """The number of objects of a plan with one operation."""
 
     look: Appearance
     number: int
@@ -68,12 +68,12 @@ class ReviewRow:
 
 
 def cut_page(rows: QuerySet, number: int, per_page: int = PER_PAGE) -> Page:  # type: ignore[type-arg]  # any rows
-    """The page of that number, the last when there are fewer."""
+    """Return the page with a number, or the last page."""
     return Paginator(rows, per_page).get_page(number)
 
 
 def count_shares(plan: Plan) -> tuple[Share, ...]:
-    """What the plan does, without what stays as it is."""
+    """Return the operations of the plan without unchanged objects."""
     return tuple(
         Share(look, plan.counts[operation.value])
         for operation, look in OBJECT_STYLES.items()
@@ -82,7 +82,7 @@ def count_shares(plan: Plan) -> tuple[Share, ...]:
 
 
 def with_latest_plan(reviews: QuerySet[Review]) -> QuerySet[Review]:
-    """Reviews with their latest plan and its run, in a fixed number of queries."""
+    """Return reviews with their latest plan and its run, in a fixed number of queries."""
     newest = Plan.objects.filter(review=OuterRef("review")).order_by("-number").values("pk")[:1]
     latest = (
         Plan.objects.filter(pk=Subquery(newest))
@@ -120,7 +120,7 @@ def present_review(review: Review, statuses: Mapping[int, ReviewStatus], *, for_
 
 
 def present_reviews(reviews: QuerySet[Review], *, page: int, for_user: Visitor) -> ListPage[ReviewRow]:
-    """One page of the list of reviews."""
+    """Return one page of the list of reviews."""
     cut = cut_page(with_latest_plan(reviews.prefetch_related(None)), page)
     found = list(cut.object_list)
     statuses = show_newest(found, for_user=for_user)

@@ -1,4 +1,4 @@
-"""The shapes of the review page above the objects: header, track, the button.
+"""The parts of the review header: steps, blockers, the button.
 
 Frozen values only; `review_header` fills them.
 """
@@ -13,7 +13,7 @@ from applyviz.web.components.notices import Text
 
 
 class StepState(StrEnum):
-    """Where one step of the track stands."""
+    """The state of one step."""
 
     DONE = "done"
     NOW = "now"
@@ -26,7 +26,7 @@ _GLYPHS = {StepState.DONE: "✓", StepState.NOW: "▸", StepState.NEXT: "○", S
 
 @dataclass(frozen=True, slots=True)
 class HeaderStep:
-    """One step of the track, with who is next or what blocks."""
+    """One step, with the next actor or the blocker."""
 
     word: Text
     state: StepState
@@ -34,13 +34,13 @@ class HeaderStep:
 
     @property
     def glyph(self) -> str:
-        """The shape of the state."""
+        """Return the shape of the state."""
         return _GLYPHS[self.state]
 
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """Why the button cannot be pressed, and where to go about it."""
+    """Why the button is disabled, with a link to resolve it."""
 
     text: Text
     url: str = ""
@@ -48,10 +48,10 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """The button: a link (`url`), a form (`form_url`), or blocked when it has neither.
+    """The button: a link (`url`), a form (`form_url`), or disabled without either.
 
     - `can_wait`: the form offers to wait until workloads are ready.
-    - `about`: everything that the short text leaves out.
+    - `about`: the full text behind the short label.
     """
 
     text: Text = ""
@@ -65,7 +65,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class ReviewHeader:
-    """The sticky line."""
+    """The sticky header."""
 
     title: str
     review_id: int

@@ -1,1 +1,1 @@
-"""Read models of one object: fields, owners, diff, requests, YAML, and the resolutions of its conflicts."""
+"""Read models of one object: fields, owners, diff, requests, YAML, and resolutions of its conflicts."""

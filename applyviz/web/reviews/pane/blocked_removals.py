@@ -1,4 +1,4 @@
-"""The way out of a removal that will not happen: who must let the field go, how, and the command that does it now."""
+"""How to complete a removal that will not happen: who must give up the field, how, and the command for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ADVICE: dict[Keeper, Text] = {
 
 @dataclass(frozen=True, slots=True)
 class HolderRow:
-    """One owner that keeps the field, and what it takes."""
+    """One owner that keeps the field, and how it can give it up."""
 
     owner: OwnerChip
     text: Text
@@ -34,7 +34,7 @@ class HolderRow:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRow:
-    """How the field can be removed."""
+    """The steps that remove the field."""
 
     holders: tuple[HolderRow, ...]
     command: str
@@ -55,6 +55,6 @@ def _tell_outcome(release: Release) -> str:
 
 
 def present_release(release: Release, *, you: str) -> ReleaseRow:
-    """The way out of one removal that will not happen."""
+    """Return the steps for one removal that will not happen."""
     holders = tuple(_present_holder(holder, you) for holder in release.holders)
     return ReleaseRow(holders, release.command, _tell_outcome(release))

@@ -1,8 +1,7 @@
 """The four marks of a field: which of last applied, manifest, live and after agree.
 
-Equal values get equal shapes, in the order in which values appear; a field that is not there gets a
-dash. Under server-side apply there is no last applied value: the first place says whether the field
-manager of the plan owned the field before.
+Equal values get equal shapes, in the order in which values appear; an absent field gets a dash. Under server-side apply
+there is no last applied value: the first mark says whether the field manager of the plan owned the field before.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The four marks and what they say, for people who do not see shapes."""
+    """The four marks, and their text for people who do not see shapes."""
 
     items: tuple[Mark, ...]
     text: str | Promise
@@ -74,7 +73,7 @@ def _describe(marks: tuple[Mark, ...]) -> str | Promise:
 def compare_versions(
     last_applied: JSONValue, manifest: JSONValue, live: JSONValue, after: JSONValue, is_equal: Equality = is_same_json
 ) -> Marks:
-    """The marks of a client-side change."""
+    """Return the marks of a client-side change."""
     shapes = _shape_values((last_applied, manifest, live, after), is_equal)
     items = tuple(Mark(*row) for row in zip(shapes, LABELS, SHORT, strict=True))
     return Marks(items, _describe(items))
@@ -83,7 +82,7 @@ def compare_versions(
 def compare_owned(
     was_yours: bool, manifest: JSONValue, live: JSONValue, after: JSONValue, is_equal: Equality = is_same_json
 ) -> Marks:
-    """The marks of a server-side change: the first says whether you owned the field before."""
+    """Return the marks of a server-side change: the first says whether you owned the field before."""
     shapes = ["owned" if was_yours else "none", *_shape_values((manifest, live, after), is_equal)]
     owned = OWNED_BEFORE if was_yours else NOT_OWNED_BEFORE
     items = tuple(Mark(*row) for row in zip(shapes, (owned, *LABELS[1:]), (_("owned"), *SHORT[1:]), strict=True))

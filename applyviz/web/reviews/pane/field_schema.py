@@ -1,4 +1,4 @@
-"""What the schema says of one field (description, type, how lists and maps merge there), and the field's past."""
+"""The schema of one field (description, type, merge rules of lists and maps), and the field's history."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SchemaNote:
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
-    """A field owner and when it last wrote anything of the object."""
+    """A field owner and its last write to the object."""
 
     owner: OwnerChip
     time: str
@@ -36,7 +36,7 @@ class Wrote:
 
 @dataclass(frozen=True, slots=True)
 class PastRow:
-    """What one run did to the field."""
+    """The change of the field by one run."""
 
     at: datetime | None
     run_number: int
@@ -50,13 +50,13 @@ class PastRow:
 
     @property
     def has_owner_change(self) -> bool:
-        """Whether ownership moved."""
+        """Return whether the owner changed."""
         return {o.identity for o in self.owners_before} != {o.identity for o in self.owners_after}
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSchema:
-    """Everything that is said of a field; `has_past` is whether its past was asked for."""
+    """The details of a field; `has_past`: its history was requested."""
 
     path: str
     description: str
@@ -92,7 +92,7 @@ def _list_notes(node: FieldFacts) -> Iterator[SchemaNote]:
 
 
 def present_schema(facts: FieldFacts | None, path: FieldPath) -> FieldSchema:
-    """What is known of the field; an empty description when nothing is."""
+    """Return the details of the field; with an empty description when nothing is known."""
     if facts is None:
         return FieldSchema(render_path(path), "", ())
     return FieldSchema(render_path(path), facts.description, tuple(_list_notes(facts)))
@@ -114,6 +114,6 @@ def _present_past(move: PastMove, you: str) -> PastRow:
 
 
 def with_past(about: FieldSchema, owners: tuple[Owner, ...], past: Iterable[PastMove], *, you: str) -> FieldSchema:
-    """The same with who owns it in live and since when, and what runs did to it."""
+    """Return the details with the live owners, their last writes, and the changes by runs."""
     wrote = tuple(Wrote(chip, chip.time) for chip in present_owners(owners, you=you))
     return replace(about, owners=wrote, past=tuple(_present_past(move, you) for move in past), has_past=True)

@@ -13,7 +13,7 @@ from applyviz.web.components.values import ABSENT, find_value, show_value
 
 
 def _find_after(change: PlannedObject) -> JSONValue:
-    """The object after apply; of one that the server rejects, the live object, because nothing of it is written."""
+    """Return the object after apply; for a rejected object the live one, because nothing of it is written."""
     versions = change.versions
     is_rejected = versions.after is None and versions.manifest is not None
     return versions.live if is_rejected else versions.after
@@ -22,7 +22,7 @@ def _find_after(change: PlannedObject) -> JSONValue:
 def present_strips(
     change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str, is_equal: Equality
 ) -> tuple[FieldStrip, FieldStrip]:
-    """The strip of a row, and the picture that opening the row shows."""
+    """Return the strip of a row, and the picture that opening the row shows."""
     versions = change.versions
     manifest, live, after = (
         find_value(v, reason.path) for v in (versions.manifest, versions.live, _find_after(change))

@@ -1,7 +1,7 @@
-"""One row per field: what happens to it, from which value to which, who owned it and will own it, and why.
+"""One row per field: its change, values, owners before and after, and reason.
 
-Rows are put under the path that they share: a chain with one child is folded into the path, and a place
-with several rows becomes a section. Values come from masked versions and are looked up by path.
+Rows are grouped below their common path: a chain with one child is folded into the path, and a node with several rows
+becomes a section. Values come from masked versions and are looked up by path.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, Conflic
 
 
 class FieldFilter(StrEnum):
-    """Which rows of an object are shown."""
+    """The rows of an object that are shown."""
 
     CHANGES = "changes"
     CONFLICTS = "conflicts"
@@ -78,7 +78,7 @@ FILTER_WORDS: dict[FieldFilter, str | Promise] = {
 
 @dataclass(frozen=True, slots=True)
 class FilterChoice:
-    """One filter with the number of rows it leaves."""
+    """One filter with its number of rows."""
 
     value: str
     word: str | Promise
@@ -97,7 +97,7 @@ class NamedValue:
 
 @dataclass(frozen=True, slots=True)
 class FieldRow:
-    """Everything a page prints of one field."""
+    """One field as a page shows it."""
 
     index: int
     label: str
@@ -126,13 +126,13 @@ class FieldRow:
 
     @property
     def has_owner_change(self) -> bool:
-        """Whether ownership moves."""
+        """Return whether the owner changes."""
         before, after = ({o.identity for o in owners} for owners in (self.owners_before, self.owners_after))
         return before != after
 
     @property
     def is_long(self) -> bool:
-        """Whether a value needs lines of its own."""
+        """Return whether a value needs separate lines."""
         return any(v is not None and v.is_long for v in (self.live, self.after))
 
 
@@ -163,7 +163,7 @@ def _name_element(element: PathElement) -> str:
 
 
 def render_short(path: FieldPath) -> str:
-    """A path for people: dots between plain fields, an angle before what is named by data."""
+    """Return a path for people: dots between plain fields, an angle before names from data."""
     text = ""
     was_field = False
     for element in path:
@@ -176,14 +176,14 @@ def render_short(path: FieldPath) -> str:
 
 
 def _is_named_by(path: FieldPath, held: Counter[FieldPath]) -> bool:
-    """Whether a field only repeats the key of its list entry, and the entry has other rows."""
+    """Return whether a field only repeats the key of its list entry, and the entry has other rows."""
     if len(path) < 2 or path[-2][0] != "k" or held[path[:-1]] < 2:
         return False
     return path[-1][2:] in element_value(path[-2])
 
 
 def _falls_back(change: PlannedObject, reason: FieldReason, chosen: FieldFilter) -> bool:
-    """Whether a default takes the place of a live value: that is a change, not the filling of a gap."""
+    """Return whether a default replaces a live value: a change, not the filling of a gap."""
     return (
         chosen is FieldFilter.CHANGES
         and reason.operation is FieldOperation.DEFAULTED
@@ -192,13 +192,13 @@ def _falls_back(change: PlannedObject, reason: FieldReason, chosen: FieldFilter)
 
 
 def _is_identity(change: PlannedObject, reason: FieldReason) -> bool:
-    """Whether a field only says which object is created or deleted: its own name tells that, and it is no change."""
+    """Return whether a field only identifies the created or deleted object, so that it is not a change."""
     is_there_throughout = change.versions.live is not None and change.versions.after is not None
     return reason.path in _IDENTITY and not is_there_throughout
 
 
 def select_reasons(change: PlannedObject, chosen: FieldFilter) -> list[tuple[int, FieldReason]]:
-    """The reasons that a filter leaves, each with its place in the change; all counts of pages are theirs."""
+    """Return the reasons that match a filter, each with its position in the change; pages count only these."""
     shown = _SHOWN_BY[chosen]
     found = [(n, r) for n, r in enumerate(change.fields) if r.operation in shown or _falls_back(change, r, chosen)]
     if chosen is FieldFilter.ALL:
@@ -212,7 +212,7 @@ def select_reasons(change: PlannedObject, chosen: FieldFilter) -> list[tuple[int
 
 
 def present_filters(change: PlannedObject, chosen: FieldFilter) -> tuple[FilterChoice, ...]:
-    """All filters with their counts."""
+    """Return all filters with their counts."""
     return tuple(
         FilterChoice(f.value, FILTER_WORDS[f], len(select_reasons(change, f)), f is chosen) for f in FieldFilter
     )
@@ -264,7 +264,7 @@ def present_sections(
     limit: int | None = None,
     settlement: ConflictPage = NOTHING,
 ) -> tuple[FieldSection, ...]:
-    """The rows of one object under the paths they share; `explain` gives the sentence of a reason.
+    """Return the rows of one object below their common paths; `explain` returns the sentence of a reason.
 
     - `start` and `limit` cut a page out of the rows.
     """
@@ -301,7 +301,7 @@ def _present_marks(change: PlannedObject, reason: FieldReason, mode: ApplyMode, 
 
 
 def _find_equality(change: PlannedObject, reason: FieldReason) -> field_marks.Equality:
-    """When two values of the field are the same: quantities of one amount are, where the schema has quantities."""
+    """Return when two values of the field are equal: quantities by amount, where the schema has quantities."""
     kind = bundled().find_kind(change.ref.gvk)
     return partial(is_same_at, kind.root if kind else None, reason.path)
 
@@ -334,7 +334,7 @@ def present_field(
     url_of: Callable[[int], str],
     settlement: ConflictPage = NOTHING,
 ) -> FieldRow:
-    """One row, with everything that opening it shows."""
+    """Return one row, with everything that opening it shows."""
     live, after = find_value(change.versions.live, reason.path), find_value(change.versions.after, reason.path)
     is_equal = _find_equality(change, reason)
     is_same = (live is ABSENT and after is ABSENT) or (

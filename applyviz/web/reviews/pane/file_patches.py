@@ -1,4 +1,4 @@
-"""Which patch of an object an address names: of a way out, of an answer, or of all answers together."""
+"""The patch of an object that an address names: of a resolution option, of an answer, or of all answers together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from applyviz.engine.planning.model.plan import PlannedObject
 
 
 def find_patch(change: PlannedObject, of: str, place: int, way: int) -> FilePatch | None:
-    """The patch; `way` counts the ways of an open field from 1. None when there is none."""
+    """Return the patch or None; `way` counts the options of an open field from 1."""
     if of == "all":
         return change.patch
     if of == "answers" and place < len(change.answers):

@@ -1,7 +1,7 @@
-"""As kubectl beside as planned: what kubectl would send for the same object, equal or explained, and its command.
+"""Comparison with kubectl: the requests that kubectl would send for the same object, and its command.
 
-The engine calculates kubectl's writes by kubectl's rules; what differs is said in words, and shown where words
-are not enough. Objects come masked, so a command with masked values is not offered.
+The engine calculates kubectl's writes by kubectl's rules; differences are described, and shown where words are not
+enough. Objects are masked, so a command with masked values is not offered.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ NAME = "kubectl.sh"
 
 @dataclass(frozen=True, slots=True)
 class KubectlRow:
-    """What kubectl would do with the same object: its command, and each way in which that differs from the plan.
+    """kubectl's command for the same object, and each difference from the plan.
 
-    - `command` is None when it holds masked values: nobody could run it.
+    - `command` is None when it contains masked values and cannot be run.
     - `writes` are requests that kubectl would send and the plan does not.
     """
 
@@ -41,7 +41,7 @@ class KubectlRow:
 
 
 def _find_resource(change: PlannedObject) -> Resource | None:
-    """How the kind is addressed; of a custom resource its request tells."""
+    """Return the resource of the kind; for a custom resource from its request."""
     known = bundled().find_resource(change.ref.gvk)
     if known is not None:
         return known
@@ -54,7 +54,7 @@ def _find_resource(change: PlannedObject) -> Resource | None:
 
 
 def unbind(request: Request) -> JSONValue:
-    """The body without what binds it to the object that was read."""
+    """Return the body without the preconditions of the live object."""
     body = request.body
     if not isinstance(body, Mapping):
         return body
@@ -97,7 +97,7 @@ def present_requests(
     is_edited: bool = False,
     file_url_of: Callable[[str], str] | None = None,
 ) -> tuple[tuple[RequestRow, ...], KubectlRow | None]:
-    """Every request of the plan with what kubectl would send beside it, and kubectl's command."""
+    """Return every request of the plan with kubectl's counterpart, and kubectl's command."""
     resource = _find_resource(change)
     sent: tuple[Request, ...] | None = None
     if resource is not None and change.requests:
@@ -128,7 +128,7 @@ def _differ(change: PlannedObject, sent: tuple[Request, ...] | None, planned: in
 
 
 def write_command(change: PlannedObject, options: ApplyOptions) -> str:
-    """The kubectl command with its manifest; "" when a value of it is masked or there is no manifest."""
+    """Return the kubectl command with its manifest; "" when a value is masked or there is no manifest."""
     manifest = change.versions.manifest
     if manifest is None or is_masked(manifest):
         return ""

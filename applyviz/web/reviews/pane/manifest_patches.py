@@ -1,4 +1,4 @@
-"""The edit for the file as lines: a unified patch to copy or to take away, or the sentence that stands for it."""
+"""The manifest edit as a unified patch to copy or download, or a sentence instead of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEAD = 2
 
 @dataclass(frozen=True, slots=True)
 class PatchLine:
-    """One line of a patch; `tone` is empty for what stays."""
+    """One line of a patch; `tone` is empty for context."""
 
     text: str
     tone: str = ""
@@ -20,7 +20,7 @@ class PatchLine:
 
 @dataclass(frozen=True, slots=True)
 class PatchView:
-    """A patch as it is shown; without `lines`, `reason` says why there are none and what to change."""
+    """A displayed patch; without `lines`, `reason` says why there are none and what to change."""
 
     where: str
     lines: tuple[PatchLine, ...]
@@ -30,7 +30,7 @@ class PatchView:
 
 
 def present_patch(patch: FilePatch | None, *, url: str) -> PatchView | None:
-    """A patch as lines; None stays None."""
+    """Return a patch as lines; None stays None."""
     if patch is None:
         return None
     shown = patch.text.split("\n")[_HEAD:] if patch.text else []

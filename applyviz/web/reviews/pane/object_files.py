@@ -1,6 +1,6 @@
-"""The files that a page of an object offers: its versions, the bodies of its requests, and the commands.
+"""The files that the page of an object offers: its versions, the bodies of its requests, and the commands.
 
-Everything comes masked: a command with a masked value is no file, because nobody could run it.
+Everything is masked: a command with a masked value could not be run, so it is not offered.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _REQUEST = re.compile(r"request-([1-9]\d{0,3})\.(yaml|sh)")
 
 
 def render_file(change: PlannedObject, options: ApplyOptions, name: str) -> str:
-    """The text of a file by its name; "" when there is none of that name."""
+    """Return the text of a file by its name; "" for an unknown name."""
     if name == NAME:
         return write_command(change, options)
     found = _REQUEST.fullmatch(name)
@@ -34,6 +34,6 @@ def render_file(change: PlannedObject, options: ApplyOptions, name: str) -> str:
 
 
 def name_file(change: PlannedObject, name: str) -> str:
-    """How a file is called where it is kept: kind, name of the object, and what it holds."""
+    """Return the file name for a download: kind and name of the object, and the content."""
     text = f"{change.ref.gvk.kind}-{change.ref.name}-{name}".lower()
     return re.sub(r"[^0-9a-z._-]+", "-", text)[:200]

@@ -1,6 +1,6 @@
-"""The pane of one object: its head, its tabs, and what each tab prints.
+"""The pane of one object: its header, its tabs, and the content of each tab.
 
-A tab has an address of its own; only what the chosen tab needs is computed.
+Each tab has an address; only the chosen tab is computed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Text = str | Promise
 
 
 class Tab(StrEnum):
-    """The views of one object."""
+    """The tabs of one object."""
 
     CHANGES = "changes"
     DIFF = "diff"
@@ -79,7 +79,7 @@ class VersionChoice:
 
 @dataclass(frozen=True, slots=True)
 class DiffChoice:
-    """One way to show the diff."""
+    """One display of the diff."""
 
     word: Text
     query: str
@@ -88,7 +88,7 @@ class DiffChoice:
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """Everything that the pane prints; fields of other tabs stay empty."""
+    """The pane; fields of other tabs stay empty."""
 
     name: str
     kind: str
@@ -134,7 +134,7 @@ class Pane:
 
 @dataclass(frozen=True, slots=True)
 class PaneChoice:
-    """What the address asks for; `keep` is the query that narrows the list beside the pane, to go on with."""
+    """The choices in the address; `keep` is the filter query of the list beside the pane."""
 
     tab: Tab = Tab.CHANGES
     show: FieldFilter = FieldFilter.CHANGES
@@ -191,7 +191,7 @@ def _tell_complaint(server_error: ServerError) -> str:
 def present_notices(
     change: PlannedObject, acts: Mapping[RiskKind, AcknowledgeAction] | None = None
 ) -> tuple[Notice, ...]:
-    """What must be said of the object before its fields: error, refusal, risks, warnings."""
+    """Return the notices above the fields of an object: error, conflicts, risks, warnings."""
     notices = []
     if change.error:
         title = _("This object could not be planned")
@@ -238,7 +238,7 @@ def _empty_text(change: PlannedObject, chosen: FieldFilter) -> str:
 
 
 def _find_field(change: PlannedObject, choice: PaneChoice) -> PaneChoice:
-    """The choice that shows the field which an address names, whichever filter and page it is on."""
+    """Return the choice that shows the field in an address, whichever filter and page it is on."""
     if choice.field is None:
         return choice
     for show in (choice.show, FieldFilter.ALL):
@@ -296,7 +296,7 @@ def _fill_yaml(change: PlannedObject, choice: PaneChoice) -> dict[str, object]:
 
 
 def _write_query(choice: PaneChoice) -> str:
-    """The query that shows the diff so."""
+    """Return the query of this display of the diff."""
     view = "split" if choice.is_split else "unified"
     return f"view={view}{'&noise=1' if choice.has_noise else ''}{'&raw=1' if choice.is_raw else ''}"
 
@@ -362,7 +362,7 @@ def present_pane(
     acts: Mapping[RiskKind, AcknowledgeAction] | None = None,
     life_url: str = "",
 ) -> Pane:
-    """The pane of one object with the chosen tab filled in."""
+    """Return the pane of one object with the chosen tab filled in."""
     return Pane(
         name=change.ref.name,
         kind=change.ref.gvk.kind,

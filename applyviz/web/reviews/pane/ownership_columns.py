@@ -33,32 +33,32 @@ class Lane:
 
     @property
     def more_kept(self) -> int:
-        """How many kept fields are not named."""
+        """Return how many kept fields are not named."""
         return self.kept - len(self.kept_paths)
 
     @property
     def kept_share(self) -> int:
-        """How wide its kept fields are drawn, in hundredths of the widest lane; gained and lost ones follow them."""
+        """Return the width of its kept fields, in percent of the widest lane; gained and lost fields follow them."""
         return round(100 * self.kept / self.widest)
 
     @property
     def gained_share(self) -> int:
-        """How wide its gained fields are drawn."""
+        """Return the width of its gained fields."""
         return round(100 * len(self.gained) / self.widest)
 
     @property
     def lost_at(self) -> int:
-        """Where its lost fields are drawn."""
+        """Return the position of its lost fields."""
         return self.kept_share + self.gained_share
 
     @property
     def lost_share(self) -> int:
-        """How wide its lost fields are drawn."""
+        """Return the width of its lost fields."""
         return round(100 * len(self.lost) / self.widest)
 
     @property
     def kept(self) -> int:
-        """How many fields it owns before and after."""
+        """Return how many fields it owns before and after."""
         return self.after - len(self.gained)
 
 
@@ -90,7 +90,7 @@ def _gather(reasons: Iterable[FieldReason]) -> dict[_Identity, _Holding]:
 def present_lanes(
     reasons: Iterable[FieldReason], *, you: str, url_of: Callable[[str], str] | None = None
 ) -> tuple[Lane, ...]:
-    """All lanes, your own first; `url_of` says where all that a field manager owns is listed."""
+    """Return all lanes, your own first; `url_of` returns the page with all fields of a field manager."""
     held = sorted(_gather(reasons).values(), key=lambda h: (h.owner.manager != you, h.owner.manager, h.owner.operation))
     widest = max((len(h.before | h.after) for h in held), default=1)
     return tuple(

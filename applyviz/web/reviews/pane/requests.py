@@ -1,7 +1,7 @@
-"""The requests of an object, exactly as they will be sent, with what is special about them explained.
+"""The requests of an object, exactly as they will be sent, with explanations.
 
 Rule: directives of strategic merge patches (`$patch`, `$setElementOrder`, `$retainKeys`,
-`$deleteFromPrimitiveList`), query parameters of the API server. Bodies come masked; a hole shows its name.
+`$deleteFromPrimitiveList`), query parameters of the API server. Bodies are masked; a placeholder shows its name.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _HOLES: dict[str, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A name with its value and what it means."""
+    """A name with its value and meaning."""
 
     name: str
     value: str = ""
@@ -73,7 +73,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class HoleRow:
-    """A place in the body that is filled when it is sent."""
+    """A part of the body that is set at run time."""
 
     path: str
     about: Words
@@ -81,7 +81,7 @@ class HoleRow:
 
 @dataclass(frozen=True, slots=True)
 class BodyLine:
-    """One line of a body, with what is special about it."""
+    """One line of a body, with its explanation."""
 
     text: str
     about: Words = ""
@@ -89,7 +89,7 @@ class BodyLine:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text to copy or keep: short enough to be printed, or only a file; empty when masks make it useless."""
+    """A text to copy or download: short enough to be printed, or only a file; empty when masked."""
 
     text: str
     name: str
@@ -97,13 +97,13 @@ class Text:
 
     @property
     def is_long(self) -> bool:
-        """Whether it is offered as a file alone."""
+        """Return whether it is offered as a file only."""
         return len(self.text) > PRINTED
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """What kubectl would send in the place of a request, and where that differs from the plan."""
+    """kubectl's counterpart of a request, and its differences from the plan."""
 
     is_equal: bool
     says: tuple[Words, ...]
@@ -128,7 +128,7 @@ class RequestRow:
 
 
 def _explain_line(line: str, *, is_patch: bool) -> Words:
-    """What a line of a body means that is no plain value."""
+    """Return the meaning of a line of a body that is not a plain value."""
     key, colon, value = line.strip().removeprefix("- ").partition(":")
     key = key.strip("'\"")
     if not is_patch or not colon:
@@ -141,12 +141,12 @@ def _explain_line(line: str, *, is_patch: bool) -> Words:
 
 
 def render_body(request: Request) -> str:
-    """The body as it is sent, with the name of each hole in its place; YAML, whatever the content type."""
+    """Return the body as YAML, with the name of each placeholder in its position."""
     return "" if request.body is None else render_yaml(placeholders.show(request).body)
 
 
 def write_curl(request: Request) -> str:
-    """The request for curl; a hole stays open in it. Empty when a value is masked."""
+    """Return the request for curl, with open placeholders. Empty when a value is masked."""
     if is_masked(request.body):
         return ""
     query = f"?{urlencode(request.query)}" if request.query else ""
@@ -166,7 +166,7 @@ def present_request(
     beside: SideBySide | None = None,
     file_url_of: Callable[[str], str] | None = None,
 ) -> RequestRow:
-    """One request with everything explained that a reader may not know; `file_url_of` says where its files are."""
+    """Return one request with its explanations; `file_url_of` returns the addresses of its files."""
     is_patch = request.content_type in (MERGE_PATCH, STRATEGIC_MERGE_PATCH)
     text = render_body(request)
     lines = text.split("\n") if text else []

@@ -1,7 +1,7 @@
-"""What can be decided of an object and what was: ways out with their results, edits for the file, rules, releases.
+"""Conflicts of an object: resolution options with their results, given resolutions, manifest edits and rules.
 
-Everything was worked out by the engine when the object was planned (`change.ways`, `.answers`, `.releases`); here it
-only gets words and addresses. A person who may not decide sees the same without the controls.
+The engine calculated everything when the object was planned (`change.ways`, `.answers`, `.releases`); this module adds
+words and addresses. A person who may not resolve sees the same without the controls.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _MEANINGS: dict[ResolutionKind, Text] = {
 
 @dataclass(frozen=True, slots=True)
 class ResolutionCard:
-    """One way out as a choice: its result, and what it does to the body and to the file."""
+    """One resolution option: its result, and its effect on the body and the manifest."""
 
     way: str
     key: int
@@ -68,7 +68,7 @@ class ResolutionCard:
 
     @property
     def tone(self) -> str:
-        """How its value is marked: as a change only when it is one."""
+        """Return the tone of its value: a change only when it is one."""
         return "will" if self.is_forced else "same"
 
 
@@ -84,7 +84,7 @@ class ConflictRow:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """What was decided of a field: by whom and when, or by which rule; how it goes home, and how it is undone."""
+    """The resolution of a field: by whom and when, or by which rule; its manifest edit, and how to undo it."""
 
     path: str
     title: Text
@@ -102,7 +102,7 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class ScopeChoice:
-    """More than one field: the query that names it, and what people call it."""
+    """A selection of several fields: its query and its name for people."""
 
     query: tuple[tuple[str, str], ...]
     text: Text
@@ -115,7 +115,7 @@ class ScopeChoice:
 
 @dataclass(frozen=True, slots=True)
 class ConflictPage:
-    """Everything about deciding one object; `form_url` is empty for who may not decide."""
+    """The conflicts of one object; `form_url` is empty for a person who may not resolve."""
 
     conflict_rows: Mapping[str, ConflictRow] = field(default_factory=dict)
     answers: tuple[AnswerRow, ...] = ()
@@ -130,17 +130,17 @@ class ConflictPage:
 
     @property
     def open_count(self) -> int:
-        """How many fields are still to decide."""
+        """Return how many fields are unresolved."""
         return len(self.conflict_rows)
 
     @property
     def has_many(self) -> bool:
-        """Whether there is more than one to decide, so that the button should follow the reader."""
+        """Return whether several conflicts are open, so that the button should stay visible."""
         return self.open_count > 1
 
     @property
     def decided_paths(self) -> frozenset[str]:
-        """The fields that are decided already."""
+        """Return the resolved fields."""
         return frozenset(answer.path for answer in self.answers)
 
 
@@ -148,7 +148,7 @@ NOTHING = ConflictPage()
 
 
 def name_resolution(way: ResolutionKind, manager: str) -> str:
-    """A way out in a few words; `manager` is who is in the way."""
+    """Return a short name of a resolution; `manager` is the conflicting manager."""
     return str(RESOLUTION_WORDS[way]) % {"manager": manager}
 
 
@@ -168,7 +168,7 @@ def _describe_body(path: FieldPath, way: ResolutionOption, shown: Shown | None) 
 def present_resolution(
     path: FieldPath, way: ResolutionOption, *, key: int, manager: str, you: str, patch_url: str
 ) -> ResolutionCard:
-    """One way out with its result."""
+    """Return one resolution option with its result."""
     shown = show_value(way.value) if way.is_present else show_value(ABSENT)
     return ResolutionCard(
         way=way.way.value,
@@ -187,7 +187,7 @@ def present_resolution(
 def list_conflicts(
     change: engine.PlannedObject, *, you: str, link_patch: Callable[[int, int], str] | None = None
 ) -> dict[str, ConflictRow]:
-    """The open conflicts of an object with their ways out, by field; `link_patch(place, key)` is where a patch is."""
+    """Return the open conflicts with their options, by field; `link_patch(place, key)` is the address of a patch."""
     found = {}
     for place, ways in enumerate(change.ways):
         managers = ", ".join(ways.managers)
@@ -201,7 +201,7 @@ def list_conflicts(
 
 
 class _Settler:
-    """Puts words and addresses to what was worked out for one object of a plan."""
+    """Builds the words and addresses of the conflicts of one object."""
 
     def __init__(self, plan: Plan, person: Person, position: int, change: engine.PlannedObject) -> None:
         self._plan = plan
@@ -255,7 +255,7 @@ class _Settler:
         return tuple(rows)
 
     def list_scopes(self) -> tuple[ScopeChoice, ...]:
-        """What can be decided at once: in this object, of one field manager, of one kind, in the whole plan."""
+        """Return the selections to resolve at once: in this object, by field manager, by kind, in the whole plan."""
         managers = dict.fromkeys(m for ways in self._change.ways for m in ways.managers)
         here, ref = str(self._position), self._change.ref
         choices = []
@@ -312,16 +312,16 @@ class _Settler:
 
 
 def present_conflicts(plan: Plan, person: Person, position: int, change: engine.PlannedObject) -> ConflictPage:
-    """Everything about deciding one object of a plan."""
+    """Return the conflicts of one object of a plan."""
     return _Settler(plan, person, position, change).settle()
 
 
 def show_conflicts(change: engine.PlannedObject, *, you: str) -> ConflictPage:
-    """The ways out of an object that belongs to no plan: nothing can be decided of it, and all is shown."""
+    """Return the conflicts of an object without a plan: every option is shown, and none can be chosen."""
     releases = {render_path(r.path): present_release(r, you=you) for r in change.releases}
     return ConflictPage(list_conflicts(change, you=you), releases=releases)
 
 
 def is_edited(change: engine.PlannedObject) -> bool:
-    """Whether decisions or rules changed what is sent for an object, beyond taking over."""
+    """Return whether resolutions or rules changed the request of an object, beyond force."""
     return any(answer.edit is not None for answer in change.answers)

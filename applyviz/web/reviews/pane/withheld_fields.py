@@ -1,6 +1,6 @@
-"""The entries of a Secret whose live values the reader may not see: the manifest, and what was last applied.
+"""The entries of a Secret whose live values the reader may not see: the manifest, and the last applied values.
 
-Nothing here follows from a live value, so a right and a wrong guess give the same rows. Values come masked.
+Nothing here depends on a live value, so a right and a wrong guess give the same rows. Values are masked.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _list_paths(change: PlannedObject) -> Iterator[FieldPath]:
 
 
 def present_withheld(change: PlannedObject, *, mode: ApplyMode) -> tuple[WithheldRow, ...]:
-    """The rows of an object that is hidden from the reader; none for any other."""
+    """Return the rows of an object that is hidden from the reader; none for any other."""
     if change.operation is not Operation.WITHHELD:
         return ()
     rows = []

@@ -1,7 +1,7 @@
-"""One version of an object as YAML to read: numbered, foldable, searchable, marked where the plan moves it.
+"""One version of an object as YAML: numbered, foldable, searchable, with marks where the plan changes it.
 
-Long documents come in pages, and a search shows what it finds with the lines around it; the whole is a file.
-Lines are those of the diff, so that marks and numbers agree with it. Objects come masked.
+Long documents have pages, and a search shows its hits with the lines around them; the whole document is a file.
+Lines are those of the diff, so that marks and numbers agree with it. Objects are masked.
 """
 
 from __future__ import annotations
@@ -64,22 +64,22 @@ class Document:
 
     @property
     def last(self) -> int:
-        """The last line of the page."""
+        """Return the last line of the page."""
         return min(self.first + PAGE - 1, self.total)
 
     @property
     def before(self) -> int:
-        """Where the page before begins, 0 when there is none."""
+        """Return the start of the previous page, 0 without one."""
         return max(1, self.first - PAGE) if self.first > 1 else 0
 
     @property
     def after(self) -> int:
-        """Where the next page begins, 0 when there is none."""
+        """Return the start of the next page, 0 without one."""
         return self.last + 1 if self.last < self.total else 0
 
 
 def _list_lines(change: PlannedObject, version: str) -> Iterator[tuple[DiffLine, bool]]:
-    """The lines of a version, each with whether it differs from what the version is held against."""
+    """Yield the lines of a version, each with whether it differs from the version it is compared with."""
     shown: Mapping[str, Any] | None = getattr(change.versions, version)
     other: Mapping[str, Any] | None = getattr(change.versions, _AGAINST[version])
     kind = bundled().find_kind(change.ref.gvk)
@@ -91,7 +91,7 @@ def _list_lines(change: PlannedObject, version: str) -> Iterator[tuple[DiffLine,
 
 
 def _find_ends(lines: Sequence[tuple[DiffLine, bool]]) -> dict[int, int]:
-    """Which lines begin a part that is worth folding, and where it ends; a part is what stands deeper."""
+    """Return the lines that begin a foldable part, with its end; a part is indented deeper."""
     ends: dict[int, int] = {}
     open_parts: list[tuple[int, int]] = []
 
@@ -102,7 +102,7 @@ def _find_ends(lines: Sequence[tuple[DiffLine, bool]]) -> dict[int, int]:
                 ends[start] = at - 1
 
     for n, (line, _mark) in enumerate(lines):
-        # An entry stands at the depth of the name of its list and belongs to it all the same.
+        # A list entry has the indentation of the name of its list, but belongs to it.
         shut(line.line.depth * 2 + line.line.is_entry, n)
         open_parts.append((n, line.line.depth * 2 + line.line.is_entry))
     shut(-1, len(lines))
@@ -131,7 +131,7 @@ def _search(lines: Sequence[tuple[DiffLine, bool]], find: str) -> tuple[tuple[Te
 
 
 def present_document(change: PlannedObject, version: str, *, start: int = 1, find: str = "") -> Document:
-    """One page of a version, or what a search finds in it."""
+    """Return one page of a version, or the hits of a search in it."""
     lines = list(_list_lines(change, version))
     total, find = len(lines), find.strip().lower()
     marked = sum(is_marked for _line, is_marked in lines)

@@ -63,7 +63,7 @@ def show_risks(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 @requires(Action.ACKNOWLEDGE, "POST")
 def acknowledge(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Acknowledge a risk of one object, of those that were listed beside it, or of the plan itself."""
+    """Acknowledge a risk of one object, of the objects listed beside it, or of the plan itself."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = _read(request)
     kind = RiskKind(form.cleaned_data["kind"])
@@ -91,7 +91,7 @@ def acknowledge_all(request: PageRequest, number: int, plan: int) -> HttpRespons
 
 @requires(Action.ACKNOWLEDGE, "POST")
 def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Undo one's own acknowledgement."""
+    """Undo the person's own acknowledgement."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = _read(request)
     kind, position = RiskKind(form.cleaned_data["kind"]), form.cleaned_data["position"]

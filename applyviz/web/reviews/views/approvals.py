@@ -1,4 +1,4 @@
-"""Agreeing: the page that shows once more what exactly is consented to, and the approval itself."""
+"""Approvals: the page that shows what exactly is approved, and the approval itself."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from applyviz.workflow.runs import emergency_apply
 
 
 def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm) -> bool:
-    """Whether who consents to something dangerous proved lately that it is them, or does so now."""
+    """Return whether the approver of a high-risk plan reauthenticated recently, or does so now."""
     if form.cleaned_data["then"] == "changes" or not reauthentication.is_asked_for(request, plan):
         return True
     if not form.cleaned_data["password"]:
@@ -54,7 +54,7 @@ def _consent(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpRespon
 
 @requires(Action.APPROVE, "GET", "POST")
 def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """What exactly is approved; a POST names the digest that was shown."""
+    """Show what exactly is approved; a POST names the digest that was shown."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = ApprovalForm(request.POST or None)
     if request.method == "POST" and form.is_valid() and _is_proved(request, found, form):
@@ -69,7 +69,7 @@ def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 @requires(Action.APPROVE, "POST")
 def revoke(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Take one's own approval back."""
+    """Revoke the person's own approval."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     mine = next((a for a in approving.list_valid_approvals(found) if a.by_id == request.user.pk), None)
     if mine is None:
@@ -96,7 +96,7 @@ def apply_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 @requires(Action.VIEW, "POST")
 def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Take one's own request for changes back."""
+    """Withdraw the person's own change request."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     mine = next((o for o in approving.list_change_requests(found) if o.by_id == request.user.pk), None)
     if mine is None:
@@ -108,7 +108,7 @@ def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 @requires(Action.BREAK_GLASS, "GET", "POST")
 def start_emergency_apply(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Run a plan without the approval that its policy asks for: reason, ticket and password each time."""
+    """Start an emergency apply; needs a reason, a ticket and the password every time."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     access.require(request.user, Action.BREAK_GLASS, access.places_of(found.review))
     form = EmergencyApplyForm(request.POST or None, initial={"digest": found.digest})

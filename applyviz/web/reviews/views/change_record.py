@@ -1,4 +1,4 @@
-"""The change record of a plan: one page to print or to keep as PDF."""
+"""The change record of a plan: one page to print or to save as PDF."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from applyviz.workflow.plans import planner, source_digests
 
 @requires(Action.VIEW)
 def show_record(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Everything about one plan on one page."""
+    """Show the change record of a plan."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     return render(request, "reviews/change_record.html", {"record": present_record(found), "form": CompareFileForm()})
 
 
 @requires(Action.VIEW, "POST")
 def compare_file(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Say whether an uploaded file is one of those that the plan was made of; nothing of it is kept."""
+    """Compare an uploaded file with the source of the plan; the file is not stored."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form, compared, status = CompareFileForm(request.POST, request.FILES), None, 422
     if form.is_valid():

@@ -1,6 +1,6 @@
-"""Comments: saying something, changing what oneself said, saying that it is dealt with.
+"""Comments: adding, editing and resolving them.
 
-A text that cannot be taken comes back in a form of its own with what is wrong, so that nobody loses what they wrote.
+A refused text returns in a form with its error, so that it is not lost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _refuse(request: PageRequest, found: Plan, form: CommentForm, row: ObjectCha
 
 @requires(Action.COMMENT, "POST")
 def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Say something about the review, an object of a plan or one of its fields."""
+    """Add a comment on the review, an object of a plan or one of its fields."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = CommentForm(request.POST)
     is_valid = form.is_valid()
@@ -56,7 +56,7 @@ def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 
 def _get(request: PageRequest, number: int, comment: int) -> tuple[Comment, str]:
-    """A comment, and where it stands."""
+    """Return a comment, and its address."""
     found = comments.get_comment(comment, review_number=number, for_user=request.user)
     latest = found.plan or found.review.latest_plan
     assert latest is not None  # a review with a comment has a plan  # noqa: S101
@@ -65,7 +65,7 @@ def _get(request: PageRequest, number: int, comment: int) -> tuple[Comment, str]
 
 @requires(Action.COMMENT, "GET", "POST")
 def edit_comment(request: PageRequest, number: int, comment: int) -> HttpResponse:
-    """Change what oneself said; what stood there before stays readable."""
+    """Edit the person's own comment; the earlier text stays readable."""
     found, back = _get(request, number, comment)
     if found.by_id != request.user.pk:
         raise NotAllowedError(_("only the author of a comment can edit it"))
@@ -79,7 +79,7 @@ def edit_comment(request: PageRequest, number: int, comment: int) -> HttpRespons
 
 @requires(Action.COMMENT, "POST")
 def resolve_comment(request: PageRequest, number: int, comment: int) -> HttpResponse:
-    """Say that a remark is dealt with, or open it again."""
+    """Resolve a comment, or reopen it."""
     found, back = _get(request, number, comment)
     comments.resolve_comment(found, by=request.user, is_resolved="reopen" not in request.POST)
     return redirect(back)

@@ -1,4 +1,4 @@
-"""Two plans of one review beside each other."""
+"""Comparison of two plans of one review."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from applyviz.workflow.plans import comparisons, reviews
 
 @requires(Action.VIEW)
 def compare_plans(request: PageRequest, number: int) -> HttpResponse:
-    """What the second of two plans does otherwise; by default the latest against the one before it."""
+    """Show how the second of two plans differs; by default the latest from the previous one."""
     review = reviews.get_review(number, for_user=request.user)
     form = CompareForm(request.GET)
     form.is_valid()

@@ -1,4 +1,4 @@
-"""Conflict rules: the list of a cluster, proposing one from a decision or a field, agreeing, declining, revoking."""
+"""Conflict rules: the list of a cluster, proposing one from a resolution or a field, approving, declining, revoking."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from applyviz.workflow.plans import conflict_rules, planner
 
 @requires(Action.VIEW)
 def list_rules(request: PageRequest, slug: str) -> HttpResponse:
-    """The conflict rules of a cluster."""
+    """List the conflict rules of a cluster."""
     cluster = registration.get_cluster(slug, for_user=request.user)
     return render(request, "reviews/conflict_rules.html", {"page": present_rules(cluster, for_user=request.user)})
 
@@ -33,7 +33,7 @@ def _read_number(text: str | None) -> int | None:
 
 @requires(Action.DECIDE, "GET", "POST")
 def propose_rule(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
-    """Make a conflict rule of a decision, or leave a field out of comparison; another person must agree."""
+    """Propose a conflict rule from a resolution, or to ignore a field; another person must approve it."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     change = review_page.read_change(found, position)
     answer, field = (_read_number(request.GET.get(name)) for name in ("answer", "field"))
@@ -71,7 +71,7 @@ def _go_back(rule: ConflictRule) -> HttpResponse:
 
 @requires(Action.APPROVE, "POST")
 def agree_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
-    """Approval to a rule that somebody else proposed."""
+    """Approve a rule that another person proposed."""
     rule = _get(request, slug, number)
     conflict_rules.agree_rule(rule, by=request.user)
     messages.success(request, _("Rule %(number)d approved. It applies to new plans.") % {"number": number})
@@ -80,7 +80,7 @@ def agree_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
 
 @requires(Action.ACKNOWLEDGE, "POST")
 def decline_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
-    """Refuse a proposed rule, or take one's own proposal back."""
+    """Decline a proposed rule, or withdraw one's own proposal."""
     rule = _get(request, slug, number)
     conflict_rules.decline_rule(rule, by=request.user, note=_read_note(request))
     messages.success(request, _("Rule %(number)d declined.") % {"number": number})

@@ -1,4 +1,4 @@
-"""What a page offers to keep: versions, bodies and commands of an object as files, all requests of a plan as one."""
+"""Downloads: versions, bodies and commands of an object as files, all requests of a plan as one archive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from applyviz.workflow.plans import planner
 
 @requires(Action.VIEW)
 def show_file(request: PageRequest, number: int, plan: int, position: int, name: str) -> HttpResponse:
-    """One file of one object, masked like its page."""
+    """Download one file of one object, masked like its page."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     change = review_page.read_change(found, position)
     text = object_files.render_file(change, options_from_json(found.options), name)
@@ -32,7 +32,7 @@ def show_file(request: PageRequest, number: int, plan: int, position: int, name:
 
 @requires(Action.VIEW)
 def keep_requests(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Every request of a complete plan as one archive, masked like its pages."""
+    """Download every request of a complete plan as one archive, masked like its pages."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     if found.state != PlanState.COMPLETE:
         raise NotVisibleError(f"plan {plan} is not complete, so it has no requests yet")

@@ -1,4 +1,4 @@
-"""Reviews of what another tool applies: having live verified, and how far that is."""
+"""Reviews that another tool applies: the forecast, and the verification of live."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from applyviz.workflow.plans import planner
 
 @requires(Action.VIEW)
 def show_watch(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """What the tool will meet and what live says; a fragment of the review's page."""
+    """Show forecast and verification; a fragment of the review's page."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     if not is_fragment(request):
         return redirect("reviews:show-plan", number, plan)
@@ -23,6 +23,6 @@ def show_watch(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 @requires(Action.COMMENT, "POST")
 def verify(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Have a worker hold live against the plan."""
+    """Ask a worker to compare live with the plan."""
     external_apply.verify_now(planner.get_plan(plan, review_number=number, for_user=request.user), by=request.user)
     return redirect("reviews:show-plan", number, plan)

@@ -1,4 +1,4 @@
-"""Deciding conflicts: of one object, or of many at once; what it would come to, undoing it, its edit for the file."""
+"""Resolving conflicts of one object or of many at once; previews, undoing, manifest edits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _require_choices(choices: list[Choice]) -> list[Choice]:
 
 @requires(Action.DECIDE, "POST")
 def decide(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
-    """Answer conflicts of one object, each in its own way; the next plan carries the answers out."""
+    """Resolve conflicts of one object, each separately; creates the next plan."""
     found = _get_latest(request, number, plan)
     form = MixedForm(request.POST)
     change = review_page.read_change(found, position)
@@ -52,7 +52,7 @@ def decide(request: PageRequest, number: int, plan: int, position: int) -> HttpR
 
 @requires(Action.DECIDE, "GET", "POST")
 def decide_everywhere(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Answer every open conflict that a scope reaches in one way; a GET shows what that would come to."""
+    """Resolve every open conflict of a scope in the same way; a GET previews the result."""
     found = _get_latest(request, number, plan)
     form = EverywhereForm(request.POST if request.method == "POST" else request.GET)
     way = ResolutionKind(form.cleaned_data["way"]) if form.is_valid() else None
@@ -70,7 +70,7 @@ def decide_everywhere(request: PageRequest, number: int, plan: int) -> HttpRespo
 
 @requires(Action.DECIDE, "POST")
 def undo(request: PageRequest, number: int, plan: int, place: int) -> HttpResponse:
-    """Ask for a plan without one decision."""
+    """Create a plan without one resolution."""
     found = _get_latest(request, number, plan)
     following = reviews.replan_review(found.review, by=request.user, undone=place)
     return redirect("reviews:show-plan", number, following.number)
@@ -80,7 +80,7 @@ def undo(request: PageRequest, number: int, plan: int, place: int) -> HttpRespon
 def show_patch(
     request: PageRequest, number: int, plan: int, position: int, of: str, place: int, way: int
 ) -> HttpResponse:
-    """The edit for the file that a decision asks for, as a patch to take away."""
+    """Download the manifest edit of a resolution as a patch."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     patch = find_patch(review_page.read_change(found, position), of, place, way)
     if patch is None or not patch.text:

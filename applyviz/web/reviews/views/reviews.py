@@ -33,7 +33,7 @@ from applyviz.workflow.plans import reviews as use_cases
 
 @requires(Action.VIEW)
 def list_reviews(request: PageRequest) -> HttpResponse:
-    """All reviews, newest first."""
+    """List all reviews, newest first."""
     found = use_cases.list_reviews(for_user=request.user)
     page = present_reviews(found, page=ListForm.read_page(request.GET), for_user=request.user)
     can_write = access.can(request.user, Action.WRITE)
@@ -67,7 +67,7 @@ def add_review(request: PageRequest) -> HttpResponse:
 
 @requires(Action.WRITE, "POST")
 def check_source(request: PageRequest) -> HttpResponse:
-    """Say at once what the manifests hold and which problems they have."""
+    """Show the objects and problems of the manifests at once."""
     form = manifests.SourceForm(request.POST, request.FILES)
     if not form.is_valid():
         return HttpResponse()
@@ -77,14 +77,14 @@ def check_source(request: PageRequest) -> HttpResponse:
 
 @requires(Action.VIEW)
 def stream_arrivals(request: PageRequest, number: int, plan: int) -> HttpResponseBase:
-    """Each object as it is planned, as server-sent events."""
+    """Stream each object when it is planned, as server-sent events."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     return streams.stream_events(request, partial(find_arrivals, found.pk))
 
 
 @requires(Action.VIEW)
 def list_objects(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """The objects of a plan that a reader asks for; without script, the page with them."""
+    """Show the filtered objects of a plan; without script, the page with them."""
     if not is_fragment(request):
         return open_tab(request, number, plan, ReviewTab.CHANGES)
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
@@ -100,7 +100,7 @@ def list_objects(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 
 def _find_address(request: PageRequest, choice: ListChoice) -> str:
-    """The address of the page that narrows its list, for what it shows then."""
+    """Return the address of the page with its filters."""
     path, _mark, query = (request.htmx.current_url_abs_path or request.path).partition("?")
     kept = [(name, value) for name, value in parse_qsl(query) if name not in ObjectListForm.base_fields]
     asked = [*kept, *parse_qsl(choice.query)]
@@ -109,7 +109,7 @@ def _find_address(request: PageRequest, choice: ListChoice) -> str:
 
 @requires(Action.VIEW)
 def show_object(request: PageRequest, number: int, plan: int, position: int, tab: str) -> HttpResponse:
-    """One object of a plan, in one of its views."""
+    """Show one object of a plan, in one of its tabs."""
     if tab not in set(Tab):
         raise NotVisibleError(f"there is no view {tab}")
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
@@ -127,7 +127,7 @@ def show_object(request: PageRequest, number: int, plan: int, position: int, tab
 
 @requires(Action.VIEW)
 def show_field(request: PageRequest, number: int, plan: int, position: int, index: int) -> HttpResponse:
-    """What the schema says of one field."""
+    """Show the schema of one field."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     about = review_page.present_field_schema(
         found, position, index, for_user=request.user, after=visible_worker_request(request)

@@ -1,4 +1,4 @@
-"""Agreeing as people see it: what the policy asks, who agreed, who still may, what was run without approval."""
+"""Read model of approvals: what the policy requires, who approved, who may approve, emergency applies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class NeedRow:
 
 @dataclass(frozen=True, slots=True)
 class GivenRow:
-    """One approval that stands."""
+    """One valid approval."""
 
     name: str
     note: str
@@ -45,7 +45,7 @@ class GivenRow:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalForPage:
-    """What is asked for, what there is, and who could give the rest."""
+    """Required, given and possible approvals."""
 
     policy: str
     needs: tuple[NeedRow, ...]
@@ -57,7 +57,7 @@ class ApprovalForPage:
 
 
 def present_approval(plan: Plan, found: Quorum, *, for_user: Person) -> ApprovalForPage:
-    """The whole of it."""
+    """Return the summary of approvals."""
     may = [person.get_username() for person in quorum.list_candidates(plan)]
     can_break = access.can(for_user, Action.BREAK_GLASS, access.places_of(plan.review))
     return ApprovalForPage(
@@ -72,7 +72,7 @@ def present_approval(plan: Plan, found: Quorum, *, for_user: Person) -> Approval
 
 
 def present_emergency(plan: Plan) -> Notice | None:
-    """The banner over everything that was run without approval."""
+    """Return the banner of an emergency apply."""
     broken = emergency_apply.find_broken(plan)
     if broken is None:
         return None
@@ -87,7 +87,7 @@ def present_emergency(plan: Plan) -> Notice | None:
 
 
 def _list_expired(plan: Plan) -> list[Notice]:
-    """Approvals that nobody spent in time, and that nobody gave anew."""
+    """Return notices for approvals that expired unspent and were not renewed."""
     now = clock.now()
     given = quorum.list_given(plan)
     standing = {a.by_id for a in given if a.expires_at is None or a.expires_at > now}
@@ -104,7 +104,7 @@ def _list_expired(plan: Plan) -> list[Notice]:
 
 
 def list_notices(plan: Plan) -> tuple[Notice, ...]:
-    """What the review page says about approval above everything else."""
+    """Return the notices about approval at the top of the review page."""
     asked = [
         Notice(
             OBJECT_STYLES[Operation.BLOCKED],

@@ -1,4 +1,4 @@
-"""One object of an apply run: what came out, and every request with its answer, masked."""
+"""Read model of one object of a run: the outcome, and every request with its answer, masked."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class RequestExchange:
 
 @dataclass(frozen=True, slots=True)
 class ResultPane:
-    """Everything of one object in a run."""
+    """The pane of one object in a run."""
 
     look: Appearance
     name: str
@@ -86,7 +86,7 @@ class ResultPane:
 
 
 def say_took(start: datetime | None, end: datetime | None) -> str:
-    """How long something took; "" while it is not known."""
+    """Return the duration as text; "" while it is unknown."""
     if start is None or end is None:
         return ""
     seconds = (end - start).total_seconds()
@@ -123,7 +123,7 @@ def _present_differences(result: ObjectResult) -> tuple[Notice, ...]:
 
 
 def say_difference(one: dict[str, JSONValue]) -> str:
-    """What was expected at one field and what is there; both are masked texts."""
+    """Return the expected and the actual value of one field; both are masked."""
     nothing = _("nothing")
     if "reviewed" in one:
         texts = {"then": one["reviewed"] or nothing, "now": one.get("live") or nothing}
@@ -133,13 +133,13 @@ def say_difference(one: dict[str, JSONValue]) -> str:
 
 
 def say_attempts(sent: int, parts: int) -> str:
-    """How often a request was sent again; "" when each was sent once."""
+    """Return how often a request was repeated; "" when each was sent once."""
     again = sent - parts
     return ngettext("%(count)d retry", "%(count)d retries", again) % {"count": again} if again else ""
 
 
 def present_result(run: ApplyRun, position: int) -> ResultPane:
-    """One object of a run with its journal."""
+    """Return one object of a run with its journal."""
     try:
         result = run.results.select_related("change").defer("change__document", "change__sealed").get(position=position)
     except ObjectResult.DoesNotExist as error:

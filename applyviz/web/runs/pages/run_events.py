@@ -1,4 +1,4 @@
-"""Tell the page of a run that something moved."""
+"""Events of a run for its open page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from applyviz.web.frame.streams import StreamEvent
 
 
 def find_moves(run_id: int, place: str) -> StreamEvent | None:
-    """Whether anything of a run moved since `place`, which says how it stood."""
+    """Return an event if a run changed since the state `place`."""
     run = ApplyRun.objects.only("pk", "state", "lease_until").get(pk=run_id)
     counted = run.results.order_by("outcome", "rollout").values_list("outcome", "rollout").annotate(number=Count("pk"))
     is_lost = run.lease_until is not None and run.lease_until < timezone.now()

@@ -100,7 +100,7 @@ class RunPane:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One worker that picked the run up."""
+    """One worker that executed the run."""
 
     name: str
     at: datetime
@@ -109,7 +109,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """Everything that the page prints."""
+    """The page of a run."""
 
     number: int
     title: str
@@ -227,7 +227,7 @@ def _mark(facts: list[object]) -> str:
 
 
 def _say_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise:
-    """How a finished run ended, or for which one it waits, in one sentence."""
+    """Return how a finished run ended, or which run it waits for, in one sentence."""
     if run.state == RunState.QUEUED and (stop := find_stop(run.plan.target.cluster)):
         return _("Waiting: %(why)s.") % {"why": stop[0]}
     before = find_run_before(run) if run.state == RunState.QUEUED else None
@@ -247,7 +247,7 @@ def _say_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise
 
 
 def _say_next(run: ApplyRun, person: Person) -> str:
-    """What is to be done about a run that did not bring its plan about."""
+    """Return the next step after a run that did not complete its plan."""
     if run.state not in (RunState.FAILED, RunState.STALE, RunState.CANCELED):
         return ""
     if run.plan.review.state != ReviewState.OPEN:
@@ -258,7 +258,7 @@ def _say_next(run: ApplyRun, person: Person) -> str:
 
 
 def _say_rules(run: ApplyRun) -> tuple[str, ...]:
-    """How the run goes about it, in a few words each."""
+    """Return the rules of the run, in a few words each."""
     rules = RunRules.from_json(run.rules)
     told = [
         ngettext("%(count)d object at once", "up to %(count)d objects at once", rules.at_once)
@@ -273,7 +273,7 @@ def _say_rules(run: ApplyRun) -> tuple[str, ...]:
 
 
 def _list_workers(run: ApplyRun) -> tuple[Worker, ...]:
-    """Who had the run, when it was more than one; each after the first took it over from a lost one."""
+    """Return the workers of a run that had several; each later one resumed it from a lost one."""
     if run.epoch < 2:
         return ()
     claims = AuditEntry.objects.filter(run=run.number, action=AuditAction.RUN_CLAIMED).order_by("pk")

@@ -1,4 +1,4 @@
-"""As whom a person, a team or everybody is known to a cluster."""
+"""The form of an identity mapping: the Kubernetes identity of a person, a team or the default."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class MappingForm(forms.Form):
 
     @property
     def draft(self) -> MappingDraft:
-        """What was chosen."""
+        """Return the mapping."""
         chosen = self.cleaned_data
         subject = chosen["subject"]
         return MappingDraft(

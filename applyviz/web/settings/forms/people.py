@@ -1,4 +1,4 @@
-"""Accounts, teams and grants."""
+"""Forms of accounts, teams and grants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TeamForm(forms.Form):
 
 
 class GrantForm(forms.Form):
-    """A role for whom the page is about."""
+    """A role for the person or team of the page."""
 
     role = forms.ChoiceField(label=_("Role"), choices=Role.choices)
     cluster_pattern = forms.CharField(label=_("Clusters"), max_length=63, initial="*")
@@ -37,13 +37,13 @@ class GrantForm(forms.Form):
 
     @property
     def scope(self) -> Scope:
-        """Where it holds."""
+        """Return its scope."""
         chosen = self.cleaned_data
         return Scope(chosen["cluster_pattern"], chosen["namespace_pattern"], chosen["is_cluster_scoped"])
 
 
 class MemberForm(forms.Form):
-    """Somebody for a team, by name."""
+    """A team member, by name."""
 
     person = forms.ChoiceField(label=_("Person"))
 
@@ -54,7 +54,7 @@ class MemberForm(forms.Form):
 
 
 class ChoiceOfTeamForm(forms.Form):
-    """A team for somebody."""
+    """A team to grant a role to."""
 
     team = forms.ChoiceField(label=_("Team"))
 

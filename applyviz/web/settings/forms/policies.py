@@ -1,4 +1,4 @@
-"""Writing a policy: every rule as a plain field; windows and freezes one a line."""
+"""The form of a policy: every rule as a plain field; windows and freezes one per line."""
 
 from __future__ import annotations
 
@@ -69,20 +69,20 @@ class PolicyForm(forms.Form):
     def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         teams = [(team.slug, team.name) for team in list_teams(for_user=for_user)]
-        anybody = [("", _("any approver")), *teams]
+        any_approver = [("", _("any approver")), *teams]
         offer_choices(self, "asking_teams", teams)
-        offer_choices(self, "approving_team", anybody)
+        offer_choices(self, "approving_team", any_approver)
         for risk in POLICY_RISKS:
             number = forms.IntegerField(label=title_kind(risk), min_value=0, max_value=9, initial=0)
             number.widget.attrs["aria-label"] = _("Approvals for: %(risk)s") % {"risk": title_kind(risk)}
             self.fields[f"approvals_{risk.name}"] = number
-            team = forms.ChoiceField(label=_("of team"), required=False, choices=anybody)
+            team = forms.ChoiceField(label=_("of team"), required=False, choices=any_approver)
             team.widget.attrs["aria-label"] = _("Team that approves: %(risk)s") % {"risk": title_kind(risk)}
             self.fields[f"team_{risk.name}"] = team
 
     @property
     def high_risks(self) -> list[tuple[str | Promise, BoundField, BoundField]]:
-        """Per risk its title and its two fields."""
+        """Return the title and the two fields of each risk."""
         return [(title_kind(d), self[f"approvals_{d.name}"], self[f"team_{d.name}"]) for d in POLICY_RISKS]
 
     def _parse(self, name: str, parse: Callable[[str], T]) -> Iterator[T]:
@@ -94,7 +94,7 @@ class PolicyForm(forms.Form):
                     self.add_error(name, str(error))
 
     def clean(self) -> dict[str, Any]:
-        """Read windows and freezes; every bad line is told."""
+        """Parse windows and freezes; report every invalid line."""
         given: tuple[tuple[str, Callable[[str], Window | Freeze]], ...] = (
             ("windows", parse_window),
             ("freezes", parse_freeze),
@@ -107,13 +107,13 @@ class PolicyForm(forms.Form):
 
     @property
     def scope(self) -> Scope:
-        """Where it holds."""
+        """Return its scope."""
         chosen = self.cleaned_data
         return Scope(chosen["cluster_pattern"], chosen["namespace_pattern"], chosen["is_cluster_scoped"])
 
     @property
     def rules(self) -> Rules:
-        """What it says."""
+        """Return its rules."""
         chosen = self.cleaned_data
         return Rules(
             asking_teams=tuple(chosen["asking_teams"]),
@@ -130,7 +130,7 @@ class PolicyForm(forms.Form):
 
 
 def fill_in(version: PolicyVersion) -> dict[str, Any]:
-    """A version as the form shows it."""
+    """Return a version as initial values of the form."""
     rules = rules_from_json(version.rules)
     filled: dict[str, Any] = {name: getattr(rules, name) for name in _COPIED}
     for demand in rules.for_risks:
@@ -149,13 +149,13 @@ def fill_in(version: PolicyVersion) -> dict[str, Any]:
 
 
 class TryForm(forms.Form):
-    """Which plan a policy is tried on."""
+    """The plan on which a policy is tested."""
 
     review = forms.IntegerField(label=_("Review"), min_value=1)
     plan = forms.IntegerField(label=_("Plan"), min_value=1)
 
 
 class NoteForm(forms.Form):
-    """A reason for what is done."""
+    """The reason of a change."""
 
     note = forms.CharField(label=_("Why"), required=False, max_length=2000)

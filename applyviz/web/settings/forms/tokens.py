@@ -1,4 +1,4 @@
-"""Tokens and service accounts."""
+"""Forms of tokens and service accounts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TokenForm(forms.Form):
 
     @property
     def acting(self) -> Person:
-        """As whom it acts."""
+        """Return the account that it acts as."""
         return self._accounts[self.cleaned_data["account"]]
 
 

@@ -1,4 +1,4 @@
-"""Accounts, teams and grants as rows."""
+"""Read models of accounts, teams and grants."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class GrantRow:
 
 @dataclass(frozen=True, slots=True)
 class PersonRow:
-    """One account with what it may."""
+    """One account with its roles."""
 
     name: str
     url: str
@@ -84,7 +84,7 @@ def _find_same(accounts: Iterable[Person]) -> dict[int, tuple[str, ...]]:
 
 
 def present_people(accounts: Iterable[Person], *, for_user: Visitor) -> tuple[PersonRow, ...]:
-    """The rows of some accounts."""
+    """Return the rows of some accounts."""
     accounts = list(accounts)
     own: dict[int, list[GrantRow]] = defaultdict(list)
     of_team: dict[str, list[GrantRow]] = defaultdict(list)
@@ -110,7 +110,7 @@ def present_people(accounts: Iterable[Person], *, for_user: Visitor) -> tuple[Pe
 
 
 def present_teams(found: Iterable[Team], *, for_user: Visitor, has_grants: bool) -> tuple[TeamRow, ...]:
-    """The rows of some teams; grants are shown to administrators and auditors."""
+    """Return the rows of some teams; only administrators and auditors see grants."""
     grants: dict[int, list[GrantRow]] = defaultdict(list)
     for grant in teams.list_grants(for_user=for_user).exclude(team=None) if has_grants else ():
         if grant.team_id is not None:
@@ -129,7 +129,7 @@ def present_teams(found: Iterable[Team], *, for_user: Visitor, has_grants: bool)
 
 @dataclass(frozen=True, slots=True)
 class PendingRow:
-    """One change that waits for a second administrator; `blocker` says why this one cannot confirm it."""
+    """One change that waits for a second administrator; `blocker` says why this person cannot confirm it."""
 
     number: int
     what: str
@@ -141,7 +141,7 @@ class PendingRow:
 
 
 def present_pending(found: Iterable[PendingChange], *, for_user: Person) -> tuple[PendingRow, ...]:
-    """Return the rows of what waits for a second administrator."""
+    """Return the rows of changes that wait for a second administrator."""
     return tuple(
         PendingRow(
             number=change.pk,

@@ -1,4 +1,4 @@
-"""Policies as people read them: what is asked, line by line, and when plans may run."""
+"""Read models of policies: requirements line by line, and the calendar."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PolicyRow:
 
 @dataclass(frozen=True, slots=True)
 class FreezeRow:
-    """A freeze in the calendar; start and end are wall time of its zone."""
+    """A freeze in the calendar; start and end are local times of its zone."""
 
     policy: str
     url: str
@@ -60,7 +60,7 @@ class FreezeRow:
 
 @dataclass(frozen=True, slots=True)
 class WindowRow:
-    """When plans may run under one policy, and whether they may now."""
+    """The times when plans may run under one policy, and whether they may now."""
 
     policy: str
     url: str
@@ -71,7 +71,7 @@ class WindowRow:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a policy would ask of one plan."""
+    """The requirements of a policy for one plan."""
 
     title: str
     url: str
@@ -83,12 +83,12 @@ class Trial:
 
 
 def _name_cause(because: str) -> str | Promise:
-    """What a demand comes from: a risk by its title, or a policy."""
+    """Return the source of a demand: the title of a risk, or a policy."""
     return title_kind(RiskKind(because)) if because in set(RiskKind) else because
 
 
 def describe_demand(demand: Demand) -> str:
-    """How many approvals, of whom and why."""
+    """Return how many approvals, by which team, and why."""
     text = ngettext("%(n)d approval", "%(n)d approvals", demand.approvals) % {"n": demand.approvals}
     if demand.team:
         text = _("%(approvals)s of team %(team)s") % {"approvals": text, "team": demand.team}
@@ -117,7 +117,7 @@ def _describe_certainty(rules: Rules) -> str:
 
 
 def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
-    """The rules of one policy, each with its name."""
+    """Return the rules of one policy, each with its name."""
     more = "; ".join(f"{title_kind(d.risk)}: {describe_demand(Demand(d.approvals, d.team))}" for d in rules.for_risks)
     hours = rules.approval_hours
     lasts = ngettext("%(n)d hour", "%(n)d hours", hours) % {"n": hours} if hours else _("no expiry")
@@ -149,7 +149,7 @@ def _list_settings(version: PolicyVersion) -> JSONObject:
 
 
 def present_versions(versions: Sequence[PolicyVersion]) -> list[PolicyRow]:
-    """All versions of a policy, newest first, each with what changed since the one before."""
+    """Return all versions of a policy, newest first, each with its changes."""
     rows = [present_policy(version) for version in versions]
     pairs = pairwise(_list_settings(version) for version in versions)
     changed = [tuple(_present_change(one) for one in diff_free(before, after)) for after, before in pairs]
@@ -161,7 +161,7 @@ def _present_change(one: FreeDifference) -> tuple[str, str, str]:
 
 
 def print_setting(value: JSONValue) -> str:
-    """A setting as people read it."""
+    """Return a setting as text for people."""
     if value is MISSING or value is None or value == "":
         return _("none")
     if isinstance(value, bool):
@@ -190,7 +190,7 @@ def present_policy(version: PolicyVersion) -> PolicyRow:
 
 
 def present_calendar(versions: Iterable[PolicyVersion]) -> tuple[tuple[WindowRow, ...], tuple[FreezeRow, ...]]:
-    """All windows, and all freezes by their start."""
+    """Return all windows, and all freezes by their start."""
     now, windows, freezes = clock.now(), [], []
     for version in versions:
         rules = rules_from_json(version.rules)
@@ -217,7 +217,7 @@ def _present_freeze(slug: str, url: str, freeze: Freeze, now: datetime) -> Freez
 
 
 def present_trial(plan: Plan, found: Evaluation) -> Trial:
-    """What would be asked of a plan."""
+    """Return the requirements for a plan."""
     number, review = plan.number, plan.review.number
     return Trial(
         title=_("%(title)s, plan %(number)d") % {"title": plan.review.title, "number": number},
@@ -231,5 +231,5 @@ def present_trial(plan: Plan, found: Evaluation) -> Trial:
 
 
 def describe_policy(policy: PolicyRules) -> str:
-    """Which policies hold, with their versions."""
+    """Return the policies that apply, with their versions."""
     return policy.version.replace(" ", ", ")

@@ -1,4 +1,4 @@
-"""Tokens, service accounts and mappings as rows of the settings."""
+"""Read models of tokens, service accounts and identity mappings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TokenRow:
 
 @dataclass(frozen=True, slots=True)
 class AccountRow:
-    """One service account, and the roles that it holds."""
+    """One service account with its roles."""
 
     name: str
     owner: str
@@ -83,7 +83,7 @@ def _is_of(token: ApiToken, person: Person) -> bool:
 
 
 def present_tokens(found: Iterable[ApiToken], *, for_user: Person) -> tuple[TokenRow, ...]:
-    """The rows of tokens; a good one may be revoked by its owner and by administrators."""
+    """Return the rows of tokens; its owner and administrators may revoke an active one."""
     now, can_manage = timezone.now(), access.can(for_user, Action.MANAGE)
     return tuple(
         TokenRow(
@@ -105,7 +105,7 @@ def present_tokens(found: Iterable[ApiToken], *, for_user: Person) -> tuple[Toke
 
 
 def present_accounts(found: Iterable[ServiceAccount]) -> tuple[AccountRow, ...]:
-    """The rows of service accounts."""
+    """Return the rows of service accounts."""
     return tuple(
         AccountRow(
             name=one.person.get_username(),
@@ -123,7 +123,7 @@ def _list_roles(person: Person) -> str:
 
 
 def present_mappings(found: Iterable[IdentityMapping]) -> tuple[MappingRow, ...]:
-    """The rows of mappings."""
+    """Return the rows of mappings."""
     return tuple(
         MappingRow(
             pk=one.pk,

@@ -1,4 +1,4 @@
-"""Identities: as whom people's requests go to each cluster; changed by administrators, read by auditors too."""
+"""Identity mappings: the Kubernetes identity of people on each cluster; auditors can read them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from applyviz.workflow.foundation.errors import WorkflowError
 
 @requires(Action.VIEW_ACCOUNTS)
 def list_identities(request: PageRequest) -> HttpResponse:
-    """What is in force, and what was."""
+    """List active and ended mappings."""
     rows = present_mappings(impersonation.list_mappings(for_user=request.user))
     context = {"rows": [row for row in rows if row.ended_at is None], "ended": [row for row in rows if row.ended_at]}
     return render_settings(request, "identities", context)
@@ -26,7 +26,7 @@ def list_identities(request: PageRequest) -> HttpResponse:
 
 @requires(Action.MANAGE, "GET", "POST")
 def add_identity(request: PageRequest) -> HttpResponse:
-    """Map somebody; what was said of them before ends."""
+    """Add a mapping; the earlier one of the same subject ends."""
     form = MappingForm(request.POST or None, for_user=request.user, initial=request.GET.dict())
     if request.method == "POST" and form.is_valid():
         try:
@@ -41,7 +41,7 @@ def add_identity(request: PageRequest) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def end_identity(request: PageRequest, pk: int) -> HttpResponse:
-    """Take a mapping back."""
+    """Remove a mapping."""
     impersonation.end_mapping(impersonation.get_mapping(pk, for_user=request.user), by=request.user)
     messages.success(request, _("Mapping removed. Plans created under it must be re-planned."))
     return redirect("settings:list-identities")

@@ -26,7 +26,7 @@ from applyviz.workflow.people import claims, confirmations, pending_changes, tea
 
 
 def _try(request: PageRequest, form: Form, act: Callable[[], object], done: str) -> bool:
-    """Do it when the form is good; what the use case refuses is told at the form."""
+    """Act when the form is valid; show the refusal of the use case in the form."""
     if request.method != "POST" or not form.is_valid():
         return False
     try:
@@ -40,7 +40,7 @@ def _try(request: PageRequest, form: Form, act: Callable[[], object], done: str)
 
 @requires(Action.VIEW_ACCOUNTS)
 def list_people(request: PageRequest) -> HttpResponse:
-    """All accounts and what they may."""
+    """List all accounts with their roles."""
     rows = present_people(teams.list_people(for_user=request.user), for_user=request.user)
     context = {"rows": rows}
     return render_settings(request, "people", context)
@@ -48,7 +48,7 @@ def list_people(request: PageRequest) -> HttpResponse:
 
 @requires(Action.MANAGE, "GET", "POST")
 def add_person(request: PageRequest) -> HttpResponse:
-    """Make an account."""
+    """Create an account."""
     form = PersonForm(request.POST or None)
 
     if request.method == "POST" and form.is_valid():
@@ -63,7 +63,7 @@ def add_person(request: PageRequest) -> HttpResponse:
 
 
 def _show_link(request: PageRequest, person: Person, token: str) -> HttpResponse:
-    """The one page that ever shows a one-time link."""
+    """Show a one-time link; no other page ever shows it."""
     link = request.build_absolute_uri(reverse("claim", args=[token]))
     context = {"name": person.get_username(), "link": link, "days": claims.LASTS.days}
     return render_settings(request, "invited", context)
@@ -71,13 +71,13 @@ def _show_link(request: PageRequest, person: Person, token: str) -> HttpResponse
 
 @requires(Action.MANAGE, "POST")
 def invite_again(request: PageRequest, name: str) -> HttpResponse:
-    """Make another one-time link to an account that nobody has claimed yet."""
+    """Create another one-time link to an account that was never claimed."""
     person = teams.get_person(name, for_user=request.user)
     return _show_link(request, person, claims.make_link(person, by=request.user))
 
 
 def _tell(request: PageRequest, outcome: object, done: str) -> None:
-    """Say that it is done, or that it waits for a second administrator."""
+    """Report that it is done, or that it waits for a second administrator."""
     if isinstance(outcome, PendingChange):
         messages.warning(request, _("A second administrator must confirm this. Nothing has changed yet."))
     else:
@@ -86,14 +86,14 @@ def _tell(request: PageRequest, outcome: object, done: str) -> None:
 
 @requires(Action.VIEW_ACCOUNTS)
 def list_pending(request: PageRequest) -> HttpResponse:
-    """What waits for a second administrator."""
+    """List changes that wait for a second administrator."""
     rows = present_pending(pending_changes.list_waiting(for_user=request.user), for_user=request.user)
     return render_settings(request, "pending", {"rows": rows})
 
 
 @requires(Action.MANAGE, "POST")
 def confirm_pending(request: PageRequest, number: int) -> HttpResponse:
-    """Confirm what another administrator asked for."""
+    """Confirm a change that another administrator requested."""
     if not reauthentication.is_fresh(request):
         return redirect(f"{reverse('reauthenticate')}?{urlencode({'next': reverse('settings:list-pending')})}")
     confirmations.confirm_change(pending_changes.get_waiting(number), by=request.user)
@@ -103,7 +103,7 @@ def confirm_pending(request: PageRequest, number: int) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def decline_pending(request: PageRequest, number: int) -> HttpResponse:
-    """Decline what another administrator asked for, or take back what one asked for."""
+    """Decline a change that another administrator requested, or withdraw one's own."""
     pending_changes.decline(pending_changes.get_waiting(number), by=request.user)
     messages.success(request, _("Declined."))
     return redirect("settings:list-pending")
@@ -111,7 +111,7 @@ def decline_pending(request: PageRequest, number: int) -> HttpResponse:
 
 @requires(Action.VIEW_ACCOUNTS)
 def show_person(request: PageRequest, name: str) -> HttpResponse:
-    """One account: grants, teams, accounts of the same human."""
+    """Show one account: grants, teams, linked accounts."""
     person = teams.get_person(name, for_user=request.user)
     context = {
         "person": present_people([person], for_user=request.user)[0],
@@ -126,7 +126,7 @@ def show_person(request: PageRequest, name: str) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def grant_to_person(request: PageRequest, name: str) -> HttpResponse:
-    """Give a role to a person."""
+    """Grant a role to a person."""
     person, form = teams.get_person(name, for_user=request.user), GrantForm(request.POST)
     if not form.is_valid():
         raise NotValidError(_("choose a role and a scope"))
@@ -137,7 +137,7 @@ def grant_to_person(request: PageRequest, name: str) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def end_grant(request: PageRequest, grant: int) -> HttpResponse:
-    """Take a role back."""
+    """Remove a grant."""
     found = teams.list_grants(for_user=request.user).filter(pk=grant).first()
     if found is None:
         raise NotVisibleError(_("grant not found"))
@@ -149,7 +149,7 @@ def end_grant(request: PageRequest, grant: int) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def set_active(request: PageRequest, name: str) -> HttpResponse:
-    """Close an account, or open it again."""
+    """Deactivate an account, or reactivate it."""
     person = teams.get_person(name, for_user=request.user)
     made = teams.set_active(person, by=request.user, is_active=not person.is_active)
     _tell(request, made, _("Account saved."))
@@ -158,7 +158,7 @@ def set_active(request: PageRequest, name: str) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def link_accounts(request: PageRequest, name: str) -> HttpResponse:
-    """Say that two accounts are one human."""
+    """Link two accounts of one person."""
     person, form = teams.get_person(name, for_user=request.user), MemberForm(request.POST, for_user=request.user)
     if not form.is_valid():
         raise NotValidError(_("choose the other account"))
@@ -170,7 +170,7 @@ def link_accounts(request: PageRequest, name: str) -> HttpResponse:
 
 @requires(Action.VIEW)
 def list_teams(request: PageRequest) -> HttpResponse:
-    """All teams and who is in them."""
+    """List all teams and their members."""
     has_grants = access.can(request.user, Action.VIEW_ACCOUNTS)
     rows = present_teams(teams.list_teams(for_user=request.user), for_user=request.user, has_grants=has_grants)
     context = {"rows": rows, "has_grants": has_grants}
@@ -179,7 +179,7 @@ def list_teams(request: PageRequest) -> HttpResponse:
 
 @requires(Action.MANAGE, "GET", "POST")
 def add_team(request: PageRequest) -> HttpResponse:
-    """Make a team."""
+    """Create a team."""
     form = TeamForm(request.POST or None)
     if _try(request, form, lambda: teams.create_team(by=request.user, **form.cleaned_data), _("Team created.")):
         return redirect("settings:show-team", form.cleaned_data["slug"])
@@ -188,7 +188,7 @@ def add_team(request: PageRequest) -> HttpResponse:
 
 @requires(Action.VIEW)
 def show_team(request: PageRequest, slug: str) -> HttpResponse:
-    """One team: members and what it grants them."""
+    """Show one team: members and grants."""
     team, has_grants = teams.get_team(slug, for_user=request.user), access.can(request.user, Action.VIEW_ACCOUNTS)
     can_manage = access.can(request.user, Action.MANAGE)
     context = {
@@ -203,7 +203,7 @@ def show_team(request: PageRequest, slug: str) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def add_member(request: PageRequest, slug: str) -> HttpResponse:
-    """Put somebody into a team."""
+    """Add a person to a team."""
     team, form = teams.get_team(slug, for_user=request.user), MemberForm(request.POST, for_user=request.user)
     if not form.is_valid():
         raise NotValidError(_("choose a person"))
@@ -215,7 +215,7 @@ def add_member(request: PageRequest, slug: str) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def end_member(request: PageRequest, slug: str, member: int) -> HttpResponse:
-    """Take somebody out of a team."""
+    """Remove a person from a team."""
     team = teams.get_team(slug, for_user=request.user)
     found = team.members.filter(pk=member).select_related("team", "person").first()
     if found is None:
@@ -226,7 +226,7 @@ def end_member(request: PageRequest, slug: str, member: int) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def grant_to_team(request: PageRequest, slug: str) -> HttpResponse:
-    """Give a role to a team."""
+    """Grant a role to a team."""
     team, form = teams.get_team(slug, for_user=request.user), GrantForm(request.POST)
     if not form.is_valid():
         raise NotValidError(_("choose a role and a scope"))
@@ -237,7 +237,7 @@ def grant_to_team(request: PageRequest, slug: str) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def archive_team(request: PageRequest, slug: str) -> HttpResponse:
-    """End a team."""
+    """Archive a team."""
     made = teams.archive_team(teams.get_team(slug, for_user=request.user), by=request.user)
     _tell(request, made, _("Team archived."))
     return redirect("settings:list-teams")

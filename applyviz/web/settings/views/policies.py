@@ -1,4 +1,4 @@
-"""Policies: the list, one with its versions, writing the next version, the calendar, trying one on a plan."""
+"""Policies: the list, one with its versions, editing, the calendar, testing one on a plan."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from applyviz.workflow.policies import Rules, editing, rules_from_json
 
 @requires(Action.VIEW)
 def list_policies(request: PageRequest) -> HttpResponse:
-    """All policies in force."""
+    """List all policies in force."""
     rows = [present_policy(version) for version in editing.list_policies(for_user=request.user)]
     context = {"rows": rows, "built_in": describe_rules(Rules())}
     return render_settings(request, "policies", context)
@@ -35,7 +35,7 @@ def list_policies(request: PageRequest) -> HttpResponse:
 
 @requires(Action.VIEW)
 def show_policy(request: PageRequest, slug: str) -> HttpResponse:
-    """One policy: what it says, what it would ask of a plan, what it said before."""
+    """Show one policy: its rules, its requirements for a plan, earlier versions."""
     versions = editing.list_versions(slug, for_user=request.user)
     latest, form, trial = versions[0], TryForm(request.GET or None), None
     if form.is_bound and form.is_valid():
@@ -62,13 +62,13 @@ def _try(request: PageRequest, form: TryForm, slug: str, scope: Scope, stored: d
 
 @requires(Action.MANAGE, "GET", "POST")
 def add_policy(request: PageRequest) -> HttpResponse:
-    """Write the first version of a policy."""
+    """Publish the first version of a policy."""
     return _edit(request, "", {})
 
 
 @requires(Action.MANAGE, "GET", "POST")
 def edit_policy(request: PageRequest, slug: str) -> HttpResponse:
-    """Write the next version of a policy."""
+    """Publish the next version of a policy."""
     return _edit(request, slug, fill_in(editing.list_versions(slug, for_user=request.user)[0]))
 
 
@@ -91,7 +91,7 @@ def _edit(request: PageRequest, slug: str, initial: dict[str, object]) -> HttpRe
 
 @requires(Action.MANAGE, "POST")
 def archive_policy(request: PageRequest, slug: str) -> HttpResponse:
-    """Let a policy hold no longer."""
+    """Archive a policy."""
     form = NoteForm(request.POST)
     note = form.cleaned_data["note"] if form.is_valid() else ""
     editing.archive_policy(slug, by=request.user, note=note)
@@ -101,6 +101,6 @@ def archive_policy(request: PageRequest, slug: str) -> HttpResponse:
 
 @requires(Action.VIEW)
 def show_calendar(request: PageRequest) -> HttpResponse:
-    """When plans may run, and when nothing may."""
+    """Show when plans may run, and freezes."""
     windows, freezes = present_calendar(editing.list_policies(for_user=request.user))
     return render_settings(request, "calendar", {"windows": windows, "freezes": freezes})

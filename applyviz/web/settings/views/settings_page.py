@@ -1,4 +1,4 @@
-"""What every page of the settings is told besides its own matter: what this person may do there."""
+"""The common context of settings pages: what this person may do there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from applyviz.workflow.foundation.access import Action
 def render_settings(
     request: PageRequest, name: str, context: Mapping[str, object], *, status: int = 200
 ) -> HttpResponse:
-    """One page of the settings."""
+    """Render one page of the settings."""
     rights = {
         "can_manage": access.can(request.user, Action.MANAGE),
         "can_oversee": access.can(request.user, Action.VIEW_ACCOUNTS),

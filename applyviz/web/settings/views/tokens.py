@@ -1,4 +1,4 @@
-"""API tokens and service accounts: one's own, each shown once when it is made."""
+"""API tokens and service accounts of the person; a token is shown once, when it is created."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMMAND = "python3 gate.py --url {} --cluster CLUSTER --namespace NAMESPACE --t
 
 @requires(Action.VIEW)
 def list_tokens(request: PageRequest) -> HttpResponse:
-    """One's own tokens and service accounts; all of them for who manages or audits."""
+    """List the person's tokens and service accounts; all of them for managers and auditors."""
     context = {
         "rows": present_tokens(use_cases.list_tokens(for_user=request.user), for_user=request.user),
         "accounts": present_accounts(use_cases.list_service_accounts(for_user=request.user)),
@@ -35,7 +35,7 @@ def list_tokens(request: PageRequest) -> HttpResponse:
 
 @requires(Action.MANAGE_TOKENS, "GET", "POST")
 def add_token(request: PageRequest) -> HttpResponse:
-    """Make a token; the answer to the POST is the only page that ever shows it."""
+    """Create a token; only the answer to the POST ever shows it."""
     form = TokenForm(request.POST or None, for_user=request.user)
     if request.method == "POST" and form.is_valid():
         chosen = form.cleaned_data
@@ -63,7 +63,7 @@ def add_token(request: PageRequest) -> HttpResponse:
 
 @requires(Action.WRITE, "GET", "POST")
 def add_account(request: PageRequest) -> HttpResponse:
-    """Make a service account of one's own."""
+    """Create a service account of the person."""
     form = ServiceAccountForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
@@ -78,7 +78,7 @@ def add_account(request: PageRequest) -> HttpResponse:
 
 @requires(Action.MANAGE_TOKENS, "POST")
 def revoke_token(request: PageRequest, pk: int) -> HttpResponse:
-    """End a token now."""
+    """Revoke a token at once."""
     use_cases.revoke_token(use_cases.get_token(pk, for_user=request.user), by=request.user)
     messages.success(request, _("Token revoked."))
     return redirect("settings:list-tokens")

@@ -1,4 +1,4 @@
-"""Webhooks, for administrators: the list, adding, changing, removing, trying out, the log of deliveries."""
+"""Webhooks, for administrators: list, add, change, delete, test, and the delivery log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PER_PAGE = 50
 
 @requires(Action.MANAGE)
 def list_webhooks(request: PageRequest) -> HttpResponse:
-    """All of them, each with how the last delivery went."""
+    """List all webhooks, each with its last delivery."""
     found = webhooks.list_webhooks(for_user=request.user)
     rows = [present_webhook(w, webhooks.list_deliveries(w, for_user=request.user).first()) for w in found]
     return render_settings(request, "webhooks", {"rows": rows})
@@ -29,7 +29,7 @@ def list_webhooks(request: PageRequest) -> HttpResponse:
 
 @requires(Action.MANAGE, "GET", "POST")
 def add_webhook(request: PageRequest) -> HttpResponse:
-    """A new one."""
+    """Add a webhook."""
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
@@ -44,7 +44,7 @@ def add_webhook(request: PageRequest) -> HttpResponse:
 
 @requires(Action.MANAGE, "GET", "POST")
 def show_webhook(request: PageRequest, number: int) -> HttpResponse:
-    """One with its log; posting changes it."""
+    """Show one webhook with its log; a POST changes it."""
     webhook = webhooks.get_webhook(number, for_user=request.user)
     initial = {name: getattr(webhook, name) for name in ("name", "url", "events", "is_enabled")}
     form = EditWebhookForm(request.POST or None, initial=initial)
@@ -66,7 +66,7 @@ def show_webhook(request: PageRequest, number: int) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def delete_webhook(request: PageRequest, number: int) -> HttpResponse:
-    """Remove one."""
+    """Delete a webhook."""
     webhooks.delete_webhook(webhooks.get_webhook(number, for_user=request.user), by=request.user)
     messages.warning(request, _("Webhook removed."))
     return redirect("settings:list-webhooks")
@@ -74,7 +74,7 @@ def delete_webhook(request: PageRequest, number: int) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def try_webhook(request: PageRequest, number: int) -> HttpResponse:
-    """Send it something to see whether it arrives."""
+    """Send a test message."""
     webhooks.try_webhook(webhooks.get_webhook(number, for_user=request.user), by=request.user)
     messages.info(request, _("Test message queued. See the deliveries below for the result."))
     return redirect("settings:show-webhook", number)
@@ -82,6 +82,6 @@ def try_webhook(request: PageRequest, number: int) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def deliver_again(request: PageRequest, number: int, delivery: int) -> HttpResponse:
-    """Try a delivery again that was given up."""
+    """Retry a delivery that was given up."""
     webhooks.deliver_again(webhooks.get_webhook(number, for_user=request.user), delivery, by=request.user)
     return redirect("settings:show-webhook", number)
