@@ -174,7 +174,7 @@ def walk_as_approver(bob: Walk, address: str) -> None:
     bob.page.set_viewport_size(PHONE)
     bob.take("09-approve-phone", is_full=True)
     bob.page.set_viewport_size(DESK)
-    bob.page.get_by_label("Note").fill("Read with the shop team.")
+    bob.page.locator("#id_note").fill("Read with the shop team.")
     bob.page.get_by_role("button", name=re.compile("Approve and apply")).click()
     bob.page.get_by_role("heading", level=1, name=re.compile("Applied")).wait_for(timeout=60_000)
     bob.take("10-apply-run")

@@ -82,7 +82,7 @@ def approve_and_apply(page: Page, address: str) -> None:
     """Approval as the approver and watch the run to its end."""
     page.goto(address)
     page.get_by_role("link", name=re.compile("Approve plan")).click()
-    page.get_by_label("Note").fill("Read it.")
+    page.locator("#id_note").fill("Read it.")
     page.get_by_role("button", name=re.compile("Approve and apply")).click()
     page.wait_for_url("**/runs/*/")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Applied")

@@ -58,13 +58,14 @@ def open_consent(page: Page, review: str, number: int) -> None:
     page.goto(review)
     open_dangers(page)
     page.get_by_role("link", name=re.compile(f"Approve plan {number}…")).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(f"Approve plan {number}")
+    expect(page.locator("#sheet-title")).to_have_text(f"Review plan {number}")
 
 
 def approve(page: Page, review: str, number: int) -> None:
     """Agree, and leave the run for later."""
     open_consent(page, review, number)
-    page.get_by_role("button", name="Approve only").click()
+    page.get_by_label("Apply when approved").uncheck()
+    page.get_by_role("button", name="Approve", exact=True).click()
     expect(page.locator(".track")).to_contain_text(re.compile(r"Approved\s*by bob"))
 
 
@@ -89,10 +90,9 @@ def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
     bob.get_by_role("button", name="Revoke my approval").click()
     expect(bob.locator(".messages")).to_contain_text("Approval revoked.")
     open_consent(bob, review, 1)
-    expect(bob.locator(".approval-state")).to_contain_text("built-in@1")
-    expect(bob.locator(".high-risks")).to_contain_text("RBAC changes")
-    bob.locator("summary", has_text="Request changes").click()
-    bob.get_by_label("What needs to change?").fill("Let them list as well.")
+    expect(bob.locator(".approval-form .facts")).to_contain_text("RBAC changes: acknowledged by bob")
+    bob.get_by_label("Request changes").check()
+    bob.locator("#id_note").fill("Let them list as well.")
     bob.get_by_role("button", name="Request changes").click()
     expect(bob.get_by_role("button", name="Withdraw request for changes")).to_be_visible()
     alice.reload()

@@ -1,10 +1,17 @@
 """Consent: to a digest, never one's own, spent once."""
 
-from django.urls import reverse
+from dataclasses import replace
 
+from django.urls import reverse
+from django.utils import timezone
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import ClusterKind
-from applyviz.records.models import ApplyRun, Approval, Cluster
+from applyviz.records.models import ApplyRun, Approval, Cluster, Comment, Resolution
+from applyviz.workflow.approvals import acknowledgements
 from tests.builders import make_policy
+from tests.web import builders, rows
 
 
 def url(plan) -> str:
@@ -64,7 +71,7 @@ def test_plan_with_a_conflict_cannot_be_approved(as_bob, refused_plan):
     answer = as_bob.post(url(refused_plan), {"digest": refused_plan.digest, "then": "wait"})
 
     assert "1 object with unresolved conflicts" in page
-    assert "approval-form" not in page
+    assert 'value="wait" disabled' in page
     assert answer.status_code == 409
 
 
@@ -101,3 +108,48 @@ def test_approval_is_revoked_by_who_gave_it(as_bob, plan):
 
     assert (answer.status_code, again.status_code) == (302, 409)
     assert Approval.objects.get().revoked_at is not None
+
+
+HTMX = {"HX-Request": "true"}
+
+
+def test_sheet_is_the_form_of_the_page_and_leads_on_by_itself(as_bob, plan):
+    sheet = as_bob.get(url(plan), headers=HTMX).content.decode()
+    answer = as_bob.post(url(plan), {"digest": plan.digest, "then": "wait"}, headers=HTMX)
+
+    assert ("<html" in sheet, f'hx-post="{url(plan)}"' in sheet, 'value="wait" checked' in sheet) == (False, True, True)
+    assert answer["HX-Redirect"] == reverse("reviews:show-plan", args=[plan.review.number, 1])
+    assert Approval.objects.count() == 1
+
+
+def test_tick_applies_at_once(as_bob, plan):
+    as_bob.post(url(plan), {"digest": plan.digest, "then": "wait", "applies": "on"})
+
+    assert ApplyRun.objects.count() == 1
+
+
+def test_comment_is_no_decision(as_bob, plan):
+    empty = as_bob.post(url(plan), {"digest": plan.digest, "then": "comment", "note": " "}, headers=HTMX)
+    answer = as_bob.post(url(plan), {"digest": plan.digest, "then": "comment", "note": "Is Friday fine?"})
+
+    made = Comment.objects.get()
+    assert (empty.status_code, "Write a comment." in empty.content.decode()) == (422, True)
+    assert 'value="comment" checked' in empty.content.decode()
+    assert answer.headers["Location"].endswith(f"/activity/#comment-{made.pk}")
+    assert (made.text, Approval.objects.count()) == ("Is Friday fine?", 0)
+
+
+def test_sheet_says_who_acknowledged_and_what_is_forced(as_bob, alice):
+    risk = Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=(risk,))
+    plan = rows.make_plan(alice, [change])
+    acknowledgements.acknowledge_risks(plan, RiskKind.REMOVAL_WILL_NOT_HAPPEN, by=alice)
+    Resolution.objects.create(
+        review=plan.review, plan=plan, by=alice, object_key="apps/Deployment/shop/frontend", path=".spec.replicas",
+        manager="kubectl-edit", choice="overwrite", created_at=timezone.now(),
+    )  # fmt: skip
+
+    page = as_bob.get(url(plan)).content.decode().replace("<wbr>", "")
+
+    assert "Removal will not happen: acknowledged by alice" in page
+    assert "frontend <code>.spec.replicas</code> taken from kubectl-edit by alice" in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
 from django import forms
@@ -91,16 +92,44 @@ class NewReviewForm(SourceForm):
         return Applier(self.cleaned_data["applied_by"])
 
 
+class ApprovalAct(StrEnum):
+    """What a person does with a plan that waits for approval."""
+
+    APPROVE = "wait"
+    APPLY = "apply"
+    CHANGES = "changes"
+    COMMENT = "comment"
+
+
 class ApprovalForm(forms.Form):
     """Approval of the plan with a named digest."""
 
     digest = forms.CharField(max_length=80)
-    note = forms.CharField(label=_("Note"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
-    then = forms.ChoiceField(choices=[("wait", "wait"), ("apply", "apply"), ("changes", "changes")])
+    note = forms.CharField(
+        label=_("Comment"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 3})
+    )
+    then = forms.ChoiceField(choices=[(act.value, act.value) for act in ApprovalAct])
+    applies = forms.BooleanField(label=_("Apply when approved"), required=False)
     waits = forms.BooleanField(label=_("Wait until workloads are ready"), required=False)
     password = forms.CharField(
         label=_("Your password"), required=False, max_length=400, strip=False, widget=forms.PasswordInput
     )
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for a comment where the act consists of it."""
+        given = super().clean() or self.cleaned_data
+        act = given.get("then")
+        if act == ApprovalAct.CHANGES and not given.get("note", "").strip():
+            self.add_error("note", _("Say what needs to change."))
+        if act == ApprovalAct.COMMENT and not given.get("note", "").strip():
+            self.add_error("note", _("Write a comment."))
+        return given
+
+    @property
+    def act(self) -> ApprovalAct:
+        """The act that is asked for; an approval with the tick applies at once."""
+        act = ApprovalAct(self.cleaned_data["then"])
+        return ApprovalAct.APPLY if act is ApprovalAct.APPROVE and self.cleaned_data["applies"] else act
 
 
 class EmergencyApplyForm(forms.Form):

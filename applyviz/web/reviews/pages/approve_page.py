@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.sentences import title
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.reviews.pages.acknowledgments import present_all_acts
 from applyviz.web.reviews.pages.object_groups import ObjectItem, present_item
 from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
 from applyviz.web.reviews.pages.review_header import MODE_WORDS, can_wait, count_effects, name_identity, name_target
@@ -23,11 +28,12 @@ from applyviz.web.reviews.pages.risks import HighRisk, list_high_risks
 from applyviz.web.runs.pages.approval_summary import ApprovalForPage, present_approval
 from applyviz.workflow.approvals import approving, quorum, viewed_objects
 from applyviz.workflow.approvals.quorum import Quorum
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.people import humans
 from applyviz.workflow.plans.live_values import hidden_positions, view_of
 from applyviz.workflow.policies.risks import gather_risks
+from applyviz.workflow.policies.windows import find_opening
 
 LISTED = (Operation.REPLACE, Operation.PRUNE, Operation.CREATE, Operation.UPDATE, Operation.WITHHELD)
 
@@ -38,6 +44,25 @@ class OperationList:
 
     look: Appearance
     items: tuple[ObjectItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForcedField:
+    """One field that is taken from another manager, and who chose so."""
+
+    name: str
+    path: str
+    manager: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgedRisk:
+    """One high risk and who acknowledged it; `is_open` while that is missing for some object."""
+
+    title: str
+    by: tuple[str, ...]
+    is_open: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +95,53 @@ class Confirmation:
     can_object: bool
     has_approved: bool
     back_url: str
+    form_url: str
+    can_comment: bool
+    viewed: int
+    to_view: int
+    forced: tuple[ForcedField, ...]
+    acknowledged: tuple[AcknowledgedRisk, ...]
+    closed: tuple[str, ...]
+    opens_at: datetime | None
+
+    @property
+    def can_approve(self) -> bool:
+        """Whether this person may approve now."""
+        return not self.blockers and not self.has_approved
+
+    @property
+    def can_act(self) -> bool:
+        """Whether this person may do anything at all."""
+        return self.can_approve or self.can_object or self.can_comment
+
+    @property
+    def first_act(self) -> str:
+        """The act that the form proposes: approval where it is possible, else a comment."""
+        return "wait" if self.can_approve else "comment" if self.can_comment else ""
+
+
+def _list_forced(plan: Plan) -> tuple[ForcedField, ...]:
+    """The fields that somebody chose to overwrite."""
+    found = plan.review.decisions.filter(undone_at=None, choice=ResolutionKind.OVERWRITE.value).select_related("by")
+    return tuple(
+        ForcedField(row.object_key.rpartition("/")[2], row.path, row.manager, row.by.get_username()) for row in found
+    )
+
+
+def _list_acknowledged(plan: Plan, person: Person) -> tuple[AcknowledgedRisk, ...]:
+    """Each high risk with the people who acknowledged it, as far as this person sees its objects."""
+    hidden = hidden_positions(plan)
+    names: dict[RiskKind, dict[str, None]] = {}
+    open_kinds = set()
+    for (position, kind), act in present_all_acts(plan, person).items():
+        if position in hidden:
+            continue
+        names.setdefault(kind, {}).update(dict.fromkeys(noted.name for noted in act.noted))
+        if not act.noted:
+            open_kinds.add(kind)
+    return tuple(
+        AcknowledgedRisk(_(title(kind, RiskLevel.HIGH)), tuple(by), kind in open_kinds) for kind, by in names.items()
+    )
 
 
 def _list_operations(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[OperationList, ...]:
@@ -152,6 +224,7 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
     options = options_from_json(plan.options)
     changes = view_of(plan).show(plan.changes.defer("document", "sealed"))
     found = quorum.count_quorum(plan)
+    closed = approving.find_start_blockers(plan, found.policy)
     return Confirmation(
         review_number=plan.review.number,
         plan_number=plan.number,
@@ -178,5 +251,13 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         can_apply_now=_can_apply_now(plan, found, for_user),
         can_object=_can_object(plan, for_user),
         has_approved=any(approval.by_id == for_user.pk for approval in found.approvals),
+        form_url=reverse("reviews:confirm-plan", args=[plan.review.number, plan.number]),
+        can_comment=access.can(for_user, Action.COMMENT, access.places_of(plan.review)),
+        viewed=len(viewed_objects.list_viewed(plan, by=for_user)),
+        to_view=sum(count for operation, count in plan.counts.items() if operation != Operation.UNCHANGED),
+        forced=_list_forced(plan),
+        acknowledged=_list_acknowledged(plan, for_user),
+        closed=closed,
+        opens_at=find_opening(found.policy.windows, found.policy.freezes, clock.now()) if closed else None,
         back_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
     )

@@ -12,11 +12,12 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.models import Plan
 from applyviz.web.frame import reauthentication
-from applyviz.web.frame.view_guard import PageRequest, requires
-from applyviz.web.reviews.forms.reviews import ApprovalForm, DigestForm, EmergencyApplyForm
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
+from applyviz.web.reviews.forms.reviews import ApprovalAct, ApprovalForm, DigestForm, EmergencyApplyForm
 from applyviz.web.reviews.pages.approve_page import present_confirmation
+from applyviz.web.reviews.pages.comments import find_place
 from applyviz.workflow import policies, runs
-from applyviz.workflow.approvals import approving
+from applyviz.workflow.approvals import approving, comments
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError, WorkflowError
@@ -26,7 +27,7 @@ from applyviz.workflow.runs import emergency_apply
 
 def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm) -> bool:
     """Return whether the approver of a high-risk plan reauthenticated recently, or does so now."""
-    if form.cleaned_data["then"] == "changes" or not reauthentication.is_asked_for(request, plan):
+    if form.act in (ApprovalAct.CHANGES, ApprovalAct.COMMENT) or not reauthentication.is_asked_for(request, plan):
         return True
     if not form.cleaned_data["password"]:
         form.add_error("password", _("Enter your password to approve this high-risk plan."))
@@ -37,34 +38,53 @@ def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm) -> bool:
     return not wrong
 
 
+def _lead(request: PageRequest, address: str) -> HttpResponse:
+    """Go to an address; a form in the sheet has the whole page go there."""
+    if not is_fragment(request):
+        return redirect(address)
+    answer = HttpResponse()
+    answer["HX-Redirect"] = address
+    return answer
+
+
 def _consent(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpResponse:
     digest, note = form.cleaned_data["digest"], form.cleaned_data["note"]
-    if form.cleaned_data["then"] == "apply":
-        waits = form.cleaned_data["waits"]
-        run = runs.approve_and_run(plan, by=request.user, digest=digest, note=note, waits_for_rollout=waits)
-        return redirect("runs:show-run", run.number)
-    if form.cleaned_data["then"] == "changes":
-        approving.request_changes(plan, by=request.user, digest=digest, note=note)
-        messages.success(request, _("Changes requested. The plan is blocked until you withdraw the request."))
-    else:
-        approving.approve_plan(plan, by=request.user, digest=digest, note=note)
-        messages.success(request, _("You approved plan %(number)d.") % {"number": plan.number})
-    return redirect("reviews:show-plan", plan.review.number, plan.number)
+    match form.act:
+        case ApprovalAct.APPLY:
+            waits = form.cleaned_data["waits"]
+            run = runs.approve_and_run(plan, by=request.user, digest=digest, note=note, waits_for_rollout=waits)
+            return _lead(request, reverse("runs:show-run", args=[run.number]))
+        case ApprovalAct.CHANGES:
+            approving.request_changes(plan, by=request.user, digest=digest, note=note)
+            messages.success(request, _("Changes requested. The plan is blocked until you withdraw the request."))
+        case ApprovalAct.COMMENT:
+            access.require(request.user, Action.COMMENT, access.places_of(plan.review))
+            made = comments.add_comment(plan, by=request.user, text=note)
+            return _lead(request, find_place(made, plan, None))
+        case ApprovalAct.APPROVE:
+            approving.approve_plan(plan, by=request.user, digest=digest, note=note)
+            messages.success(request, _("You approved plan %(number)d.") % {"number": plan.number})
+    return _lead(request, reverse("reviews:show-plan", args=[plan.review.number, plan.number]))
 
 
 @requires(Action.APPROVE, "GET", "POST")
 def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Show what exactly is approved; a POST names the digest that was shown."""
+    """Show what exactly is approved, as a page or in the sheet; a POST names the digest that was shown."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = ApprovalForm(request.POST or None)
     if request.method == "POST" and form.is_valid() and _is_proved(request, found, form):
         return _consent(request, found, form)
+    page = present_confirmation(found, for_user=request.user)
     context = {
         "form": form,
-        "page": present_confirmation(found, for_user=request.user),
+        "page": page,
+        "is_sheet": is_fragment(request),
+        "choice": request.POST.get("then") or page.first_act,
+        "applies": "applies" in request.POST if request.method == "POST" else True,
         "asks_proof": reauthentication.is_asked_for(request, found),
     }
-    return render(request, "reviews/approve.html", context, status=422 if request.method == "POST" else 200)
+    name = "reviews/_approve_form.html" if is_fragment(request) else "reviews/approve.html"
+    return render(request, name, context, status=422 if request.method == "POST" else 200)
 
 
 @requires(Action.APPROVE, "POST")
