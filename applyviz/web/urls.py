@@ -29,6 +29,7 @@ from applyviz.web.reviews.views import (
     tabs,
 )
 from applyviz.web.runs import views as runs
+from applyviz.web.search import views as search
 from applyviz.web.settings.views import impersonation, installation, people, policies, tokens, webhooks
 
 review_urls = [  # reviews/
@@ -226,6 +227,7 @@ urlpatterns = [
     path("account/sessions/end/", accounts.end_sessions, name="end-sessions"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("theme/", home.set_theme, name="set-theme"),
+    path("search/", search.search, name="search"),
     path("reviews/", include((review_urls, "reviews"))),
     path("notifications/", include((notification_urls, "notifications"))),
     path("runs/", include((run_urls, "runs"))),

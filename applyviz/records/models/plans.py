@@ -101,6 +101,7 @@ class ObjectChange(models.Model):
         indexes = [
             models.Index(fields=["plan", "position"], name="change_by_position"),
             models.Index(fields=["group", "kind", "namespace", "name"], name="change_by_object"),
+            models.Index(fields=["name", "kind"], name="change_by_name"),
         ]
 
     def __str__(self) -> str:

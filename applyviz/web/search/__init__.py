@@ -1,0 +1,1 @@
+"""Search: one field that finds reviews, runs, objects and people."""

@@ -1,0 +1,20 @@
+"""What somebody looks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+
+class SearchForm(forms.Form):
+    """One text: a number, words of a title, a ticket, kind/name, a person."""
+
+    q = forms.CharField(required=False, max_length=200)
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> str:
+        """Return the text, "" for none and for what is no text."""
+        form = cls(given)
+        return form.cleaned_data["q"].strip() if form.is_valid() else ""

@@ -1,0 +1,169 @@
+"""What a search finds: reviews, runs, objects and people, each limited to what the reader may see.
+
+A hit that is hidden and one that does not exist give the same page: every query starts from the reviews and entries
+that the reader may see. Names of objects and people are found by their beginning, which an index serves; titles and
+tickets by any part of them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.urls import reverse
+
+from applyviz.records.enums import RunState
+from applyviz.records.models import ApplyRun, AuditEntry, ObjectChange, Review
+from applyviz.web.components.badges import Appearance
+from applyviz.web.components.object_links import link_object
+from applyviz.web.runs.pages.run_page import STATE_STYLES
+from applyviz.workflow import runs
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+
+SHOWN = 10
+_SHORTEST = 2
+_NUMBER = re.compile(r"#?(\d{1,9})")
+_RUN = re.compile(r"run\s*#?\s*(\d{1,9})", re.IGNORECASE)
+# The end of a range of names: none that Kubernetes allows begins with the prefix and comes later, in any collation.
+_LAST = "z" * 20
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewHit:
+    """One review."""
+
+    number: int
+    title: str
+    ticket: str
+    author: str
+    url: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunHit:
+    """One apply run."""
+
+    number: int
+    title: str
+    target: str
+    look: Appearance
+    url: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectHit:
+    """One object that a review plans or planned to change."""
+
+    kind: str
+    namespace: str
+    name: str
+    cluster: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """Everything that was found, at most so many of each sort."""
+
+    text: str
+    reviews: tuple[ReviewHit, ...] = ()
+    runs: tuple[RunHit, ...] = ()
+    objects: tuple[ObjectHit, ...] = ()
+    people: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many hits the page lists."""
+        return len(self.reviews) + len(self.runs) + len(self.objects) + len(self.people)
+
+
+def _read_number(text: str) -> int | None:
+    found = _NUMBER.fullmatch(text)
+    return int(found[1]) if found else None
+
+
+def _find_reviews(seen: QuerySet[Review], text: str) -> tuple[ReviewHit, ...]:
+    asked = Q(title__icontains=text) | Q(ticket__icontains=text)
+    number = _read_number(text)
+    if number is not None:
+        asked |= Q(number=number)
+    found = list(seen.filter(asked).select_related("author").order_by("-updated_at")[:SHOWN])
+    found.sort(key=lambda review: review.number != number)
+    return tuple(
+        ReviewHit(
+            review.number,
+            review.title,
+            review.ticket,
+            review.author.get_username(),
+            reverse("reviews:show-review", args=[review.number]),
+            review.updated_at,
+        )
+        for review in found
+    )
+
+
+def _find_runs(person: Person, text: str) -> tuple[RunHit, ...]:
+    named = _RUN.fullmatch(text)
+    number = int(named[1]) if named else _read_number(text)
+    found: QuerySet[ApplyRun] = runs.list_runs(for_user=person)
+    asked = Q(number=number) if number is not None else Q(plan__review__title__icontains=text)
+    return tuple(
+        RunHit(
+            run.number,
+            run.plan.review.title,
+            run.plan.target.cluster.name,
+            STATE_STYLES[RunState(run.state)],
+            reverse("runs:show-run", args=[run.number]),
+            run.finished_at or run.started_at or run.created_at,
+        )
+        for run in found.filter(asked)[:SHOWN]
+    )
+
+
+def _find_objects(seen: QuerySet[Review], text: str) -> tuple[ObjectHit, ...]:
+    kind, slash, name = text.rpartition("/")
+    name = name.lower()
+    if len(name) < _SHORTEST and not (slash and kind):
+        return ()
+    asked = Q(name__gte=name, name__lte=name + _LAST) if name else Q()
+    if slash:
+        asked &= Q(kind__iexact=kind)
+    rows = ObjectChange.objects.filter(asked, plan__review__in=seen.values("pk")).order_by()
+    columns = ("name", "kind", "group", "namespace", "plan__target__cluster__slug")
+    found = {row for row in rows.values_list(*columns).distinct()[: 10 * SHOWN] if row[0].startswith(name)}
+    return tuple(
+        ObjectHit(kind, namespace, name, cluster, link_object(cluster, group, kind, namespace, name))
+        for name, kind, group, namespace, cluster in sorted(found)[:SHOWN]
+    )
+
+
+def _find_people(person: Person, text: str) -> tuple[tuple[str, str], ...]:
+    """Accounts that did something which the reader may see; others are no hits, whether they exist or not."""
+    entries = access.visible_entries(AuditEntry.objects.filter(actor_name=OuterRef("username")), person)
+    found = User.objects.filter(Exists(entries), username__istartswith=text).order_by("username")
+    names = found.values_list("username", flat=True)[:SHOWN]
+    return tuple((name, reverse("history:show-person", args=[name])) for name in names)
+
+
+def present_search(person: Person, text: str) -> SearchPage:
+    """Return what the reader may see of everything that matches a text; nothing for less than two characters.
+
+    - A number is one whatever its length.
+    """
+    access.require(person, Action.VIEW)
+    if len(text) < _SHORTEST and _read_number(text) is None:
+        return SearchPage(text)
+    seen = Review.objects.filter(access.select_reviews(person))
+    return SearchPage(
+        text,
+        reviews=_find_reviews(seen, text),
+        runs=_find_runs(person, text),
+        objects=_find_objects(seen, text),
+        people=_find_people(person, text),
+    )
