@@ -79,6 +79,7 @@ class Notice:
     link: Text = ""
     anchor: str = ""
     act: AcknowledgeAction | None = None
+    server_message: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
-from applyviz.engine.planning.model.plan import Versions
+from applyviz.engine.planning.model.plan import Operation, Versions
 from tests.web import builders, rows
 
 HTMX = {"HX-Request": "true"}
@@ -133,3 +133,14 @@ def test_text_that_holds_yaml_is_compared_by_its_fields_or_as_it_stands(as_viewe
     assert "YAML, compared by field" in inside
     assert "YAML, compared by field" not in raw
     assert re.search(r'raw=1" hx-target[^>]+>Raw', inside)
+
+
+def test_error_of_the_server_is_folded_behind_a_sentence(as_viewer, alice):
+    raw = 'Deployment.apps "web" is invalid: spec.selector: Invalid value: {}: field is immutable'
+    change = replace(builders.build_change(), operation=Operation.ERROR, error=raw)
+    plan = rows.make_plan(alice, [change])
+
+    page = as_viewer.get(url(plan)).content.decode()
+
+    sentence = page.index("does not let this field change after creation")
+    assert page.rindex("<summary>Server message</summary>", 0, page.index("field is immutable", sentence)) > sentence

@@ -163,6 +163,19 @@ def test_skipped_object_says_why(as_viewer, plan, bob):
     assert "it needs ConfigMap shop/settings, which was refused" in as_viewer.get(url(run)).content.decode()
 
 
+def test_error_of_a_server_is_folded_behind_a_sentence(as_viewer, plan, bob):
+    run = rows.make_run(plan, bob, state="failed", outcome="refused")
+    raw = 'secrets "one" is forbidden: exceeded quota: full, requested: count/secrets=1, limited: count/secrets=0'
+    ObjectResult.objects.update(detail=raw)
+
+    for address in (url(run), f"{url(run)}objects/0/"):
+        page = as_viewer.get(address).content.decode()
+        sentence, folded = page.find("The resource quota of the namespace is used up."), page.find("exceeded quota")
+
+        assert page.rfind("<summary>Server message</summary>", 0, folded) > sentence >= 0
+        assert page.count("exceeded quota") == 1
+
+
 def test_objects_that_were_not_reached_are_not_done(as_viewer, plan, bob):
     rows.make_run(plan, bob, state="canceled", outcome="not-attempted")
 

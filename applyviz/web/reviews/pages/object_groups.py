@@ -17,6 +17,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.components.server_text import fold
 
 CELLS, FEW_CELLS = 60, 18
 LISTED, FOLDED = 150, 9
@@ -212,7 +213,7 @@ def _note(change: ObjectChange) -> str:
     if change.risks and change.highest_risk != RiskLevel.INFO and change.operation != Operation.ERROR:
         notes.append(ngettext("%(count)d risk", "%(count)d risks", change.risks) % {"count": change.risks})
     if change.operation == Operation.ERROR:
-        notes.append(change.error)
+        notes.append(fold(change.error).sentence)
     return " · ".join(notes)
 
 

@@ -15,6 +15,7 @@ from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Plan
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice, PlanFact
+from applyviz.web.components.server_text import fold
 from applyviz.web.history.pages.entries import EntryRow
 from applyviz.web.reviews.pages.activity_tab import count_entries, list_latest
 from applyviz.web.reviews.pages.available_actions import NextActs
@@ -86,7 +87,8 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
     if moved is not None:
         notices.append(moved)
     if plan.state == PlanState.FAILED:
-        notices.append(Notice(loud, _("Plan failed"), plan.error))
+        told = fold(plan.error)
+        notices.append(Notice(loud, _("Plan failed"), told.sentence, server_message=told.message))
     if run is not None and run.state == RunState.STALE:
         url = reverse("runs:show-run", args=[run.number])
         text = _(

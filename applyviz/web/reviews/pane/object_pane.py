@@ -22,6 +22,7 @@ from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.web.components.badges import CERTAINTY_STYLES, LEVEL_STYLES, OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import AcknowledgeAction, Notice
 from applyviz.web.components.phrases import ORIGINS, describe_risk, name_method, say_certainty, say_reason, title_risk
+from applyviz.web.components.server_text import fold
 from applyviz.web.reviews.pane import fields
 from applyviz.web.reviews.pane.diff_lines import DiffPage, present_diff
 from applyviz.web.reviews.pane.fields import FieldFilter, FieldSection, FilterChoice
@@ -196,7 +197,8 @@ def present_notices(
     if change.error:
         title = _("This object could not be planned")
         lines = tuple(_tell_complaint(server_error) for server_error in change.server_errors)
-        notices.append(Notice(OBJECT_STYLES[Operation.ERROR], title, change.error, lines=lines))
+        told, look = fold(change.error), OBJECT_STYLES[Operation.ERROR]
+        notices.append(Notice(look, title, told.sentence, lines=lines, server_message=told.message))
     if change.operation is Operation.BLOCKED:
         notices.append(Notice(OBJECT_STYLES[Operation.BLOCKED], _("Conflicts to resolve"), _tell_refusal(change)))
     notices.extend(_present_risks(change.risks, acts or {}))

@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.web.components.badges import Appearance
+from applyviz.web.components.server_text import ServerText, fold
 from applyviz.web.runs.pages.pod_lines import list_pod_lines
 from applyviz.web.runs.pages.results import OUTCOME_STYLES, say_difference
 from applyviz.web.runs.pages.standing import NOT_READY, STANDING_STYLES, Standing, find_standing
@@ -28,6 +29,7 @@ class Failure:
     title: str
     lines: tuple[str, ...]
     url: str
+    server_message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,8 @@ def _title(result: ObjectResult) -> str:
 def _present(run: ApplyRun, result: ObjectResult) -> Failure:
     is_rollout = result.rollout in NOT_READY and Outcome(result.outcome).is_good
     told = result.rollout_detail if is_rollout else result.detail
-    lines = [told] if told else []
+    text = ServerText(told) if is_rollout else fold(told)
+    lines = [text.sentence] if told else []
     lines += [f"{d.get('path', '')}: {say_difference(d)}" for d in result.differences[:_DIFFERENCES]]
     more = len(result.differences) - _DIFFERENCES
     if more > 0:
@@ -64,7 +67,7 @@ def _present(run: ApplyRun, result: ObjectResult) -> Failure:
         lines += list_pod_lines(result.pods)
     look = STANDING_STYLES[Standing.FAILED] if is_rollout else OUTCOME_STYLES[result.outcome]
     url = reverse("runs:show-result", args=[run.number, result.position])
-    return Failure(look, _title(result), tuple(lines), url)
+    return Failure(look, _title(result), tuple(lines), url, text.message)
 
 
 def present_failures(run: ApplyRun, results: Sequence[ObjectResult]) -> Failures:

@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from applyviz.records.enums import Outcome, RolloutState
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectChange, ObjectResult
 from applyviz.web.components.badges import Appearance
+from applyviz.web.components.server_text import fold
 from applyviz.web.runs.pages.before_after import BeforeAfter, present_before_after
 from applyviz.web.runs.pages.results import OUTCOME_STYLES, say_attempts, say_took
 from applyviz.web.runs.pages.standing import (
@@ -80,7 +81,11 @@ def _say_detail(result: ObjectResult) -> str:
     """One sentence for what is not as it was approved."""
     if find_standing(result) is not Standing.FAILED and result.outcome != Outcome.LEFT_OUT:
         return ""
-    return result.rollout_detail if Outcome(result.outcome).is_good and result.rollout_detail else result.detail
+    return (
+        result.rollout_detail
+        if Outcome(result.outcome).is_good and result.rollout_detail
+        else fold(result.detail).sentence
+    )
 
 
 def _read_requests(results: Sequence[ObjectResult]) -> dict[int, list[JournalEntry]]:

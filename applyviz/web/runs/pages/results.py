@@ -16,6 +16,7 @@ from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.object_links import link_change, link_object
+from applyviz.web.components.server_text import fold
 from applyviz.web.components.values import render_yaml
 from applyviz.web.runs.pages.pod_lines import list_pod_lines
 from applyviz.web.runs.pages.time_axis import say_clock
@@ -83,6 +84,7 @@ class ResultPane:
     rollout_detail: str = ""
     attempts: str = ""
     pod_lines: tuple[str, ...] = ()
+    server_message: str = ""
 
 
 def say_took(start: datetime | None, end: datetime | None) -> str:
@@ -147,13 +149,15 @@ def present_result(run: ApplyRun, position: int) -> ResultPane:
     change, plan = result.change, run.plan
     view = view_of(plan)
     result = show_result(result, view)
+    told = fold(result.detail)
     journal = [] if view.hides(change) else list(result.journal.defer("sealed_request", "sealed_answer"))
     return ResultPane(
         look=OUTCOME_STYLES[result.outcome],
         name=change.name,
         kind=change.kind,
         namespace=change.namespace,
-        detail=result.detail,
+        detail=told.sentence,
+        server_message=told.message,
         took=say_took(result.started_at, result.finished_at),
         run_url=reverse("runs:show-run", args=[run.number]),
         change_url=link_change(plan, change.position),

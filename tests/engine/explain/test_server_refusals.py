@@ -1,0 +1,32 @@
+"""Errors of servers are recognized: `recorded` messages come from a real API server, `told` ones from its source."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from applyviz.engine.explain.server_refusals import REFUSALS, find_refusal
+
+CASES = yaml.safe_load(
+    (Path(__file__).parents[2] / "cases" / "explain" / "server-refusals.yaml").read_text(encoding="utf-8")
+)
+ALL = [*CASES["told"], *CASES["recorded"]]
+
+
+@pytest.mark.parametrize("case", ALL, ids=[case["kind"] for case in ALL])
+def test_message_is_recognized(case):
+    found = find_refusal(case["message"])
+
+    assert found is not None
+    assert found.kind == case["kind"]
+
+
+def test_every_kind_has_a_message_and_a_sentence_that_says_what_to_do():
+    assert {refusal.kind for refusal in REFUSALS} <= {case["kind"] for case in ALL}
+    assert len(REFUSALS) >= 30
+    assert [r.kind for r in REFUSALS if r.sentence.count(".") < 1 or not r.sentence[0].isupper()] == []
+
+
+@pytest.mark.parametrize("text", ["", "the object was not there", "2 of 3 pods are ready", "timed out after 600 s"])
+def test_other_texts_stay_as_they_are(text):
+    assert find_refusal(text) is None
