@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import User
@@ -81,8 +81,9 @@ def make_plan(
     problems: tuple[dict[str, object], ...] = (),
     error: str = "",
     applied_by: str = "",
+    summary: Mapping[str, object] | None = None,
 ) -> Plan:
-    """A review with one plan."""
+    """A review with one plan; `summary` is kept beside what the rows say."""
     number = Review.objects.count() + 1
     cluster = Cluster.objects.first() or make_cluster()
     review = Review.objects.create(
@@ -105,7 +106,7 @@ def make_plan(
     for row in rows:
         counts[row.operation] = counts.get(row.operation, 0) + 1
     values = {"state": state, "counts": counts, "problems": list(problems), "error": error}
-    values["summary"] = live_values.keep_compared(rows)
+    values["summary"] = {**live_values.keep_compared(rows), **(summary or {})}
     if state == PlanState.COMPLETE:
         values |= {"digest": f"{number}{DIGEST}", "completed_at": NOW, "policy_version": BUILT_IN}
     Plan.objects.filter(pk=plan.pk).update(**values)

@@ -26,6 +26,7 @@ LOOKED_AT = {
     "show-plan",
     "show-overview",
     "show-changes",
+    "show-graph",
     "show-requests",
     "show-activity",
     "show-risks",

@@ -56,7 +56,7 @@ class _Nodes:
         named: Key | tuple[Key, str] = (key, f"{edge.source}{edge.path}") if not key[3] else key
         if named not in self._numbers:
             self._numbers[named] = len(self.nodes)
-            is_missing = edge.state in (EdgeState.MISSING, EdgeState.NO_MATCH, EdgeState.OPTIONAL)
+            is_missing = edge.state in (EdgeState.MISSING, EdgeState.NO_MATCH)
             is_seen = key in self._around.after.objects
             self.nodes.append(GraphNode(*key, is_missing=is_missing and not is_seen, is_seen=is_seen))
         return self._numbers[named]

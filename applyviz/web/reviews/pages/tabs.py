@@ -25,6 +25,7 @@ class ReviewTab(StrEnum):
 
     OVERVIEW = "overview"
     CHANGES = "changes"
+    GRAPH = "graph"
     REQUESTS = "requests"
     ACTIVITY = "activity"
 
@@ -60,6 +61,7 @@ def _count_requests(context: PlanContext) -> int:
 TABS = (
     TabEntry(ReviewTab.OVERVIEW, _("Overview")),
     TabEntry(ReviewTab.CHANGES, _("Changes"), _count_changes),
+    TabEntry(ReviewTab.GRAPH, _("Graph")),
     TabEntry(ReviewTab.REQUESTS, _("Requests"), _count_requests),
     TabEntry(ReviewTab.ACTIVITY, _("Activity"), count_entries),
 )

@@ -6,11 +6,15 @@ import io
 import zipfile
 
 from django.http import HttpResponse
+from django.shortcuts import render
 
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.enums import PlanState
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.pages import request_archive, review_page
+from applyviz.web.reviews.pages.graph.choice import GraphChoice
+from applyviz.web.reviews.pages.graph.tab import present_graph
+from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pane import object_files
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -46,4 +50,16 @@ def keep_requests(request: PageRequest, number: int, plan: int) -> HttpResponse:
             archive.writestr(about, file.text)
     response = HttpResponse(kept.getvalue(), content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="{folder}-requests.zip"'
+    return response
+
+
+@requires(Action.VIEW)
+def export_graph(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """The picture of a complete plan as a file, masked like its page."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    graph = present_graph(read_context(found, for_user=request.user), GraphChoice.read(request.GET))
+    if graph.drawn is None:
+        raise NotVisibleError(f"plan {plan} has no graph yet")
+    response = render(request, "reviews/graph.svg", {"drawn": graph.drawn}, content_type="image/svg+xml")
+    response["Content-Disposition"] = f'attachment; filename="review-{number}-plan-{plan}.svg"'
     return response

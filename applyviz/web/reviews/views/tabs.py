@@ -12,6 +12,8 @@ from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.forms.reviews import ListForm, ObjectListForm, PollForm
 from applyviz.web.reviews.pages import review_page
 from applyviz.web.reviews.pages.activity_tab import present_activity
+from applyviz.web.reviews.pages.graph.choice import GraphChoice
+from applyviz.web.reviews.pages.graph.tab import present_graph
 from applyviz.web.reviews.pages.overview_tab import present_overview
 from applyviz.web.reviews.pages.plan_context import PlanContext, read_context
 from applyviz.web.reviews.pages.requests_tab import present_requests
@@ -56,6 +58,12 @@ def _render_changes(request: PageRequest, plan: Plan) -> HttpResponse:
     return render_tab(request, context, ReviewTab.CHANGES, **page.parts())
 
 
+def _render_graph(request: PageRequest, plan: Plan) -> HttpResponse:
+    context = read_context(plan, for_user=request.user)
+    choice = GraphChoice.read(request.GET, ListForm.read_page(request.GET))
+    return render_tab(request, context, ReviewTab.GRAPH, graph=present_graph(context, choice))
+
+
 def _render_requests(request: PageRequest, plan: Plan) -> HttpResponse:
     context = read_context(plan, for_user=request.user)
     page = present_requests(context, page=ListForm.read_page(request.GET))
@@ -70,6 +78,7 @@ def _render_activity(request: PageRequest, plan: Plan) -> HttpResponse:
 RENDERERS: dict[ReviewTab, Callable[[PageRequest, Plan], HttpResponse]] = {
     ReviewTab.OVERVIEW: _render_overview,
     ReviewTab.CHANGES: _render_changes,
+    ReviewTab.GRAPH: _render_graph,
     ReviewTab.REQUESTS: _render_requests,
     ReviewTab.ACTIVITY: _render_activity,
 }
@@ -125,6 +134,12 @@ def show_overview(request: PageRequest, number: int, plan: int) -> HttpResponse:
 def show_changes(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Show the objects of a plan, and the fields of one of them."""
     return open_tab(request, number, plan, ReviewTab.CHANGES)
+
+
+@requires(Action.VIEW)
+def show_graph(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Show what the objects of a plan refer to, as a picture or as a table."""
+    return open_tab(request, number, plan, ReviewTab.GRAPH)
 
 
 @requires(Action.VIEW)

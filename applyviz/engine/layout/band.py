@@ -1,0 +1,52 @@
+"""Boxes that nothing of the main picture leads to: small chains and single boxes, in rows below it.
+
+Rule: a chain stands in a row of its own as long as it fits, from what leads to what is led to; single boxes fill the
+places that are left, in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from applyviz.engine.layout.model import COLUMNS, PITCH, Box, Line
+from applyviz.engine.layout.rows import list_neighbors
+
+
+def _list_chains(boxes: Sequence[Box], lines: Sequence[Line]) -> list[list[int]]:
+    """The boxes that are connected, those that lead to others first."""
+    neighbors = list_neighbors(boxes, lines)
+    sources = {line.source for line in lines}
+    seen: set[int] = set()
+    chains = []
+    starts = sorted((box.number for box in boxes), key=lambda n: (n not in sources, n))
+    for start in starts:
+        if start in seen:
+            continue
+        chain, waiting = [], [start]
+        seen.add(start)
+        while waiting:
+            number = waiting.pop(0)
+            chain.append(number)
+            beside = [n for n in neighbors[number] if n not in seen]
+            seen.update(beside)
+            waiting.extend(beside)
+        chains.append(chain)
+    return sorted(chains, key=lambda chain: (len(chain) == 1, chain[0]))
+
+
+def place_band(boxes: Sequence[Box], lines: Sequence[Line], top: int) -> tuple[list[Box], dict[int, int]]:
+    """Return the boxes with the columns that they get, and their tops."""
+    by_number = {box.number: box for box in boxes}
+    placed, tops = [], {}
+    column = row = 0
+    for chain in _list_chains(boxes, lines):
+        if column and column + len(chain) > len(COLUMNS):
+            column, row = 0, row + 1
+        for number in chain:
+            if column == len(COLUMNS):
+                column, row = 0, row + 1
+            old = by_number[number]
+            placed.append(Box(number, column, old.is_pill, old.has_docks))
+            tops[number] = top + row * PITCH + (9 if old.is_pill else 0)
+            column += 1
+    return placed, tops

@@ -1,0 +1,60 @@
+"""A layered picture as data: boxes in columns, lines between them, and where they stand in pixels.
+
+All coordinates are whole pixels from the top left corner. A picture is drawn at 1:1, so its text keeps its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+COLUMNS = (20, 232, 444, 748, 960)
+"""Where each column begins."""
+WIDTH = 176
+HEIGHT = 40
+PILL = 22
+PITCH = 48
+DOCKED = 66
+"""From the top of one box to that of the next one: as it is, and with a row of docks below."""
+TOP = 44
+PICTURE = 1152
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box of a picture; `number` names it, `column` counts from 0.
+
+    - `is_pill`: it is small; `has_docks`: a row of docks stands below it.
+    """
+
+    number: int
+    column: int
+    is_pill: bool = False
+    has_docks: bool = False
+
+    @property
+    def height(self) -> int:
+        """Its own height."""
+        return PILL if self.is_pill else HEIGHT
+
+    @property
+    def pitch(self) -> int:
+        """The room that it needs with what stands below it."""
+        return DOCKED if self.has_docks else PITCH - HEIGHT + self.height
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line from one box to another one, by their numbers."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Where everything stands: the top of each box, the path of each line, the height of it all."""
+
+    tops: Mapping[int, int] = field(default_factory=dict)
+    paths: Mapping[Line, str] = field(default_factory=dict)
+    height: int = 0

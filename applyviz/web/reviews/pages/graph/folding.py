@@ -1,0 +1,138 @@
+"""Fewer nodes: unchanged ones together, and in a large plan one node for each namespace and kind.
+
+Rule: what is unchanged and connected to nothing that changes is folded by kind. A plan with more than 150 nodes shows
+groups; one group is opened at a time, and shows at most 100 of its objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from applyviz.engine.planning.model.graph import GraphEdge, GraphNode
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.references.model import ReferenceKind
+from applyviz.engine.risks.model import RiskLevel
+from applyviz.web.reviews.pages.graph.nodes import ShownNode
+
+MOST_NODES = 150
+_MOST_OPENED = 100
+_NAMES = 12
+_LOUDNESS = (RiskLevel.HIGH, RiskLevel.MEDIUM)
+# Against the direction of traffic: drawn by the selector of the Service.
+_SILENT = frozenset((ReferenceKind.GOVERNING_SERVICE,))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownGraph:
+    """The nodes and edges that are drawn; edges name nodes by number, also where they are folded."""
+
+    nodes: tuple[ShownNode, ...]
+    edges: tuple[GraphEdge, ...]
+    is_grouped: bool = False
+
+
+def name_group(node: GraphNode) -> str:
+    """The name of a group for addresses."""
+    return f"{node.namespace or '-'}/{node.kind}".lower()
+
+
+def _find_components(nodes: Iterable[ShownNode], edges: Iterable[GraphEdge]) -> dict[int, int]:
+    """The component of each node, by the smallest number in it."""
+    parent = {shown.number: shown.number for shown in nodes}
+
+    def find(number: int) -> int:
+        while parent[number] != number:
+            parent[number] = parent[parent[number]]
+            number = parent[number]
+        return number
+
+    for edge in edges:
+        if edge.source in parent and edge.target in parent:
+            first, second = sorted((find(edge.source), find(edge.target)))
+            parent[second] = first
+    return {number: find(number) for number in parent}
+
+
+def _group_all(nodes: Sequence[ShownNode], opened: str) -> tuple[list[ShownNode], dict[int, int]]:
+    """One node for each namespace and kind, and which node stands for each old one."""
+    kept: list[ShownNode] = []
+    stands_for: dict[int, int] = {}
+    groups: dict[tuple[str, str], list[ShownNode]] = {}
+    shown_open = 0
+    for shown in nodes:
+        if name_group(shown.node) == opened and shown_open < _MOST_OPENED:
+            shown_open += 1
+            kept.append(replace(shown, dock_of=None))
+            stands_for[shown.number] = shown.number
+        else:
+            groups.setdefault((shown.node.namespace, shown.node.kind), []).append(shown)
+    for members in groups.values():
+        first = members[0]
+        risks = {member.risk for member in members}
+        operations = {member.operation for member in members if not member.is_calm}
+        node = replace(first.node, name="", is_missing=False, facts={})
+        kept.append(
+            ShownNode(
+                first.number,
+                node,
+                operations.pop() if len(operations) == 1 else Operation.UPDATE if operations else Operation.UNCHANGED,
+                next((level for level in _LOUDNESS if level in risks), None),
+                first.column,
+                None,
+                len(members),
+                tuple(member.node.name for member in members[:_NAMES]),
+            )
+        )
+        stands_for.update({member.number: first.number for member in members})
+    return sorted(kept, key=lambda one: one.number), stands_for
+
+
+def _fold_calm(nodes: Sequence[ShownNode], edges: Sequence[GraphEdge], chosen: int | None) -> list[ShownNode]:
+    """The nodes without those that are unchanged and lead to no change; one node for each kind of them."""
+    component = _find_components(nodes, edges)
+    lively = {component[shown.number] for shown in nodes if not shown.is_calm or shown.number == chosen}
+    kept, folded = [], {}
+    for shown in nodes:
+        if component[shown.number] in lively:
+            kept.append(shown)
+        elif shown.dock_of is None:
+            folded.setdefault(shown.node.kind, []).append(shown)
+    for members in folded.values():
+        first = members[0]
+        if len(members) == 1:
+            kept.append(replace(first, column=None))
+            continue
+        names = tuple(member.node.name for member in members[:_NAMES])
+        kept.append(replace(first, operation=Operation.UNCHANGED, column=None, count=len(members), names=names))
+    return kept
+
+
+def choose_nodes(
+    nodes: Sequence[ShownNode],
+    edges: Sequence[GraphEdge],
+    *,
+    wide: Collection[int],
+    is_folded: bool,
+    has_neighbors: bool,
+    opened: str,
+    chosen: int | None,
+) -> ShownGraph:
+    """The nodes and edges that are drawn.
+
+    - `wide`: policies for many pods; their lines are left out, and they too while they are unchanged.
+    """
+    shown = [one for one in nodes if has_neighbors or one.node.position >= 0 or one.node.is_missing]
+    shown = [one for one in shown if one.number not in wide or not one.is_calm or one.number == chosen]
+    drawn = [edge for edge in edges if edge.kind not in _SILENT and edge.source not in wide]
+    if is_folded:
+        shown = _fold_calm(shown, drawn, chosen)
+    if len(shown) <= MOST_NODES:
+        return ShownGraph(tuple(shown), tuple(drawn))
+    shown, stands_for = _group_all(shown, opened)
+    moved = (
+        replace(edge, source=stands_for[edge.source], target=stands_for[edge.target])
+        for edge in drawn
+        if edge.source in stands_for and edge.target in stands_for
+    )
+    return ShownGraph(tuple(shown), tuple(edge for edge in moved if edge.source != edge.target), is_grouped=True)

@@ -1,0 +1,253 @@
+"""The picture of a graph: where its nodes, docks and lines are, and how each of them looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from applyviz.engine.layout.drawing import Drawing, draw
+from applyviz.engine.layout.model import COLUMNS, PICTURE, WIDTH, Box, Line
+from applyviz.engine.planning.model.graph import GraphEdge
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.references.model import ReferenceKind
+from applyviz.web.components.badges import OBJECT_STYLES
+from applyviz.web.reviews.pages.graph.folding import ShownGraph
+from applyviz.web.reviews.pages.graph.nodes import DOCKING, WORKLOAD, ShownNode
+from applyviz.web.reviews.pages.graph.words import (
+    describe_node,
+    label_dock,
+    label_pill,
+    name_node,
+    read_aloud,
+    shorten,
+)
+
+_DOCK_ROOM = 176
+_LETTER = 6.1
+_NAME = 20
+# Drawn from what defines or owns to what follows from it.
+_BACKWARD = frozenset((ReferenceKind.INSTANCE, ReferenceKind.OWNER))
+_RANK = ("exists", "live", "optional", "new", "stale", "dangling", "reach")
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnNode:
+    """One node as the picture draws it; texts stand at `x`, `y` and a fixed distance from it."""
+
+    number: int
+    name: str
+    line: str
+    label: str
+    url: str
+    x: int
+    y: int
+    height: int
+    look: str
+    glyph: str
+    risk: str
+    is_pill: bool
+    beside: str
+    open_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnDock:
+    """One object that is docked at a workload."""
+
+    label: str
+    aloud: str
+    url: str
+    x: int
+    y: int
+    width: int
+    look: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLine:
+    """One line between two nodes; `look` is its tone."""
+
+    path: str
+    look: str
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnGraph:
+    """The whole picture; `band` is the height at which what nothing leads to begins, 0 without it."""
+
+    nodes: tuple[DrawnNode, ...]
+    docks: tuple[DrawnDock, ...]
+    lines: tuple[DrawnLine, ...]
+    heads: tuple[tuple[int, str], ...]
+    width: int
+    height: int
+    band: int
+
+
+def name_look(edge: GraphEdge) -> str:
+    """The tone of an edge: what is known to lead nowhere comes before all else."""
+    if edge.state.is_dangling:
+        return "dangling"
+    if edge.is_stale:
+        return "stale"
+    if edge.is_new:
+        return "new"
+    return "exists"
+
+
+def _name_ends(edge: GraphEdge) -> Line:
+    return Line(edge.target, edge.source) if edge.kind in _BACKWARD else Line(edge.source, edge.target)
+
+
+def _merge_lines(graph: ShownGraph, drawn: set[int], reach: set[int]) -> dict[Line, str]:
+    """One line for each two nodes, in the loudest tone of its edges."""
+    found: dict[Line, str] = {}
+    for edge in graph.edges:
+        line = _name_ends(edge)
+        if line.source == line.target or not {line.source, line.target} <= drawn:
+            continue
+        look = name_look(edge)
+        if look not in ("dangling", "stale") and {line.source, line.target} <= reach:
+            look = "reach"
+        before = found.get(line, "exists")
+        found[line] = max(look, before, key=_RANK.index)
+    return found
+
+
+def _find_main(nodes: Sequence[ShownNode], lines: Sequence[Line]) -> set[int]:
+    """The nodes of the main picture: workloads, and what has a column and is connected to one of them."""
+    by_number = {shown.number: shown for shown in nodes if shown.column is not None}
+    beside: dict[int, list[int]] = {}
+    for line in lines:
+        beside.setdefault(line.source, []).append(line.target)
+        beside.setdefault(line.target, []).append(line.source)
+    waiting = [number for number, shown in by_number.items() if shown.column == WORKLOAD and shown.node.name]
+    waiting += [number for number, shown in by_number.items() if shown.column == WORKLOAD and shown.count]
+    found = set(waiting)
+    while waiting:
+        for number in beside.get(waiting.pop(), ()):
+            if number in by_number and number not in found:
+                found.add(number)
+                waiting.append(number)
+    return found
+
+
+def _is_pill(shown: ShownNode) -> bool:
+    is_fold = shown.count > 0 and shown.operation is Operation.UNCHANGED
+    return is_fold or (shown.is_calm and (shown.column is None or shown.column > WORKLOAD))
+
+
+def _name_style(shown: ShownNode, reach: set[int], chosen: int | None) -> str:
+    tone = OBJECT_STYLES[shown.operation].tone if shown.operation is not None else "calm"
+    words = [f"tone-{tone}"]
+    if shown.operation is Operation.CREATE:
+        words.append("is-new")
+    if shown.operation in (Operation.BLOCKED, Operation.ERROR) or shown.node.is_missing:
+        words.append("is-broken")
+    if shown.is_calm or (shown.count and shown.operation is Operation.UNCHANGED):
+        words.append("is-calm")
+    if shown.number == chosen:
+        words.append("is-chosen")
+    elif shown.number in reach:
+        words.append("is-reached")
+    return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Painter:
+    """What drawing needs to know of the page: what is chosen, what it reaches, and where nodes lead."""
+
+    reach: set[int]
+    chosen: int | None
+    link: Callable[[ShownNode], str]
+    open: Callable[[ShownNode], str]
+
+    def paint_node(self, shown: ShownNode, drawing: Drawing, beside: Sequence[int]) -> DrawnNode:
+        """One node where it stands."""
+        is_pill = _is_pill(shown)
+        return DrawnNode(
+            number=shown.number,
+            name=label_pill(shown) if is_pill else shorten(name_node(shown), _NAME),
+            line="" if is_pill else describe_node(shown),
+            label=read_aloud(shown),
+            url=self.link(shown),
+            x=COLUMNS[drawing.columns[shown.number]],
+            y=drawing.picture.tops[shown.number],
+            height=20 if is_pill else 40,
+            look=_name_style(shown, self.reach, self.chosen),
+            glyph=OBJECT_STYLES[shown.operation].glyph if shown.operation is not None else "·",
+            risk=shown.risk.value if shown.risk is not None else "",
+            is_pill=is_pill,
+            beside=" ".join(map(str, beside)),
+            open_url=self.open(shown),
+        )
+
+    def paint_docks(self, at: DrawnNode, docks: Sequence[ShownNode]) -> list[DrawnDock]:
+        """The docks below a node: as many as there is room for, at most two, and how many more."""
+        found: list[DrawnDock] = []
+        x, y = at.x + 4, at.y + 43
+        for n, shown in enumerate(docks):
+            label = label_dock(shown)
+            rest = f"+{len(docks) - n}"
+            width = round(len(label) * _LETTER) + 16
+            if n == 2 or (n and x + width > at.x + WIDTH + 12):
+                aloud = ", ".join(read_aloud(one) for one in docks[n:])
+                found.append(DrawnDock(rest, aloud, self.link(shown), x, y, 28, "tone-calm"))
+                break
+            look = _name_style(shown, self.reach, self.chosen)
+            found.append(DrawnDock(label, read_aloud(shown), self.link(shown), x, y, width, look))
+            x += width + 4
+        return found
+
+
+def _list_heads() -> tuple[tuple[int, str], ...]:
+    words = (_("Ingress"), _("Service"), _("Workload"), _("Configuration and storage"), _("Identity"))
+    return tuple(zip(COLUMNS, words, strict=True))
+
+
+def draw_graph(graph: ShownGraph, painter: Painter) -> DrawnGraph:
+    """The picture of what is shown."""
+    by_number = {shown.number: shown for shown in graph.nodes}
+    docks: dict[int, list[ShownNode]] = {}
+    for shown in graph.nodes:
+        if shown.dock_of in by_number and not graph.is_grouped:
+            docks.setdefault(shown.dock_of or 0, []).append(shown)
+    docked = {shown.number for members in docks.values() for shown in members}
+    drawn = set(by_number) - docked
+    looks = _merge_lines(graph, drawn, painter.reach)
+    main = _find_main(graph.nodes, list(looks)) - docked
+    boxes = {
+        number: Box(number, shown.column if number in main else 0, _is_pill(shown), number in docks)
+        for number, shown in by_number.items()
+        if number in drawn
+    }
+    drawing = draw(
+        [box for number, box in boxes.items() if number in main],
+        [box for number, box in boxes.items() if number not in main],
+        list(looks),
+        middle=WORKLOAD,
+    )
+    beside: dict[int, list[int]] = {}
+    for line in looks:
+        beside.setdefault(line.source, []).append(line.target)
+    ordered = sorted(drawn, key=lambda n: (drawing.columns[n], drawing.picture.tops[n]))
+    nodes = [painter.paint_node(by_number[n], drawing, beside.get(n, ())) for n in ordered]
+    paths = sorted(drawing.picture.paths.items(), key=lambda one: _RANK.index(looks[one[0]]))
+    return DrawnGraph(
+        nodes=tuple(nodes),
+        docks=tuple(dock for node in nodes for dock in painter.paint_docks(node, docks.get(node.number, ()))),
+        lines=tuple(DrawnLine(path, looks[line], line.source, line.target) for line, path in paths),
+        heads=_list_heads() if main else (),
+        width=PICTURE,
+        height=drawing.picture.height,
+        band=drawing.band,
+    )
+
+
+def is_docking(edge: GraphEdge) -> bool:
+    """Whether an edge docks its source at its target."""
+    return edge.kind in DOCKING

@@ -1,0 +1,152 @@
+"""The whole Graph tab: the picture or the table, the tools above it and the panel beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.engine.planning.model.graph import GraphEdge, PlanGraph
+from applyviz.engine.references.resolving import EdgeState
+from applyviz.web.components.object_links import link_change
+from applyviz.web.reviews.pages.graph.choice import GraphChoice
+from applyviz.web.reviews.pages.graph.folding import choose_nodes, name_group
+from applyviz.web.reviews.pages.graph.nodes import NodeNames, ShownNode, find_reach, find_wide_policies, list_nodes
+from applyviz.web.reviews.pages.graph.panel import LegendRow, Panel, list_line_legend, list_node_legend, present_panel
+from applyviz.web.reviews.pages.graph.picture import DrawnGraph, Painter, draw_graph
+from applyviz.web.reviews.pages.graph.table import ReferenceTable, present_table
+from applyviz.web.reviews.pages.plan_context import PlanContext
+from applyviz.workflow.plans.graphs import read_graph
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One switch above the picture: where it leads, and whether it is on."""
+
+    word: str
+    url: str
+    is_on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GraphTab:
+    """The tab; without a picture and a table there is nothing to draw yet. Phones show the table in any case."""
+
+    is_table: bool = False
+    views: tuple[Switch, ...] = ()
+    switches: tuple[Switch, ...] = ()
+    facts: str = ""
+    notice: str = ""
+    drawn: DrawnGraph | None = None
+    table: ReferenceTable | None = None
+    earlier_url: str = ""
+    later_url: str = ""
+    panel: Panel | None = None
+    line_legend: tuple[LegendRow, ...] = ()
+    node_legend: tuple[LegendRow, ...] = ()
+    clear_url: str = ""
+    export_url: str = ""
+
+
+def _state_facts(nodes: Sequence[ShownNode], graph: PlanGraph) -> str:
+    planned = sum(shown.node.position >= 0 for shown in nodes)
+    live = sum(shown.node.position < 0 and shown.node.is_seen and not shown.node.is_missing for shown in nodes)
+    facts = [_("%(count)d objects of the plan") % {"count": planned}, _("%(count)d live neighbors") % {"count": live}]
+    for number, count in sorted(find_wide_policies(graph).items()):
+        text = _("%(name)s: for %(count)d workloads") if count else _("%(name)s: for every pod of the namespace")
+        facts.append(text % {"name": nodes[number].node.name, "count": count})
+    return " · ".join(facts)
+
+
+def _state_notice(edges: Sequence[GraphEdge]) -> str:
+    refused = sum(edge.state is EdgeState.UNKNOWN and edge.detail == "403" for edge in edges)
+    if not refused:
+        return ""
+    return _("%(count)d references were not checked: reading their targets was forbidden (403).") % {"count": refused}
+
+
+class _Links:
+    """Where nodes lead: a node to its reach, a group to what is in it, a fold to all that is in it."""
+
+    def __init__(self, context: PlanContext, choice: GraphChoice, names: NodeNames) -> None:
+        self._context, self._choice, self._names = context, choice, names
+
+    def link_node(self, shown: ShownNode) -> str:
+        """The address of a node within the tab."""
+        if shown.count and shown.is_calm is False and shown.node.name == "":
+            return self._choice.link(opened=name_group(shown.node), node="")
+        if shown.count:
+            return self._choice.link(is_folded=False)
+        return self._choice.link(node=self._names.name(shown.number))
+
+    def link_change(self, shown: ShownNode) -> str:
+        """The address of a node's object in the plan; "" of one that is not in it."""
+        position = shown.node.position
+        return link_change(self._context.plan, position) if position >= 0 else ""
+
+
+def _list_views(choice: GraphChoice) -> tuple[Switch, ...]:
+    return (
+        Switch(_("Graph"), choice.link(is_table=False), not choice.is_table),
+        Switch(_("Table"), choice.link(is_table=True), choice.is_table),
+    )
+
+
+def _list_switches(choice: GraphChoice) -> tuple[Switch, ...]:
+    return (
+        Switch(_("Fold unchanged"), choice.link(is_folded=not choice.is_folded), choice.is_folded),
+        Switch(_("Live neighbors"), choice.link(has_neighbors=not choice.has_neighbors), choice.has_neighbors),
+    )
+
+
+def _present_picture(context: PlanContext, graph: PlanGraph, nodes: list[ShownNode], choice: GraphChoice) -> GraphTab:
+    names = NodeNames(nodes)
+    links = _Links(context, choice, names)
+    chosen = names.find(choice.node) if choice.node else None
+    reach = find_reach(graph.edges, chosen) if chosen is not None else set()
+    shown = choose_nodes(
+        nodes,
+        graph.edges,
+        wide=find_wide_policies(graph),
+        is_folded=choice.is_folded,
+        has_neighbors=choice.has_neighbors,
+        opened=choice.opened,
+        chosen=chosen,
+    )
+    panel = None
+    if chosen is not None:
+        open_url = links.link_change(nodes[chosen])
+        panel = present_panel(nodes[chosen], nodes, graph.edges, link=links.link_node, open_url=open_url)
+    return GraphTab(
+        switches=_list_switches(choice),
+        drawn=draw_graph(shown, Painter(reach, chosen, links.link_node, links.link_change)) if shown.nodes else None,
+        panel=panel,
+        line_legend=list_line_legend(graph.edges),
+        node_legend=list_node_legend(nodes),
+        clear_url=choice.link(node="", opened="") if choice.node or choice.opened else "",
+        export_url=reverse("reviews:export-graph", args=context.address) + choice.link(),
+    )
+
+
+def present_graph(context: PlanContext, choice: GraphChoice) -> GraphTab:
+    """The tab of a plan; empty while the plan is calculated."""
+    graph = read_graph(context.plan)
+    if graph is None:
+        return GraphTab()
+    nodes = list_nodes(graph, context.changes)
+    tab = GraphTab(is_table=True) if choice.is_table else _present_picture(context, graph, nodes, choice)
+    links = _Links(context, choice, NodeNames(nodes))
+    urls = {shown.number: url for shown in nodes if (url := links.link_change(shown))}
+    table = present_table(nodes, graph.edges, urls, page=choice.page)
+    pages = choice.link(is_table=True)
+    return replace(
+        tab,
+        views=_list_views(choice),
+        facts=_state_facts(nodes, graph),
+        notice=_state_notice(graph.edges),
+        table=table,
+        earlier_url=f"{pages}&page={table.earlier}" if table.earlier else "",
+        later_url=f"{pages}&page={table.later}" if table.later else "",
+    )

@@ -1,0 +1,170 @@
+"""The words of a node: its name, what happens to what runs, and the whole of it for who does not see the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import RiskLevel
+from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES
+from applyviz.web.reviews.pages.graph.nodes import WORKLOAD, ShownNode
+
+_SHORT = {
+    "HorizontalPodAutoscaler": "HPA",
+    "PodDisruptionBudget": "PDB",
+    "NetworkPolicy": "NetPol",
+    "PersistentVolumeClaim": "PVC",
+    "CustomResourceDefinition": "CRD",
+}
+_KUBECTL = {
+    "ConfigMap": "cm",
+    "CustomResourceDefinition": "crd",
+    "DaemonSet": "ds",
+    "Deployment": "deploy",
+    "HorizontalPodAutoscaler": "hpa",
+    "Ingress": "ing",
+    "NetworkPolicy": "netpol",
+    "PersistentVolumeClaim": "pvc",
+    "PodDisruptionBudget": "pdb",
+    "Service": "svc",
+    "ServiceAccount": "sa",
+    "StatefulSet": "sts",
+}
+# Kinds that their column names already.
+_SAID = frozenset(("Deployment", "Service", "Ingress", "ConfigMap"))
+_ONE_WORD = (Operation.UNCHANGED, Operation.PRUNE, Operation.REPLACE, Operation.WITHHELD, Operation.ERROR)
+_LINE = 29
+
+
+def shorten(text: str, length: int) -> str:
+    """A text that fits, with an ellipsis where it does not."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def name_kind(kind: str) -> str:
+    """A kind in as few letters as people use for it."""
+    return _SHORT.get(kind, kind)
+
+
+def name_node(shown: ShownNode) -> str:
+    """The first line of a node."""
+    if shown.count:
+        return f"{shown.count} {name_kind(shown.node.kind)}"
+    # A definition is named by its plural and its group; the group is said by what it defines.
+    name = shown.node.name.partition(".")[0] if shown.node.kind == "CustomResourceDefinition" else shown.node.name
+    return name or _("no pod")
+
+
+def name_short(shown: ShownNode) -> str:
+    """Kind and name as people type them for kubectl."""
+    kind = _KUBECTL.get(shown.node.kind, shown.node.kind.lower())
+    return name_node(shown) if shown.count or not shown.node.name else f"{kind}/{name_node(shown)}"
+
+
+def _say_limit(facts: Mapping[str, str]) -> str:
+    word = {
+        "minReplicas": _("min"),
+        "maxReplicas": _("max"),
+        "minAvailable": _("min"),
+        "maxUnavailable": _("max unavailable"),
+    }[facts["limit"]]
+    before = f"{facts['limit_before']} → " if "limit_before" in facts else ""
+    return f"{word} {before}{facts['limit_after']}"
+
+
+def _say_restart(facts: Mapping[str, str]) -> str:
+    if "downtime" in facts:
+        return _("downtime")
+    if "restarts" not in facts:
+        return ""
+    return _("restarts %(count)s") % {"count": facts["restarts"]} if facts["restarts"] else _("restarts")
+
+
+def _say_workload(facts: Mapping[str, str], operation: Operation | None) -> Iterator[str]:
+    if "conflicts" in facts:
+        yield _("conflict")
+    elif "image_before" in facts:
+        yield f"{facts['image_before']} → {facts['image_after']}"
+    yield _say_restart(facts)
+    if operation is Operation.CREATE and "pods" in facts:
+        count = int(facts["pods"])
+        yield ngettext("%(count)d pod", "%(count)d pods", count) % {"count": count}
+    if operation is Operation.CREATE and "image_after" in facts:
+        yield facts["image_after"]
+
+
+def _say_fields(facts: Mapping[str, str]) -> str:
+    if "keys" in facts:
+        count = int(facts["keys"])
+        return ngettext("%(count)d key", "%(count)d keys", count) % {"count": count} if count else ""
+    count = int(facts.get("fields", "0"))
+    if count == 1:
+        return facts["field"].rpartition("/")[2]
+    return ngettext("%(count)d field", "%(count)d fields", count) % {"count": count} if count else ""
+
+
+def _list_words(shown: ShownNode) -> Iterator[str]:
+    node, facts = shown.node, shown.node.facts
+    if node.is_missing:
+        yield _("does not exist") if node.name else _("matches nothing")
+        return
+    if shown.operation is None:
+        yield _("live") if node.is_seen else _("not checked")
+        return
+    if shown.operation is Operation.CREATE:
+        yield _("new")
+    if shown.operation in (
+        Operation.UNCHANGED,
+        Operation.PRUNE,
+        Operation.REPLACE,
+        Operation.WITHHELD,
+        Operation.ERROR,
+    ):
+        yield str(OBJECT_STYLES[shown.operation].word)
+        return
+    if "limit" in facts:
+        yield _say_limit(facts)
+    said = [word for word in _say_workload(facts, shown.operation) if word] if shown.column == WORKLOAD else []
+    yield from said or [_say_fields(facts)]
+
+
+def describe_node(shown: ShownNode) -> str:
+    """The second line of a node."""
+    if shown.count:
+        return shorten(", ".join(shown.names), _LINE)
+    kind = [] if shown.node.kind in _SAID or not shown.node.name else [name_kind(shown.node.kind)]
+    return shorten(" · ".join([*kind, *filter(None, _list_words(shown))]), _LINE)
+
+
+def describe_change(shown: ShownNode) -> str:
+    """The second line of a node without its kind."""
+    return " · ".join(filter(None, _list_words(shown)))
+
+
+def label_dock(shown: ShownNode) -> str:
+    """The words of a dock: kind, glyph and limit."""
+    glyph = OBJECT_STYLES[shown.operation].glyph if shown.operation is not None else "·"
+    limit = _say_limit(shown.node.facts) if "limit" in shown.node.facts else _say_fields(shown.node.facts)
+    return f"{name_kind(shown.node.kind)} {glyph} {limit}".strip()
+
+
+def label_pill(shown: ShownNode) -> str:
+    """The words of a node that is folded."""
+    kind = name_kind(shown.node.kind)
+    if shown.count:
+        return _("+%(count)d unchanged: %(kind)s") % {"count": shown.count, "kind": kind}
+    sign = "=" if shown.operation is not None else "·"
+    return shorten(f"{sign} {kind} {shown.node.name}", _LINE)
+
+
+def read_aloud(shown: ShownNode) -> str:
+    """Everything that a node says: what happens to it, its name, its second line, its risk."""
+    operation = [str(OBJECT_STYLES[shown.operation].word)] if shown.operation is not None else []
+    risk = [str(LEVEL_STYLES[RiskLevel(shown.risk)].word)] if shown.risk is not None else []
+    kind = [shown.node.kind] if shown.node.name and not shown.count else []
+    first = " ".join([*operation, *kind, name_node(shown)])
+    line = describe_node(shown)
+    return ", ".join([f"{first}: {line}" if line else first, *risk])
