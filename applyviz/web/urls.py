@@ -47,6 +47,7 @@ review_urls = [  # reviews/
     path("<int:number>/plans/<int:plan>/changes/", tabs.show_changes, name="show-changes"),
     path("<int:number>/plans/<int:plan>/graph/", tabs.show_graph, name="show-graph"),
     path("<int:number>/plans/<int:plan>/graph.svg", downloads.export_graph, name="export-graph"),
+    path("<int:number>/plans/<int:plan>/owners/", tabs.show_owners, name="show-owners"),
     path("<int:number>/plans/<int:plan>/requests/", tabs.show_requests, name="show-requests"),
     path("<int:number>/plans/<int:plan>/activity/", tabs.show_activity, name="show-activity"),
     path("<int:number>/plans/<int:plan>/watch/", external_apply.show_watch, name="show-watch"),

@@ -149,6 +149,15 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
     "reviews:show-watch": lambda w: w.of_plans("reviews:show-watch"),
     "reviews:show-record": lambda w: w.of_plans("reviews:show-record"),
     "reviews:keep-requests": lambda w: w.of_plans("reviews:keep-requests"),
+    "reviews:show-graph": lambda w: (
+        f"{address}{query}" for query in ("", "?fold=0", "?view=table") for address in w.of_plans("reviews:show-graph")
+    ),
+    "reviews:export-graph": lambda w: w.of_plans("reviews:export-graph"),
+    "reviews:show-owners": lambda w: (
+        f"{address}{query}"
+        for query in ("", "?view=table", "?object=0")
+        for address in w.of_plans("reviews:show-owners")
+    ),
     "reviews:plan-events": lambda w: w.of_plans("reviews:plan-events"),
     "reviews:list-objects": lambda w: w.of_plans("reviews:list-objects"),
     "reviews:confirm-plan": lambda w: w.of_plans("reviews:confirm-plan"),

@@ -1,6 +1,6 @@
-"""The graph of a plan as it is kept with the plan, and as one reader sees it.
+"""The graph and the owners of a plan as they are kept with the plan, and as one reader sees them.
 
-It is kept packed in the summary: lists of plans load summaries and need no graph. What it says of the content of a
+They are kept packed in the summary: lists of plans load summaries and need neither. What they say of the content of a
 Secret is left out for readers who may not read that Secret (`live_values`).
 """
 
@@ -15,15 +15,42 @@ from zlib import compress, decompress
 from applyviz.engine.objects.values import canonical_json
 from applyviz.engine.planning.digest.serialize import from_json, to_json
 from applyviz.engine.planning.model.graph import PlanGraph
+from applyviz.engine.planning.model.owner_map import ObjectOwners, OwnerMap
 from applyviz.records.models import Plan
 from applyviz.workflow.plans import live_values
 
-_KEY = "graph"
+_GRAPH, _OWNERS = "graph", "owners"
+
+
+def _pack(value: Any) -> str:
+    return b64encode(compress(canonical_json(to_json(value)).encode())).decode()
+
+
+def _unpack(wanted: Any, kept: str) -> Any:
+    return from_json(wanted, json.loads(decompress(b64decode(kept))))
 
 
 def keep_graph(graph: PlanGraph) -> dict[str, Any]:
     """What the summary of a plan keeps of its graph."""
-    return {_KEY: b64encode(compress(canonical_json(to_json(graph)).encode())).decode()}
+    return {_GRAPH: _pack(graph)}
+
+
+def keep_owners(owners: OwnerMap) -> dict[str, Any]:
+    """What the summary of a plan keeps of the owners of its objects."""
+    return {_OWNERS: _pack(owners)}
+
+
+def read_owners(plan: Plan) -> OwnerMap | None:
+    """The owners of the objects of a plan that was loaded for a reader; None of a plan that has none yet.
+
+    - Of hidden Secrets nothing is told: whose field is whose depends on how the manifest compares with live.
+    """
+    kept = plan.summary.get(_OWNERS)
+    if not kept:
+        return None
+    found: OwnerMap = _unpack(OwnerMap, kept)
+    hidden = live_values.hidden_positions(plan)
+    return OwnerMap(tuple(ObjectOwners() if n in hidden else one for n, one in enumerate(found.objects)))
 
 
 def read_graph(plan: Plan) -> PlanGraph | None:
@@ -31,10 +58,10 @@ def read_graph(plan: Plan) -> PlanGraph | None:
 
     - Of hidden Secrets neither facts are told nor whether pods keep an old value.
     """
-    kept = plan.summary.get(_KEY)
+    kept = plan.summary.get(_GRAPH)
     if not kept:
         return None
-    graph: PlanGraph = from_json(PlanGraph, json.loads(decompress(b64decode(kept))))
+    graph: PlanGraph = _unpack(PlanGraph, kept)
     hidden = live_values.hidden_positions(plan)
     if not hidden:
         return graph

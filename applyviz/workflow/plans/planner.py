@@ -24,6 +24,7 @@ from applyviz.engine.planning.digest import fingerprint
 from applyviz.engine.planning.digest.serialize import options_from_json, to_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.overview import Overview, Overviewer
+from applyviz.engine.planning.model.owner_map import map_owners
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.records.enums import AuditAction, PlanState
@@ -243,6 +244,7 @@ def _complete(
             | forecasts.make_forecast(plan, finished.changes)
             | live_values.keep_compared(rows)
             | graphs.keep_graph(finished.graph)
+            | graphs.keep_owners(map_owners(finished.changes))
             | _seal(plan, rows, bound),
             problems=[_problem(problem) for problem in finished.problems],
             denied=plan.denied,

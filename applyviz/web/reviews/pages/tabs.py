@@ -26,6 +26,7 @@ class ReviewTab(StrEnum):
     OVERVIEW = "overview"
     CHANGES = "changes"
     GRAPH = "graph"
+    OWNERS = "owners"
     REQUESTS = "requests"
     ACTIVITY = "activity"
 
@@ -62,6 +63,7 @@ TABS = (
     TabEntry(ReviewTab.OVERVIEW, _("Overview")),
     TabEntry(ReviewTab.CHANGES, _("Changes"), _count_changes),
     TabEntry(ReviewTab.GRAPH, _("Graph")),
+    TabEntry(ReviewTab.OWNERS, _("Owners")),
     TabEntry(ReviewTab.REQUESTS, _("Requests"), _count_requests),
     TabEntry(ReviewTab.ACTIVITY, _("Activity"), count_entries),
 )

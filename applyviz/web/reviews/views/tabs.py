@@ -15,6 +15,7 @@ from applyviz.web.reviews.pages.activity_tab import present_activity
 from applyviz.web.reviews.pages.graph.choice import GraphChoice
 from applyviz.web.reviews.pages.graph.tab import present_graph
 from applyviz.web.reviews.pages.overview_tab import present_overview
+from applyviz.web.reviews.pages.owners.tab import present_owners_tab
 from applyviz.web.reviews.pages.plan_context import PlanContext, read_context
 from applyviz.web.reviews.pages.requests_tab import present_requests
 from applyviz.web.reviews.pages.shell import present_shell
@@ -64,6 +65,11 @@ def _render_graph(request: PageRequest, plan: Plan) -> HttpResponse:
     return render_tab(request, context, ReviewTab.GRAPH, graph=present_graph(context, choice))
 
 
+def _render_owners(request: PageRequest, plan: Plan) -> HttpResponse:
+    context = read_context(plan, for_user=request.user)
+    return render_tab(request, context, ReviewTab.OWNERS, owners=present_owners_tab(context, request.GET))
+
+
 def _render_requests(request: PageRequest, plan: Plan) -> HttpResponse:
     context = read_context(plan, for_user=request.user)
     page = present_requests(context, page=ListForm.read_page(request.GET))
@@ -79,6 +85,7 @@ RENDERERS: dict[ReviewTab, Callable[[PageRequest, Plan], HttpResponse]] = {
     ReviewTab.OVERVIEW: _render_overview,
     ReviewTab.CHANGES: _render_changes,
     ReviewTab.GRAPH: _render_graph,
+    ReviewTab.OWNERS: _render_owners,
     ReviewTab.REQUESTS: _render_requests,
     ReviewTab.ACTIVITY: _render_activity,
 }
@@ -140,6 +147,12 @@ def show_changes(request: PageRequest, number: int, plan: int) -> HttpResponse:
 def show_graph(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Show what the objects of a plan refer to, as a picture or as a table."""
     return open_tab(request, number, plan, ReviewTab.GRAPH)
+
+
+@requires(Action.VIEW)
+def show_owners(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Show who owns the fields of the objects of a plan, or of one of them."""
+    return open_tab(request, number, plan, ReviewTab.OWNERS)
 
 
 @requires(Action.VIEW)

@@ -1,0 +1,120 @@
+"""Who owns how many fields of each object before and after a plan, who hands over to whom, and who is in conflict.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (field management): `Apply` and `Update` entries
+of one manager are two owners, and each subresource is a third. A field that leaves one owner and comes to another one
+is a handover. It holds counts and names of fields, no values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from applyviz.engine.explain.reasons import FieldReason
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import element_value
+from applyviz.engine.planning.model.plan import PlannedObject
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerShare:
+    """One owner of fields of an object: how many before and after, and how many of them come and go."""
+
+    manager: str
+    operation: str
+    subresource: str = ""
+    before: int = 0
+    after: int = 0
+    gained: int = 0
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FieldHandover:
+    """Fields that go from one owner to another one, both by their place among the shares."""
+
+    source: int
+    target: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerConflict:
+    """Fields that the plan wants and an owner holds; `field` is the name of the first one."""
+
+    share: int
+    count: int
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOwners:
+    """The owners of one object."""
+
+    shares: tuple[OwnerShare, ...] = ()
+    handovers: tuple[FieldHandover, ...] = ()
+    conflicts: tuple[OwnerConflict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerMap:
+    """The owners of all objects of a plan, in its order."""
+
+    objects: tuple[ObjectOwners, ...] = ()
+
+
+_Identity = tuple[str, str, str]
+
+
+def _identify(owners: Iterable[Owner]) -> dict[_Identity, None]:
+    return {(owner.manager, owner.operation, owner.subresource): None for owner in owners}
+
+
+class _Counter:
+    """Counts the fields of one object by owner."""
+
+    def __init__(self) -> None:
+        self.places: dict[_Identity, int] = {}
+        self.counts: list[list[int]] = []
+        self.handovers: dict[tuple[int, int], int] = {}
+
+    def place(self, owner: _Identity) -> int:
+        """Return the place of an owner, a new one for who has none yet."""
+        if owner not in self.places:
+            self.places[owner] = len(self.counts)
+            self.counts.append([0, 0, 0, 0])
+        return self.places[owner]
+
+    def add(self, reason: FieldReason) -> None:
+        """Count one field."""
+        before, after = _identify(reason.owners_before), _identify(reason.owners_after)
+        lost = [owner for owner in before if owner not in after]
+        gained = [owner for owner in after if owner not in before]
+        for number, owners in enumerate((before, after, gained, lost)):
+            for owner in owners:
+                self.counts[self.place(owner)][number] += 1
+        if lost and gained:
+            ends = self.place(lost[0]), self.place(gained[0])
+            self.handovers[ends] = self.handovers.get(ends, 0) + 1
+
+
+def count_owners(change: PlannedObject) -> ObjectOwners:
+    """Return the owners of one object."""
+    counter = _Counter()
+    for reason in change.fields:
+        counter.add(reason)
+    disputed: dict[int, list[str]] = {}
+    for conflict in change.conflicts:
+        owner = conflict.manager, conflict.operation, conflict.subresource
+        named = [str(element_value(element)) for element in conflict.path if element[0] == "f"]
+        disputed.setdefault(counter.place(owner), []).append(named[-1] if named else "")
+    return ObjectOwners(
+        shares=tuple(OwnerShare(*owner, *counter.counts[place]) for owner, place in counter.places.items()),
+        handovers=tuple(FieldHandover(*ends, count) for ends, count in counter.handovers.items()),
+        conflicts=tuple(OwnerConflict(place, len(names), names[0]) for place, names in disputed.items()),
+    )
+
+
+def map_owners(planned: Iterable[PlannedObject]) -> OwnerMap:
+    """Return the owners of all objects of a plan."""
+    return OwnerMap(tuple(map(count_owners, planned)))

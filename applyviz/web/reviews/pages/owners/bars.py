@@ -1,0 +1,173 @@
+"""One row of the map as a drawing: bars for owned fields, arrows for handovers, a split cell for a conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from applyviz.engine.planning.model.owner_map import ObjectOwners, OwnerConflict, OwnerShare
+from applyviz.web.reviews.pages.owners.columns import WIDTH, Columns
+
+LINE = 20
+_PER_FIELD, _LEAST, _LONGEST = 1.9, 3, 84
+_INDENT, _LETTER = 9, 6.4
+_FIELD = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A part of a bar; `look` says what becomes of its fields."""
+
+    x: int
+    width: int
+    look: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text beside a bar."""
+
+    x: int
+    text: str
+    is_strong: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A handover from column to column; `y` is its line, `head` the direction of its point."""
+
+    path: str
+    head: str
+    x: int
+    y: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A conflict: what the manifest wants beside what is live."""
+
+    x: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnRow:
+    """One row; `label` says all of it in words."""
+
+    bars: tuple[Bar, ...]
+    labels: tuple[Label, ...]
+    arrows: tuple[Arrow, ...]
+    splits: tuple[Split, ...]
+    width: int
+    height: int
+    label: str
+
+
+def _measure(fields: int) -> int:
+    return min(_LONGEST, max(_LEAST, round(fields * _PER_FIELD))) if fields else 0
+
+
+def _count(share: OwnerShare) -> str:
+    return str(share.after) if share.before == share.after else f"{share.before} → {share.after}"
+
+
+def _draw_share(share: OwnerShare, x: int) -> Iterator[Bar]:
+    kept = share.after - share.gained
+    for fields, look in (
+        (kept, "apply" if share.operation == "Apply" else "update"),
+        (share.gained, "gained"),
+        (share.lost, "lost"),
+    ):
+        width = _measure(fields)
+        if width:
+            yield Bar(x, width, look)
+            x += width
+
+
+def _draw_arrow(start: int, end: int, y: int, count: int) -> Arrow:
+    """An arrow along a row, with the number of fields over its middle."""
+    middle = (start + end) // 2
+    way = 1 if end > start else -1
+    half = round(len(str(count)) * _LETTER / 2) + 4
+    path = f"M{start} {y}H{middle - way * half}M{middle + way * half} {y}H{end - way * 6}"
+    head = f"M{end} {y}l{-way * 7} -4v8z"
+    return Arrow(path, head, middle, y + 4, str(count))
+
+
+def say_owners(owners: ObjectOwners) -> str:
+    """The owners of one object in words, with what they hand over and what is in conflict."""
+    shares = owners.shares
+    parts = [
+        _("%(manager)s %(before)d to %(after)d") % {"manager": s.manager, "before": s.before, "after": s.after}
+        for s in shares
+    ]
+    parts += [
+        _("%(count)d from %(source)s to %(target)s")
+        % {"count": h.count, "source": shares[h.source].manager, "target": shares[h.target].manager}
+        for h in owners.handovers
+    ]
+    parts += [
+        _("%(field)s in conflict with %(manager)s") % {"field": c.field, "manager": shares[c.share].manager}
+        for c in owners.conflicts
+    ]
+    return "; ".join(parts)
+
+
+class _Pen:
+    """Draws the shares of a row and remembers where each of them ends."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self.bars: list[Bar] = []
+        self.labels: list[Label] = []
+        self.ends: dict[int, int] = {}
+
+    def draw(self, shares: tuple[OwnerShare, ...]) -> None:
+        """The bars and numbers of each column; shares of one column stand beside each other."""
+        for share in shares:
+            column = self.columns.place(share)
+            x = self.ends.get(column, column * WIDTH) + _INDENT
+            bars = list(_draw_share(share, x))
+            self.bars += bars
+            text = _count(share)
+            x = bars[-1].x + bars[-1].width + 5 if bars else x
+            self.labels.append(Label(x, text, share.before != share.after))
+            self.ends[column] = x + round(len(text) * _LETTER) + 2
+
+    def split(self, conflict: OwnerConflict, share: OwnerShare) -> Split:
+        """The cell of a conflict, behind the bar of who holds the field."""
+        column = self.columns.place(share)
+        x = min(self.ends.get(column, column * WIDTH) + 6, (column + 1) * WIDTH - 92)
+        text = conflict.field if len(conflict.field) <= _FIELD else f"{conflict.field[: _FIELD - 1]}…"
+        return Split(x, text)
+
+
+def draw_row(owners: ObjectOwners, columns: Columns) -> DrawnRow:
+    """The drawing of one object; a second handover of an object gets a line of its own."""
+    pen = _Pen(columns)
+    pen.draw(owners.shares)
+    arrows = []
+    for handover in owners.handovers:
+        source, target = (columns.place(owners.shares[n]) for n in (handover.source, handover.target))
+        if source == target:
+            continue
+        y = LINE // 2 + LINE * len(arrows)
+        if source < target:
+            start = pen.ends[source] + 4 if not arrows else source * WIDTH + _INDENT
+            end = target * WIDTH + 6
+        else:
+            start = source * WIDTH + 6
+            end = pen.ends[target] + 4 if not arrows else target * WIDTH + _INDENT
+        arrows.append(_draw_arrow(start, end, y, handover.count))
+    return DrawnRow(
+        bars=tuple(pen.bars),
+        labels=tuple(pen.labels),
+        arrows=tuple(arrows),
+        splits=tuple(pen.split(conflict, owners.shares[conflict.share]) for conflict in owners.conflicts),
+        width=WIDTH * len(columns.found),
+        height=LINE * max(1, len(arrows)),
+        label=say_owners(owners),
+    )

@@ -1,0 +1,265 @@
+"""One object as YAML with the owners of every field before and after: who gets a field, and who loses it.
+
+A parent has no owner of its own here. Runs of lines that stay with one owner and do not change are folded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.paths import element_value
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.records.models import ObjectChange
+from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.components.object_links import link_change
+from applyviz.web.components.owners import OwnerChip, present_owner, present_owners
+from applyviz.web.reviews.pages.plan_context import PlanContext
+from applyviz.workflow.plans.live_values import view_of
+
+MOST_LINES = 1_000
+_FOLD_FROM = 5
+_LONGEST = 160
+_GONE = (FieldOperation.CLEARED,)
+# What YAML reads as something else than text when it comes first; the empty text too.
+_QUOTED = ("", *"\"'{[&*#?|-<>=!%@")
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLine:
+    """One line; `look` says what becomes of it, `folded` how many lines it stands for."""
+
+    text: str
+    number: int = 0
+    before: tuple[OwnerChip, ...] = ()
+    after: tuple[OwnerChip, ...] = ()
+    note: str = ""
+    look: str = ""
+    is_leaf: bool = False
+    folded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerCount:
+    """One owner of the object, with its fields before and after."""
+
+    owner: OwnerChip
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerTree:
+    """The tree and what stands beside it."""
+
+    look: Appearance
+    name: str
+    source: str
+    lines: tuple[TreeLine, ...]
+    managers: tuple[ManagerCount, ...]
+    nobody: int
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+    conflicts: tuple[str, ...]
+    changes_url: str
+    is_folded: bool
+    position: int
+    is_cut: bool
+
+
+@dataclass(slots=True)
+class _Branch:
+    reasons: list[FieldReason] = field(default_factory=list)
+    below: dict[str, _Branch] = field(default_factory=dict)
+
+
+def _grow(reasons: Sequence[FieldReason]) -> _Branch:
+    root = _Branch()
+    for reason in reasons:
+        branch = root
+        for element in reason.path:
+            branch = branch.below.setdefault(element, _Branch())
+        branch.reasons.append(reason)
+    return root
+
+
+def _write(value: JSONValue) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and (
+        not value or value != value.strip() or "\n" in value or value[0] in "\"'{[&*#?|-<>=!%@"
+    ):
+        text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _note(reason: FieldReason, before: JSONValue, after: JSONValue) -> str:
+    match reason.operation:
+        case FieldOperation.CHANGED if before is not ABSENT and after is not ABSENT:
+            return f"{_write(before)} → {_write(after)}"
+        case FieldOperation.SET:
+            return _("new")
+        case FieldOperation.CLEARED:
+            return _("removed")
+        case FieldOperation.DEFAULTED:
+            return _("server default")
+        case FieldOperation.CONFLICT:
+            return (
+                _("conflict: live has %(value)s") % {"value": _write(before)} if before is not ABSENT else _("conflict")
+            )
+        case FieldOperation.NOT_REMOVED:
+            return _("removal blocked")
+        case _:
+            return ""
+
+
+def _style(reason: FieldReason) -> str:
+    if reason.operation is FieldOperation.CONFLICT:
+        return "is-conflict"
+    if reason.operation in _GONE:
+        return "is-moved is-gone"
+    if reason.operation in (FieldOperation.SET, FieldOperation.CHANGED) or _moves(reason):
+        return "is-moved"
+    return "is-default" if not reason.owners_before and not reason.owners_after else ""
+
+
+def _moves(reason: FieldReason) -> bool:
+    sides = (reason.owners_before, reason.owners_after)
+    before, after = ({(o.manager, o.operation, o.subresource) for o in owners} for owners in sides)
+    return before != after
+
+
+class _Writer:
+    """Writes the lines of a tree."""
+
+    def __init__(self, change: PlannedObject, own: str) -> None:
+        self._change, self._own = change, own
+
+    def write(self, branch: _Branch, depth: int, lead: str = "") -> Iterator[TreeLine]:
+        """The lines below a branch; `lead` opens the first line of a list entry."""
+        for element, below in branch.below.items():
+            indent = "  " * depth
+            head = f"{indent[:-2]}{lead}" if lead else indent
+            lead = ""
+            if element[0] == "f":
+                yield from self._write_field(below, head, f"{element_value(element)}:", depth)
+            else:
+                yield from self._write_entry(element, below, head, depth)
+
+    def _write_field(self, branch: _Branch, head: str, name: str, depth: int) -> Iterator[TreeLine]:
+        for reason in branch.reasons[:1]:
+            yield self._write_leaf(reason, f"{head}{name} ")
+        if branch.below:
+            if not branch.reasons:
+                yield TreeLine(f"{head}{name}")
+            yield from self.write(branch, depth + 1)
+
+    def _write_entry(self, element: str, branch: _Branch, head: str, depth: int) -> Iterator[TreeLine]:
+        for reason in branch.reasons[:1]:
+            yield self._write_leaf(reason, f"{head}- ")
+        yield from self.write(branch, depth + 1, "- ")
+
+    def _write_leaf(self, reason: FieldReason, head: str) -> TreeLine:
+        versions = self._change.versions
+        live, after = find_value(versions.live, reason.path), find_value(versions.after, reason.path)
+        wanted = find_value(versions.manifest, reason.path) if reason.operation is FieldOperation.CONFLICT else ABSENT
+        value = next((v for v in (wanted, after, live) if v is not ABSENT), "")
+        return TreeLine(
+            text=f"{head}{_write(value)}",
+            number=reason.position.line,
+            before=present_owners(reason.owners_before, you=self._own),
+            after=present_owners(reason.owners_after, you=self._own),
+            note=_note(reason, live, after),
+            look=_style(reason),
+            is_leaf=True,
+        )
+
+
+def _fold(lines: Sequence[TreeLine]) -> Iterator[TreeLine]:
+    """The lines with long runs of one owner and no change as one line each."""
+    run: list[TreeLine] = []
+
+    def close() -> Iterator[TreeLine]:
+        if len(run) >= _FOLD_FROM:
+            words = ngettext("… %(count)d line, same owner", "… %(count)d lines, same owner", len(run))
+            first = next(line for line in run if line.is_leaf)
+            text = words % {"count": len(run)}
+            yield replace(first, text=text, number=0, note="", look="is-fold", folded=len(run))
+        else:
+            yield from run
+        run.clear()
+
+    owner: object = None
+    for line in lines:
+        if line.look:
+            yield from close()
+            owner = None
+            yield line
+            continue
+        same = [chip.identity for chip in line.before] if line.is_leaf else owner
+        if line.is_leaf and owner is not None and same != owner:
+            yield from close()
+        owner = same if line.is_leaf else owner
+        if not line.is_leaf and not run:
+            yield line
+        else:
+            run.append(line)
+    yield from close()
+
+
+def _count_managers(reasons: Sequence[FieldReason], own: str) -> tuple[ManagerCount, ...]:
+    before: Counter[tuple[str, str, str]] = Counter()
+    after: Counter[tuple[str, str, str]] = Counter()
+    chips = {}
+    for reason in reasons:
+        for owners, counter in ((reason.owners_before, before), (reason.owners_after, after)):
+            for owner in owners:
+                chip = present_owner(owner, you=own)
+                chips.setdefault(chip.identity, chip)
+                counter[chip.identity] += 1
+    found = [ManagerCount(chip, before[identity], after[identity]) for identity, chip in chips.items()]
+    return tuple(sorted(found, key=lambda one: (not one.owner.is_you, -one.before, one.owner.name)))
+
+
+def _name_leaf(reason: FieldReason) -> str:
+    named = [str(element_value(e)) if e[0] == "f" else _name_entry(e) for e in reason.path]
+    return ".".join(part for part in named[-3:] if part)
+
+
+def _name_entry(element: str) -> str:
+    value = element_value(element)
+    return str(next(iter(value.values()), "")) if isinstance(value, dict) else str(value)
+
+
+def present_tree(context: PlanContext, row: ObjectChange, *, is_folded: bool) -> OwnerTree:
+    """The tree of one object, masked as its reader may see it."""
+    row = context.plan.changes.defer("sealed").get(position=row.position)
+    change = view_of(context.plan).read(row)
+    own = context.options.field_manager
+    reasons = [reason for reason in change.fields if reason.reason is not Reason.BOOKKEEPING]
+    lines = list(_Writer(change, own).write(_grow(reasons), 0))
+    shown = list(_fold(lines)) if is_folded else lines
+    position = change.position
+    moved = [reason for reason in reasons if _moves(reason)]
+    return OwnerTree(
+        look=OBJECT_STYLES[change.operation],
+        name=f"{change.ref.gvk.kind}/{change.ref.name}",
+        source=f"{position.file}:{position.line}" if position.file else "",
+        lines=tuple(shown[:MOST_LINES]),
+        managers=_count_managers(reasons, own),
+        nobody=sum(not reason.owners_after and reason.operation not in _GONE for reason in reasons),
+        gained=tuple(_name_leaf(r) for r in moved if r.owners_after and not r.owners_before),
+        lost=tuple(_name_leaf(r) for r in moved if r.owners_before and not r.owners_after),
+        conflicts=tuple(_name_leaf(r) for r in reasons if r.operation is FieldOperation.CONFLICT),
+        changes_url=link_change(context.plan, row.position),
+        is_folded=is_folded,
+        position=row.position,
+        is_cut=len(shown) > MOST_LINES,
+    )
