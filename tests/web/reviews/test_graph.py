@@ -69,7 +69,7 @@ def address(plan: Plan, query: str = "") -> str:
 
 def labels(page) -> list[str]:
     links = reading.find_all(page, "a", has="data-node")
-    return [reading.attribute(link, "aria-label") for link in links]
+    return [reading.attribute(link, "aria-label") or "" for link in links]
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_picture_names_objects_references_and_what_leads_nowhere(as_alice, shop)
     assert "create Deployment shop: new · 2" in named
     assert "unchanged Deployment web: unchanged" in named
     assert [text for text in named if "no pod" in text] == ["no pod: matches nothing"]
-    looks = [reading.attribute(line, "class") for line in reading.find_all(page, "path", has="data-ends")]
+    looks = [reading.attribute(line, "class") or "" for line in reading.find_all(page, "path", has="data-ends")]
     assert [sum(look in found for found in looks) for look in ("is-dangling", "is-stale", "is-new")] == [1, 2, 2]
     assert any("+2 unchanged: ConfigMap" in reading.text_of(text) for text in reading.find_all(page, "text"))
 

@@ -92,7 +92,8 @@ def _fold_calm(nodes: Sequence[ShownNode], edges: Sequence[GraphEdge], chosen: i
     """The nodes without those that are unchanged and lead to no change; one node for each kind of them."""
     component = _find_components(nodes, edges)
     lively = {component[shown.number] for shown in nodes if not shown.is_calm or shown.number == chosen}
-    kept, folded = [], {}
+    kept: list[ShownNode] = []
+    folded: dict[str, list[ShownNode]] = {}
     for shown in nodes:
         if component[shown.number] in lively:
             kept.append(shown)

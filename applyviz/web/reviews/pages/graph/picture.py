@@ -221,7 +221,7 @@ def draw_graph(graph: ShownGraph, painter: Painter) -> DrawnGraph:
     looks = _merge_lines(graph, drawn, painter.reach)
     main = _find_main(graph.nodes, list(looks)) - docked
     boxes = {
-        number: Box(number, shown.column if number in main else 0, _is_pill(shown), number in docks)
+        number: Box(number, shown.column or 0 if number in main else 0, _is_pill(shown), number in docks)
         for number, shown in by_number.items()
         if number in drawn
     }

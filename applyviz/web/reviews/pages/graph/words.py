@@ -127,6 +127,7 @@ def _list_words(shown: ShownNode) -> Iterator[str]:
         return
     if "limit" in facts:
         yield _say_limit(facts)
+        return
     said = [word for word in _say_workload(facts, shown.operation) if word] if shown.column == WORKLOAD else []
     yield from said or [_say_fields(facts)]
 

@@ -64,6 +64,7 @@ class DrawnRow:
     width: int
     height: int
     label: str
+    grid: str
 
 
 def _measure(fields: int) -> int:
@@ -149,7 +150,7 @@ def draw_row(owners: ObjectOwners, columns: Columns) -> DrawnRow:
     """The drawing of one object; a second handover of an object gets a line of its own."""
     pen = _Pen(columns)
     pen.draw(owners.shares)
-    arrows = []
+    arrows: list[Arrow] = []
     for handover in owners.handovers:
         source, target = (columns.place(owners.shares[n]) for n in (handover.source, handover.target))
         if source == target:
@@ -162,12 +163,14 @@ def draw_row(owners: ObjectOwners, columns: Columns) -> DrawnRow:
             start = source * WIDTH + 6
             end = pen.ends[target] + 4 if not arrows else target * WIDTH + _INDENT
         arrows.append(_draw_arrow(start, end, y, handover.count))
+    height = LINE * max(1, len(arrows))
     return DrawnRow(
         bars=tuple(pen.bars),
         labels=tuple(pen.labels),
         arrows=tuple(arrows),
         splits=tuple(pen.split(conflict, owners.shares[conflict.share]) for conflict in owners.conflicts),
         width=WIDTH * len(columns.found),
-        height=LINE * max(1, len(arrows)),
+        height=height,
         label=say_owners(owners),
+        grid="".join(f"M{WIDTH * n} 0v{height}" for n in range(len(columns.found))),
     )

@@ -29,6 +29,11 @@ MOST_LINES = 1_000
 _FOLD_FROM = 5
 _LONGEST = 160
 _GONE = (FieldOperation.CLEARED,)
+_FIRST = ("f:apiVersion", "f:kind", "f:metadata")
+# What an object is called; nobody owns it.
+_IDENTITY = frozenset(
+    (("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace"), ("f:metadata",))
+)
 # What YAML reads as something else than text when it comes first; the empty text too.
 _QUOTED = ("", *"\"'{[&*#?|-<>=!%@")
 
@@ -38,6 +43,7 @@ class TreeLine:
     """One line; `look` says what becomes of it, `folded` how many lines it stands for."""
 
     text: str
+    indent: str = ""
     number: int = 0
     before: tuple[OwnerChip, ...] = ()
     after: tuple[OwnerChip, ...] = ()
@@ -82,7 +88,7 @@ class _Branch:
 
 
 def _grow(reasons: Sequence[FieldReason]) -> _Branch:
-    root = _Branch()
+    root = _Branch(below={element: _Branch() for element in _FIRST if any(r.path[:1] == (element,) for r in reasons)})
     for reason in reasons:
         branch = root
         for element in reason.path:
@@ -136,6 +142,11 @@ def _moves(reason: FieldReason) -> bool:
     return before != after
 
 
+def _break_line(line: TreeLine) -> TreeLine:
+    text = line.text.lstrip(" ")
+    return replace(line, text=text, indent=line.text[: len(line.text) - len(text)])
+
+
 class _Writer:
     """Writes the lines of a tree."""
 
@@ -158,7 +169,7 @@ class _Writer:
             yield self._write_leaf(reason, f"{head}{name} ")
         if branch.below:
             if not branch.reasons:
-                yield TreeLine(f"{head}{name}")
+                yield _break_line(TreeLine(f"{head}{name}"))
             yield from self.write(branch, depth + 1)
 
     def _write_entry(self, element: str, branch: _Branch, head: str, depth: int) -> Iterator[TreeLine]:
@@ -171,7 +182,9 @@ class _Writer:
         live, after = find_value(versions.live, reason.path), find_value(versions.after, reason.path)
         wanted = find_value(versions.manifest, reason.path) if reason.operation is FieldOperation.CONFLICT else ABSENT
         value = next((v for v in (wanted, after, live) if v is not ABSENT), "")
-        return TreeLine(
+        if reason.path in _IDENTITY:
+            return _break_line(TreeLine(f"{head}{_write(value)}", number=reason.position.line))
+        line = TreeLine(
             text=f"{head}{_write(value)}",
             number=reason.position.line,
             before=present_owners(reason.owners_before, you=self._own),
@@ -180,6 +193,7 @@ class _Writer:
             look=_style(reason),
             is_leaf=True,
         )
+        return _break_line(line)
 
 
 def _fold(lines: Sequence[TreeLine]) -> Iterator[TreeLine]:
@@ -191,7 +205,7 @@ def _fold(lines: Sequence[TreeLine]) -> Iterator[TreeLine]:
             words = ngettext("… %(count)d line, same owner", "… %(count)d lines, same owner", len(run))
             first = next(line for line in run if line.is_leaf)
             text = words % {"count": len(run)}
-            yield replace(first, text=text, number=0, note="", look="is-fold", folded=len(run))
+            yield replace(first, text=text, indent="", number=0, note="", look="is-fold", folded=len(run))
         else:
             yield from run
         run.clear()
@@ -217,7 +231,7 @@ def _fold(lines: Sequence[TreeLine]) -> Iterator[TreeLine]:
 def _count_managers(reasons: Sequence[FieldReason], own: str) -> tuple[ManagerCount, ...]:
     before: Counter[tuple[str, str, str]] = Counter()
     after: Counter[tuple[str, str, str]] = Counter()
-    chips = {}
+    chips: dict[tuple[str, str, str], OwnerChip] = {}
     for reason in reasons:
         for owners, counter in ((reason.owners_before, before), (reason.owners_after, after)):
             for owner in owners:
@@ -238,12 +252,18 @@ def _name_entry(element: str) -> str:
     return str(next(iter(value.values()), "")) if isinstance(value, dict) else str(value)
 
 
+def _is_shown(reason: FieldReason) -> bool:
+    """Whether a field is a line of the tree: not records of the server, and of the status only what is owned."""
+    is_owned = bool(reason.owners_before or reason.owners_after)
+    return reason.reason is not Reason.BOOKKEEPING and (is_owned or reason.path[:1] != ("f:status",))
+
+
 def present_tree(context: PlanContext, row: ObjectChange, *, is_folded: bool) -> OwnerTree:
     """The tree of one object, masked as its reader may see it."""
     row = context.plan.changes.defer("sealed").get(position=row.position)
     change = view_of(context.plan).read(row)
     own = context.options.field_manager
-    reasons = [reason for reason in change.fields if reason.reason is not Reason.BOOKKEEPING]
+    reasons = [reason for reason in change.fields if _is_shown(reason)]
     lines = list(_Writer(change, own).write(_grow(reasons), 0))
     shown = list(_fold(lines)) if is_folded else lines
     position = change.position
@@ -254,7 +274,7 @@ def present_tree(context: PlanContext, row: ObjectChange, *, is_folded: bool) ->
         source=f"{position.file}:{position.line}" if position.file else "",
         lines=tuple(shown[:MOST_LINES]),
         managers=_count_managers(reasons, own),
-        nobody=sum(not reason.owners_after and reason.operation not in _GONE for reason in reasons),
+        nobody=sum(not r.owners_after and r.operation not in _GONE and r.path not in _IDENTITY for r in reasons),
         gained=tuple(_name_leaf(r) for r in moved if r.owners_after and not r.owners_before),
         lost=tuple(_name_leaf(r) for r in moved if r.owners_before and not r.owners_after),
         conflicts=tuple(_name_leaf(r) for r in reasons if r.operation is FieldOperation.CONFLICT),
