@@ -23,7 +23,12 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "docs" / "screens"
 CHROMIUM = os.environ.get("APPLYVIZ_CHROMIUM") or shutil.which("chromium") or ""
-DESK, PHONE = ViewportSize(width=1440, height=960), ViewportSize(width=360, height=760)
+SIZES = {
+    390: ViewportSize(width=390, height=844),
+    1440: ViewportSize(width=1440, height=900),
+    1920: ViewportSize(width=1920, height=1080),
+}
+ALL = tuple(SIZES)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PATIENCE = 120.0
 MOST_RISKS = 10
@@ -61,37 +66,30 @@ class Walk:
 
     def __init__(self, browser: Browser, url: str, name: str, password: str) -> None:
         self.url = url
-        self.page: Page = browser.new_context(base_url=url, viewport=DESK).new_page()
+        self.page: Page = browser.new_context(base_url=url, viewport=SIZES[1440]).new_page()
         self.page.goto("/login/")
         self.page.get_by_label("Name").fill(name)
         self.page.get_by_label("Password").fill(password)
         self.page.get_by_role("button", name="Sign in").click()
         self.page.wait_for_url("**/")
 
-    def take(self, name: str, *, is_full: bool = False) -> None:
-        """Take the current page once in each theme."""
-        if is_full:  # sticky elements would appear in the middle of the picture
+    def take(self, name: str, *, is_full: bool = False, widths: tuple[int, ...] = (1440,)) -> None:
+        """Take the current page once in each theme, at each width."""
+        for width in widths:
+            self.page.set_viewport_size(SIZES[width])
             self.page.evaluate("window.scrollTo({top: 0, behavior: 'instant'})")
-        for theme in THEMES:
-            self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-            self.page.wait_for_timeout(120)
-            self.page.screenshot(path=TARGET / f"{name}-{theme}.png", full_page=is_full)
+            for theme in THEMES:
+                self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+                self.page.wait_for_timeout(150)
+                self.page.screenshot(path=TARGET / f"{name}-{width}-{theme}.png", full_page=is_full)
+        self.page.set_viewport_size(SIZES[1440])
         print(name)
 
-    def open_object(self, kind: str, name: str) -> None:
-        """Select an object of the list."""
-        with self.page.expect_response(lambda answer: "q=" in answer.url):
-            self.page.get_by_role("searchbox").fill(f"{kind} {name}")
-        self.page.locator("[data-object]:visible a").first.click()
-        self.page.locator("#pane h2", has_text=name).wait_for()
-        with self.page.expect_response(lambda answer: "q=" in answer.url):
-            self.page.get_by_role("searchbox").fill("")
-        self.page.evaluate("window.scrollTo(0, 0)")
-
-    def open_tab(self, name: str) -> None:
-        """Select a tab of the object."""
-        self.page.locator(".tabs a", has_text=name).click()
-        self.page.locator(".tabs a[aria-current]", has_text=name).wait_for()
+    def visit(self, name: str, address: str, *, is_full: bool = False, widths: tuple[int, ...] = (1440,)) -> None:
+        """Open an address and take it."""
+        self.page.goto(address)
+        self.page.wait_for_load_state("networkidle")
+        self.take(name, is_full=is_full, widths=widths)
 
 
 def drop_files(page: Page, files: dict[str, str]) -> None:
@@ -106,39 +104,30 @@ def drop_files(page: Page, files: dict[str, str]) -> None:
 
 def walk_as_author(alice: Walk) -> None:
     """Home, a new review, and the plan of the demo in all its tabs."""
-    alice.take("01-home")
+    alice.visit("home", "/", widths=ALL)
     alice.page.goto("/reviews/new/")
     shop = {path.name: path.read_text() for path in sorted((ROOT / "applyviz/demo/shop/v2").rglob("*.yaml"))}
     drop_files(alice.page, {**shop, "90-broken.yaml": BROKEN})
     alice.page.get_by_text("objects found").wait_for()
-    alice.take("02-new-review", is_full=True)
-    alice.page.goto("/reviews/2/plans/1/overview/")
-    alice.take("03-review-overview")
-    alice.page.goto("/reviews/2/plans/1/changes/")
-    alice.page.locator("[data-way='2']").first.scroll_into_view_if_needed()
-    alice.take("03-review-conflict")
-    alice.open_object("deployment", "frontend")
-    alice.page.locator("[data-field-row]", has_text="image").first.locator("summary").click()
-    alice.page.locator("[data-field-row][open] .schema").wait_for()
-    alice.take("04-review-changes", is_full=True)
-    alice.open_tab("Diff")
-    alice.page.get_by_role("link", name="Side by side").click()
-    alice.page.locator(".is-split").wait_for()
-    alice.take("05-review-diff")
-    alice.open_tab("Requests")
-    alice.take("06-review-requests")
-    alice.open_tab("Field owners")
-    alice.take("07-review-field-owners")
+    alice.take("new-review", is_full=True)
+    plan = "/reviews/2/plans/1"
+    alice.visit("review-overview", f"{plan}/overview/", widths=ALL)
+    alice.visit("review-changes", f"{plan}/changes/", widths=ALL)
+    for tab in ("graph", "owners", "requests", "activity"):
+        alice.visit(f"review-{tab}", f"{plan}/{tab}/")
+    alice.visit("review-risks", f"{plan}/risks/", widths=(390, 1440))
+    alice.visit("reviews", "/reviews/")
 
 
 def take_over(alice: Walk) -> str:
-    """Resolve the conflict after previewing the request; return the address of the new plan."""
+    """Resolve the conflict by the form of its object; return the address of the new plan."""
     alice.page.goto("/reviews/2/plans/1/changes/")
     alice.page.locator("[data-way='1']").first.check()
-    alice.page.get_by_role("button", name="Preview request").click()
-    alice.page.get_by_role("button", name=re.compile("Resolve 1 field")).click()
+    alice.take("review-conflict")
+    alice.page.get_by_role("button", name="Preview request").first.click()
+    alice.page.get_by_role("button", name=re.compile("Resolve 1 field")).first.click()
     alice.page.locator(".track", has_text=re.compile("no conflicts|acknowledge|not complete")).wait_for(timeout=60_000)
-    return alice.page.url.partition("#")[0]
+    return re.sub(r"(plans/\d+/).*", r"\1", alice.page.url)
 
 
 def acknowledge_risks(bob: Walk, address: str) -> None:
@@ -167,26 +156,39 @@ def show_what_a_look_found(bob: Walk) -> None:
 
 
 def walk_as_approver(bob: Walk, address: str) -> None:
-    """Approval on a phone, the run, the history, the cluster."""
+    """Approval, the run, the history, the cluster."""
     acknowledge_risks(bob, address)
-    bob.take("08-review-approver")
-    bob.page.get_by_role("link", name=re.compile("Approve plan")).click()
-    bob.page.set_viewport_size(PHONE)
-    bob.take("09-approve-phone", is_full=True)
-    bob.page.set_viewport_size(DESK)
-    bob.page.locator("#id_note").fill("Read with the shop team.")
+    bob.visit("review-approver", f"{address}changes/")
+    bob.visit("approve", f"{address}confirm/", widths=(390, 1440))
     bob.page.get_by_role("button", name=re.compile("Approve and apply")).click()
-    bob.page.get_by_role("heading", level=1, name=re.compile("Applied")).wait_for(timeout=60_000)
-    bob.take("10-apply-run")
-    bob.page.goto("/history/")
-    bob.take("11-history")
+    bob.page.get_by_role("heading", level=1, name=re.compile("Applied|Run 2")).wait_for(timeout=60_000)
+    run = bob.page.url
+    bob.page.get_by_text(re.compile("Applied|verified")).first.wait_for(timeout=60_000)
+    bob.visit("run", run, widths=ALL)
+    bob.visit("run-requests", f"{run}requests/")
+    bob.visit("change-record", f"{address}record/")
+    bob.visit("history", "/history/", widths=(390, 1440))
+    bob.visit("search", "/search/?q=checkout")
     show_what_a_look_found(bob)
-    bob.take("12-cluster")
+    bob.visit("cluster", "/clusters/demo/", widths=(390, 1440))
+    bob.visit("clusters", "/clusters/")
+    bob.page.goto("/history/")
+    bob.visit("notifications", "/notifications/")
+
+
+def walk_as_administrator(dana: Walk) -> None:
+    """What an administrator sets up, and what everybody can read."""
+    dana.visit("policies", "/settings/policies/")
+    dana.visit("people", "/settings/people/")
+    dana.visit("installation", "/settings/installation/")
+    dana.visit("guide", "/guide/")
+    dana.visit("playground", "/playground/")
 
 
 def main() -> None:
     """Take all screens."""
-    TARGET.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(TARGET, ignore_errors=True)
+    TARGET.mkdir(parents=True)
     with start_product() as (url, passwords), sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM or None, args=["--no-sandbox", "--disable-background-networking"]
@@ -195,6 +197,7 @@ def main() -> None:
         walk_as_author(alice)
         address = take_over(alice)
         walk_as_approver(Walk(browser, url, "bob", passwords["bob"]), address)
+        walk_as_administrator(Walk(browser, url, "dana", passwords["dana"]))
         browser.close()
 
 

@@ -159,15 +159,15 @@ class _Picture:
         mark, text, tone = _say_counts(results)
         drawn = [(r, span) for r in results if (span := self._find_request(r))]
         room = (_LANE - 8) / max(1, len(drawn[:_MOST_BARS]))
-        end = 0.0
+        first, end = 100.0, 0.0
         for n, (result, (begin, until)) in enumerate(drawn[:_MOST_BARS]):
             y, height = f"{self.y + 4 + n * room:.1f}", f"{max(1.5, min(room - 0.5, _BAR)):.1f}"
             title = f"{result.change.kind}/{result.change.name}"
             width = self._axis.width(begin, until)
             self.bars.append(Bar("rq", self._axis.x(begin), y, width, height, title, self._link(result)))
-            end = max(end, self._axis.place(until))
+            first, end = min(first, self._axis.place(begin)), max(end, self._axis.place(until))
         if drawn:
-            self._say(end, middle, text, mark, tone)
+            self._say(end, middle, text, mark, tone, left=first)
         elif all(find_standing(result) is Standing.NOT_ATTEMPTED for result in results):
             begin = self._axis.place(self._at(self._now)) if not self._run.is_finished else 0.0
             self.bars.append(Bar("wait", f"{begin + 1:.2f}%", str(self.y + 5), "9.5rem", "16"))
@@ -177,9 +177,13 @@ class _Picture:
         self.y += _LANE
         self.lines.append(str(self.y))
 
-    def _say(self, end: float, y: str, text: str, mark: str, tone: str, css: str = "") -> None:
+    def _say(
+        self, end: float, y: str, text: str, mark: str, tone: str, css: str = "", *, left: float | None = None
+    ) -> None:
+        """Words after what ends there; where there is no room, before `left`, or inside of what ends there."""
         is_left = end > _INSIDE and self._run.is_finished
-        self.words.append(Words(f"{end - 0.6 if is_left else end + 0.6:.2f}%", y, text, mark, tone, is_left, css))
+        x = (end if left is None else left) - 0.6 if is_left else end + 0.6
+        self.words.append(Words(f"{x:.2f}%", y, text, mark, tone, is_left, css))
 
     def draw_workloads(self, name: str, results: Sequence[ObjectResult]) -> None:
         """A head and one row for each workload that is watched: failed ones first, then those that end last."""
