@@ -1,7 +1,7 @@
 """What each HTTP status of an API server means: words for people, and whether asking again can help.
 
-An answer of the API server is not an error by itself: flows read it.
-Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (status codes of the API).
+An answer of the API server is not an error by itself: flows read it. Rule:
+https://kubernetes.io/docs/reference/using-api/api-concepts/ (status codes of the API).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Agreement with the real thing: recorded stories and random cases, run through the product's code."""
+"""Conformance with real kubectl and API servers: recorded stories and random cases, run through the product."""

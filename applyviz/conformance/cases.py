@@ -1,4 +1,4 @@
-"""One case, answered: what every family yields and the report counts."""
+"""The result of one case, for every family and for the report."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from applyviz.engine.objects.values import JSONValue
 class CaseResult:
     """The verdict on one case.
 
-    `name` finds it again ("ssa.jsonl.gz line 17", "prune-applyset step 3 invocation 0"); `reason` is
-    one line that says where it differs ("" when it agrees); `expected` and `got` are what differed.
+    `name` identifies it ("ssa.jsonl.gz line 17", "prune-applyset step 3 invocation 0"); `reason` is one line that says
+    where it differs ("" if it agrees); `expected` and `got` are the values that differ.
 
-    - `fields`: how many fields the case made a statement about, `caveats` of them with a caveat only.
+    - `fields`: the number of fields with a statement, `caveats` of them only with a caveat.
     """
 
     family: str

@@ -1,4 +1,4 @@
-"""What an invocation of kubectl had before it: its manifests, its environment, and the custom kinds of its moment."""
+"""The inputs of one kubectl invocation: its manifests, its environment, and the custom kinds at that time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FEATURE = re.compile(r"\b(KUBECTL_[A-Z_]+)=(\S+)")
 
 
 def _crd_after(exchange: StoryExchange) -> tuple[str, JSONObject | None] | None:
-    """Return the definition that a write leaves behind: its name and what it is now (None: gone)."""
+    """Return the definition that a write leaves behind: its name and its current value (None: deleted)."""
     is_definition = exchange.path.startswith(_CRD_PATH) and not exchange.path.endswith("/status")
     if not is_definition or not exchange.is_write or not exchange.answer.is_ok or exchange.query.get("dryRun"):
         return None
@@ -38,16 +38,16 @@ def _crd_after(exchange: StoryExchange) -> tuple[str, JSONObject | None] | None:
 
 @dataclass
 class SeenDefinitions:
-    """CustomResourceDefinitions as the writes so far left them.
+    """CustomResourceDefinitions after the writes so far.
 
-    - One that is gone stays in kubectl's cache until it asks anew for the kinds.
+    - A deleted one stays in kubectl's cache until kubectl refreshes its discovery.
     """
 
     by_name: dict[str, JSONObject] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
 
     def follow(self, exchanges: Sequence[StoryExchange]) -> None:
-        """Take over what the exchanges did to definitions."""
+        """Apply the changes that the exchanges made to definitions."""
         for exchange in exchanges:
             change = _crd_after(exchange)
             if change is not None and change[1] is not None:
@@ -57,18 +57,18 @@ class SeenDefinitions:
                 self.gone.add(change[0])
 
     def forget_gone(self) -> None:
-        """Drop the definitions that are gone."""
+        """Drop the deleted definitions."""
         for name in self.gone:
             self.by_name.pop(name, None)
         self.gone.clear()
 
     def catalog(self) -> Catalog:
-        """Return the kinds of this moment."""
+        """Return the kinds at this point."""
         return SourceChain(CRDSource(list(self.by_name.values())), bundled()) if self.by_name else bundled()
 
 
 def _inside(path: str, files: Mapping[str, str]) -> str:
-    """Return an absolute path as the story names it: the recorder's own folder is cut off."""
+    """Return an absolute path as the story names it, without the recorder's folder."""
     steps = path.split("/") if path.startswith("/") else []
     for cut in range(1, len(steps)):
         name = "/".join(steps[cut:]).rstrip("/")
@@ -78,7 +78,7 @@ def _inside(path: str, files: Mapping[str, str]) -> str:
 
 
 def read_files(command: ApplyCommand, invocation: Invocation) -> tuple[Inputs, list[ParsedFile]]:
-    """Return the texts that the command reads, and what is in them."""
+    """Return the texts that the command reads, and their documents."""
     material = Material(invocation.files, invocation.stdin, invocation.rendered, invocation.folder)
     if not invocation.folder:
         command = replace(command, filenames=tuple(_inside(f, invocation.files) for f in command.filenames))

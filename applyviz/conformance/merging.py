@@ -1,9 +1,9 @@
-"""Three-way patches at random: the families `smp3` and `jmp3`.
+"""Random three-way patches: the families `smp3` and `jmp3`.
 
-Each line of a file is one case with the answer of the Go libraries that kubectl is built from: the patch
-and what becomes of the live object, or an error. A case that holds a `patch` asks for the latter alone: with a
-kind it is a strategic merge patch, without one a JSON merge patch, as a list a JSON patch. Compared as JSON
-values; where an error is expected, any error agrees.
+Each line of a file is one case with the answer of the Go libraries that kubectl is built from: the patch and the
+resulting object, or an error. A case with a `patch` covers only the latter: with a kind it is a strategic merge patch,
+without one a JSON merge patch, as a list a JSON patch. Compared as JSON values; where an error is expected, any error
+agrees.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Single calculations of ownership, answered by the API server's own libraries: `ssa`, `update`, `csaupgrade`.
 
-One gzip'd JSON line is one case. Results agree as JSON values, conflicts as a set of manager and field with the
-code, errors by code and text up to its first value in Go's formatting (lists of typed errors by field path).
-Built-in kinds are known at one version in these files (entries of any other are of a gone version), and only
-those that the format names leave fields out of ownership; the engine itself knows more of both.
+One gzip'd JSON line is one case. Results are compared as JSON values, conflicts as a set of manager and field with the
+code, errors by code and text up to its first value in Go's formatting (lists of typed errors by field path). In these
+files built-in kinds are known at one version (entries of any other belong to a removed version), and only those that
+the format names exclude fields from ownership; the engine itself knows more of both.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema
 
 FAMILIES: tuple[str, ...] = ("ssa", "update", "csaupgrade")
-# Later than every other time of a case, so that an entry that was written shows.
+# Later than every other time of a case, so that a newly written entry is visible.
 NOW = "2026-06-01T00:00:00Z"
-# The built-in kinds whose writes leave fields out of ownership in these files.
+# The built-in kinds that exclude fields from ownership in these files.
 _WITH_RESETS = frozenset(
     {
         *(("apps", k) for k in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")),
@@ -41,7 +41,7 @@ _WITH_RESETS = frozenset(
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
     }
 )
-# Where Go's own formatting of a value begins, or the words of its JSON reader.
+# The beginning of a value in Go's own formatting, or of a message of its JSON reader.
 _GO_VALUE = re.compile(r"&\{|&value|map\[|%!|\[\]interface|&v1\.|\{|(?<=parsing key as path element): ")
 
 
@@ -63,7 +63,7 @@ class Kinds:
     def get(self, gvk: GroupVersionKind, crd: str) -> KindSchema:
         """Return the kind of a case.
 
-        - Raises `LookupError` when nothing defines it.
+        - Raises `LookupError` if it is not defined.
         """
         if crd:
             source = self._sources.setdefault(crd, CRDSource([self._crds[crd]]))
@@ -129,7 +129,7 @@ def answer(family: str, case: JSONObject, kinds: Kinds) -> JSONValue:
 
 
 def _reduce_error(text: str) -> Any:
-    """Return the part of an error that is compared: the text before the first Go value, or the paths of its list."""
+    """Return the comparable part of an error: the text before the first Go value, or the paths of its list."""
     head, mark, tail = text.partition("errors:\n")
     if mark:
         return head, frozenset(line.strip().partition(": ")[0] for line in tail.splitlines())
@@ -137,7 +137,7 @@ def _reduce_error(text: str) -> Any:
 
 
 def _names_one_of(expected: str, got: str) -> bool:
-    """Return whether one typed error is among several: the server stops at a field of its choice, we tell them all."""
+    """Return whether one typed error is among several: the server stops at any one, the engine reports all."""
     head, mark, tail = got.partition("errors:\n")
     return bool(mark) and any(_reduce_error(head + line.strip()) == expected for line in tail.splitlines())
 
@@ -157,7 +157,7 @@ def _name_conflicts(answer_: JSONObject) -> set[tuple[str, str]]:
 
 
 def compare_answers(expected: JSONObject, got: JSONObject) -> str:
-    """Where two answers differ, in one line; "" when they agree."""
+    """Return where two answers differ, in one line; "" if they agree."""
     if "error" in expected:
         return "" if _agrees_on_error(expected, got) else "another error, or none"
     if "conflicts" in expected:
@@ -170,7 +170,7 @@ def compare_answers(expected: JSONObject, got: JSONObject) -> str:
 
 
 def run_file(path: Path, family: str, crds: Mapping[str, JSONObject]) -> Iterator[CaseResult]:
-    """Answer every case of a file of one family and say whether it agrees."""
+    """Yield the verdict on every case of a file of one family."""
     kinds = Kinds(crds)
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
@@ -178,7 +178,7 @@ def run_file(path: Path, family: str, crds: Mapping[str, JSONObject]) -> Iterato
             name = f"{path.name} line {number}"
             try:
                 got = answer(family, case["input"], kinds)
-            except Exception as error:  # one broken case is one disagreement; the others go on
+            except Exception as error:  # a failing case is one disagreement; the others go on
                 got = {"error": f"{type(error).__name__}: {error}", "code": 0}
             reason = compare_answers(case["expected"], got)
             yield CaseResult(

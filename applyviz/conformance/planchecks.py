@@ -1,7 +1,7 @@
-"""What a plan says of one object, held against what the recorded server made of it.
+"""Compare the plan of one object with what the recorded server did.
 
-Compared are: what happens to the object, the object after apply, the fields said to change or to stay, the field
-owners after apply, conflicts and refusals, and whether pods restart.
+Compared are: the operation, the object after apply, the fields that the plan says will change or stay, the field owners
+after apply, conflicts and refusals, and whether pods restart.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BOOKKEEPING = frozenset(
         ),
     )
 )
-# What the server allocates: nobody can say it before.
+# The server allocates these values, so no plan can predict them.
 _ALLOCATED = frozenset({"f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCheckNodePort"})
 _UID_LABELS = frozenset({"f:controller-uid", "f:batch.kubernetes.io/controller-uid"})
 _KEPT = frozenset({FieldOperation.KEPT, FieldOperation.NOT_REMOVED, FieldOperation.UNCHANGED})
@@ -46,10 +46,10 @@ _STAYS = (Operation.UNCHANGED, Operation.ERROR, Operation.BLOCKED)
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What became of one object: before and after (None: absent), the refusal, whether it was deleted in between.
+    """The recorded outcome of one object: before and after (None: absent), the refusal, any deletion in between.
 
-    - `is_cut`: it was deleted to be made anew, and kubectl did not wait for that.
-    - `is_half_migrated`: kubectl told that it could not finish; nothing is known of the owners that it aimed at.
+    - `is_cut`: it was deleted to be created again, and kubectl did not wait for that.
+    - `is_half_migrated`: kubectl reported that it could not finish, so the intended owners are unknown.
     """
 
     before: JSONObject | None
@@ -63,7 +63,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class PlanVerdict:
-    """Where a plan and the truth differ ("" nowhere); how many fields were spoken of, how many with a caveat."""
+    """The difference between a plan and the truth ("" if none); fields covered, with and without caveats."""
 
     reason: str = ""
     expected: JSONValue = None
@@ -73,7 +73,7 @@ class PlanVerdict:
 
 
 def judge(change: PlannedObject, truth: Truth, *, root: Node | None, status_is_apart: bool) -> PlanVerdict:
-    """Compare the plan of one object with what became of it."""
+    """Compare the plan of one object with its recorded outcome."""
     reason, expected, got = _compare_outcome(change, truth)
     if reason or truth.refusal is not None:
         return PlanVerdict(reason, expected, got)
@@ -128,7 +128,7 @@ class _Leaves:
         self.after = self._list(truth.after)
         self.said = self._list(change.versions.after)
         self._uid: str = get_at(truth.after, ("metadata", "uid"), "")
-        # What only the server can choose may be left unsaid; that is a caveat.
+        # A value that only the server can choose may be missing; that is a caveat.
         new = None if truth.is_recreated else truth.before
         self.unsaid = {p for p, v in self.after.items() if p not in self.said and self.is_chosen(p, v, new)}
         self.count = len({*self.before, *self.after, *self.said})
@@ -142,7 +142,7 @@ class _Leaves:
         return is_record or (self._status_is_apart and path[:1] == ("f:status",))
 
     def is_chosen(self, path: FieldPath, value: JSONValue, before: JSONObject | None) -> bool:
-        """Whether only the server can choose the value: an allocated address or port, the uid of a new object."""
+        """Return whether only the server can choose the value: an allocated address or port, a new uid."""
         if any(element in _ALLOCATED for element in path) and path not in self.before:
             return True
         if value is MISSING:
@@ -150,7 +150,7 @@ class _Leaves:
         return before is None and bool(self._uid) and self._uid in json.dumps(value)
 
     def differ(self, path: FieldPath) -> bool:
-        """Return whether a leaf is another after than before."""
+        """Return whether a leaf differs between before and after."""
         return not _is_same(self.before.get(path, MISSING), self.after.get(path, MISSING))
 
 
@@ -205,7 +205,7 @@ def _tell(path: FieldPath, real: _Leaves) -> str:
 
 
 def _is_true(field: FieldReason, real: _Leaves, change: PlannedObject) -> bool:
-    """Return whether what is said of one field is what happened to it."""
+    """Return whether the plan's statement on one field is what happened to it."""
     before, after = field.path in real.before, field.path in real.after
     if field.operation in _KEPT:
         return not real.differ(field.path)
@@ -219,7 +219,7 @@ def _is_true(field: FieldReason, real: _Leaves, change: PlannedObject) -> bool:
     if field.operation is FieldOperation.DEFAULTED:
         manifest = list_leaves(real._root, change.versions.manifest or {})
         return after and real.differ(field.path) and manifest.get(field.path) is None
-    return False  # a conflict, where nothing was refused
+    return False  # the plan has a conflict, but nothing was refused
 
 
 def _entries(obj: JSONObject | None) -> dict[str, JSONValue]:

@@ -1,9 +1,9 @@
-"""Families `plan-confirmed` and `plan-estimated`: does a whole plan say what then happened?
+"""Families `plan-confirmed` and `plan-estimated`: compare a whole plan with what then happened.
 
-For each `kubectl apply` of a story, the plan is made as the product makes it, from the state that the recording shows
-before it, and compared object by object with the state after it: once with dry runs denied, once with each answered
-by the recorded answer to the same write. A case is one object of one invocation. Only what was never sent to the
-server (`--dry-run=client`, command lines that kubectl refuses) has no recorded truth, and is no case.
+For each `kubectl apply` of a story, the plan is made as the product makes it, from the recorded state before it, and
+compared object by object with the state after it: once without dry runs, once with each dry run answered by the
+recorded answer to the same write. A case is one object of one invocation. Invocations that sent nothing to the server
+(`--dry-run=client`, command lines that kubectl refuses) have no recorded truth, so they are not cases.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def _without_preconditions(body: JSONValue) -> JSONValue:
 
 
 def _is_same_write(request: Request, exchange: StoryExchange) -> bool:
-    """Return whether a dry run asks for what an exchange did.
+    """Return whether a dry run requests the same write as an exchange.
 
-    - What binds ours to the live object does not count, nor that the parent of an ApplySet is forced at once.
+    - Ignored are the preconditions of our request, and that it forces the parent of an ApplySet at once.
     """
     if (request.method, request.path) != (exchange.method, exchange.path):
         return False
@@ -94,7 +94,7 @@ def _is_same_write(request: Request, exchange: StoryExchange) -> bool:
 
 @dataclass
 class _Recorded:
-    """Answers a planner from the recording, and keeps the dry runs that the recording does not hold."""
+    """Answers a planner from the recording, and collects the dry runs that the recording does not contain."""
 
     cluster: RecordedCluster
     writes: Sequence[StoryExchange]
@@ -120,7 +120,7 @@ class _Recorded:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """One invocation of kubectl at its moment."""
+    """One invocation of kubectl at its time in the story."""
 
     story: Story
     step: StoryStep
@@ -180,10 +180,10 @@ class _Scene:
         return planner.plan()
 
     def _changes_sides(self, options: ApplyOptions, documents: Sequence[ManifestDocument]) -> bool:
-        """Return whether a server-side apply meets what client-side apply wrote.
+        """Return whether a server-side apply meets fields that client-side apply wrote.
 
-        - There kubectl moves ownership after the apply and the product before it, so the recording can judge kubectl's
-          own flow only. `tests/controlplane` judges the product's with a real server.
+        - There kubectl moves ownership after the apply and the product before it, so the recording can only judge
+          kubectl's own flow. `tests/controlplane` judges the product's flow with a real server.
         """
         if options.mode is not ApplyMode.SERVER:
             return False
@@ -212,7 +212,7 @@ class _Scene:
 
 
 def _is_client_side(live: JSONObject, manager: str) -> bool:
-    """Return whether client-side apply wrote an object, as kubectl tells it or as the product does for this manager."""
+    """Return whether client-side apply wrote an object, by kubectl's rule or by the product's for this manager."""
     has_annotation = ANNOTATION in (get_at(live, ("metadata", "annotations")) or {})
     return has_annotation or (manager == SERVER_SIDE_MANAGER and bool(find_managers(live, manager=manager)))
 
@@ -225,6 +225,6 @@ def _check(change: PlannedObject, truth: Truth, kind: KindSchema | None, missing
 
 
 def _check_unspoken(plan: PlannedSet, is_refused: bool) -> PlanVerdict:
-    """Return a write that no change speaks of: a problem of the set says why, and the server refused it as well."""
+    """Check a write without a planned change: a problem of the set must explain it, and the server must refuse it."""
     reason = "" if is_refused and plan.problems else "the plan does not speak of it"
     return PlanVerdict(reason, expected=[p.reason for p in plan.problems])

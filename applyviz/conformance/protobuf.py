@@ -1,7 +1,7 @@
-"""Bodies that kubectl sent as protobuf, told as JSON from what the story shows later.
+"""Reconstruct the JSON of protobuf bodies from what the story shows later.
 
-A recording keeps such a body as text with the bytes that are no text lost. What was created is read from
-the first JSON answer that shows the object; failing that, only kind and name are known.
+A recording keeps such a body as text, without the bytes that are not text. The created object is read from the first
+JSON answer that shows it; without one, only kind and name are known.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def guess_body(exchange: StoryExchange, story: Story) -> MutableObject:
         meta = obj.get("metadata") or {}
         if obj.get("kind", kind) == kind and meta.get("name") == name and "uid" in meta:
             kept = {k: v for k, v in meta.items() if k not in _SERVER_FIELDS}
-            # The spec of a namespace is the server's own.
+            # The server itself sets the spec of a namespace.
             own = ("metadata", "status", *(("spec",) if kind == "Namespace" else ()))
             rest = {k: v for k, v in obj.items() if k not in own}
             return {**rest, "apiVersion": api_version, "kind": kind, "metadata": kept}

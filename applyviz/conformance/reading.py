@@ -1,9 +1,9 @@
-"""Family `reading`: does the engine read a manifest as kubectl read it?
+"""Family `reading`: check that the engine reads a manifest as kubectl did.
 
-A case is one manifest whose apply sent a body: the body of a server-side apply, or the last-applied
-annotation of a client-side one, shows the values kubectl saw. What kubectl adds on its own account
-(default namespace, empty annotations, an ApplySet's label) is set aside where the manifest lacks it, and
-so is what it takes away (a last-applied annotation, the namespace of a cluster-scoped object).
+A case is one manifest whose apply sent a body: the body of a server-side apply, or the last-applied annotation of a
+client-side one, shows the values that kubectl read. Values that kubectl adds (default namespace, empty annotations, an
+ApplySet's label) are ignored where the manifest lacks them, and so are values that it removes (a last-applied
+annotation, the namespace of a cluster-scoped object).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def _texts(story: Story, invocation: Invocation) -> tuple[SourceText, ...]:
 
 
 def _seen_manifest(exchange: StoryExchange) -> JSONValue:
-    """Return the manifest as the exchange shows it, or None if it does not show it."""
+    """Return the manifest as the exchange shows it, or None if it does not."""
     if exchange.method not in ("POST", "PATCH") or not isinstance(exchange.body, Mapping):
         return None
     if exchange.query.get("fieldManager", "").endswith("-applyset"):
-        return None  # the parent of an ApplySet, which no file names
+        return None  # the parent of an ApplySet, which is in no file
     if exchange.content_type.startswith(APPLY_PATCH):
         return exchange.body
     text = get_at(exchange.body, ("metadata", "annotations", _LAST_APPLIED))
@@ -54,8 +54,9 @@ def _identity(obj: JSONObject) -> tuple[JSONValue, JSONValue, JSONValue]:
 
 
 def _without_additions(obj: JSONObject, manifest: JSONObject, seen: JSONObject) -> JSONValue:
-    """`obj` without what kubectl adds to a manifest or takes from it: an annotation of its own, null annotations,
-    the namespace of a kind that has none."""
+    """Return `obj` without what kubectl adds to a manifest or removes from it: its annotation, null annotations, the
+    namespace of a cluster-scoped kind.
+    """
     copy = clone(obj)
     meta, written = copy.get("metadata"), manifest.get("metadata")
     if not isinstance(meta, dict) or not isinstance(written, Mapping):

@@ -1,7 +1,7 @@
-"""The objects of a recorded cluster at any moment of its story: what each answer showed, and what comes of it.
+"""Reconstruct the objects of a recorded cluster at any point of its story, from the answers.
 
-Nothing but kubectl wrote to these clusters, so an object stays as its last answer showed it. What an answer does not
-show (protobuf, a scale) is taken from the next one that does.
+Only kubectl wrote to these clusters, so an object stays as in its last answer. Objects that an answer does not show
+(protobuf, a scale) are taken from the next answer that does.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _is_object(body: JSONValue) -> bool:
 
 
 def list_shown(exchange: StoryExchange) -> Iterator[tuple[RecordedKey, JSONObject]]:
-    """Yield every object that an answer shows as it is, with its key."""
+    """Yield every object that an answer contains in full, with its key."""
     route, body = parse_path(exchange.path), exchange.answer.body
     if route is None or not exchange.answer.is_ok or not isinstance(body, Mapping) or route.subresource == "scale":
         return
@@ -63,7 +63,7 @@ def is_stored(exchange: StoryExchange) -> bool:
 
 @dataclass
 class RecordedCluster:
-    """What a story has shown so far; `ahead` is what it will show, for what nobody has shown yet."""
+    """The objects that a story has shown so far; `ahead` are later exchanges, for objects not shown yet."""
 
     ahead: Sequence[StoryExchange]
     at: int = 0
@@ -77,7 +77,7 @@ class RecordedCluster:
         return cls([e for step in story.steps for e in step.exchanges if not e.is_watch])
 
     def follow_until(self, moment: int) -> None:
-        """Take over all that was answered before the exchange of this number."""
+        """Apply all answers before the exchange of this number."""
         for exchange in self.ahead[self.at : moment]:
             self._follow(exchange)
         self.at = max(self.at, moment)
@@ -112,7 +112,7 @@ class RecordedCluster:
             self._forget(key_of(route))
 
     def find(self, route: Route) -> JSONObject | None:
-        """Return the object of a path as it is now, at the version of the path."""
+        """Return the current object of a path, at the version of the path."""
         key = key_of(route)
         obj = self.objects.get(key)
         if obj is None and key not in self.absent:
@@ -120,7 +120,7 @@ class RecordedCluster:
         return None if obj is None else _at_version(obj, route)
 
     def _look_ahead(self, key: RecordedKey) -> JSONObject | None:
-        """Return what the next answer shows of an object that nobody has written since."""
+        """Return the object in the next answer that contains it, if it is not written before that."""
         for exchange in self.ahead[self.at :]:
             for found, obj in list_shown(exchange) if not exchange.is_write else ():
                 if found == key:
@@ -134,7 +134,7 @@ class RecordedCluster:
         return None
 
     def has_namespace(self, name: str) -> bool:
-        """Return whether a namespace is there; one that the story never speaks of is."""
+        """Return whether a namespace exists; one that the story never mentions does."""
         key = RecordedKey("", "namespaces", "", name)
         if key in self.absent or key in self.objects:
             return key in self.objects
@@ -178,7 +178,7 @@ def _is_below(key: RecordedKey, route: Route) -> bool:
 
 
 def _tells_of_namespace(exchange: StoryExchange, key: RecordedKey) -> bool | None:
-    """Return whether an exchange shows that a namespace was there before it; None when it does not tell."""
+    """Return whether an exchange shows that a namespace existed before it; None if it does not."""
     route, answer = parse_path(exchange.path), exchange.answer
     if answer.message == f'namespaces "{key.name}" not found':
         return False
@@ -189,7 +189,7 @@ def _tells_of_namespace(exchange: StoryExchange, key: RecordedKey) -> bool | Non
 
 
 def _at_version(obj: JSONObject, route: Route) -> JSONObject:
-    """Return the object at the version of a path; custom kinds are converted as with strategy None."""
+    """Return the object at the version of a path; custom kinds are converted by strategy None."""
     version = str(obj.get("apiVersion")).rpartition("/")[2]
     if version == route.version:
         return obj
@@ -199,6 +199,6 @@ def _at_version(obj: JSONObject, route: Route) -> JSONObject:
 
 
 def find_moment(exchanges: Sequence[StoryExchange], mine: Iterable[StoryExchange]) -> int | None:
-    """Return the place of the first of an invocation's exchanges in the whole story, None when it has none."""
+    """Return the index of the first exchange of an invocation in the whole story, None if it has none."""
     first = next(iter(mine), None)
     return None if first is None else next(n for n, e in enumerate(exchanges) if e is first)

@@ -1,8 +1,8 @@
-"""Recorded writes, sent again to a fresh sandbox cluster: the family `replay`.
+"""Family `replay`: send recorded writes to a fresh sandbox cluster.
 
-A case is one write of a story, in order; the sandbox's clock follows the recorded answers and its versions
-and uids take the places of the recorded ones. Status and body must be the same, except for what a server
-makes up: uids, versions, times, allotted addresses, the order of entries of one second.
+A case is one write of a story, in order; the sandbox's clock follows the recorded answers, and its versions and uids
+replace the recorded ones. Status and body must be equal, except for values that a server chooses: uids, versions,
+times, allocated addresses, the order of entries with one time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 _VERSION = re.compile(r"(ResourceVersion in record|ResourceVersion in the precondition) \(\d+\)")
 _QUOTED_VERSION = re.compile(r"(resourceVersion\W{1,12})\d+")
 _TEXT_VERSION = re.compile(r'("resourceVersion":")\d+')
-# A struct as only Go prints it, with its own names: whole in "Invalid value", or as a difference of lines.
+# A struct that only Go prints, with Go's names: whole in "Invalid value", or as a line diff.
 _GO_LINES = re.compile(r"\n@@ .*", re.DOTALL)
 _GO_STRUCT = re.compile(r'Invalid value: \{.*"[A-Z]\w*":')
 _STRUCT = re.compile(r"(?<=Invalid value: )\{.*\}(?=: )", re.DOTALL)
@@ -77,7 +77,7 @@ def _find_times(value: JSONValue) -> Iterator[str]:
 
 
 class _Replay:
-    """One story in one sandbox, with the recorded versions and uids and what they are here."""
+    """One story in one sandbox, with a mapping from the recorded versions and uids to its own."""
 
     def __init__(self, story: Story) -> None:
         self.story = story
@@ -126,7 +126,7 @@ class _Replay:
         return Request(exchange.method, exchange.path, exchange.query, content_type, self._translate(body))
 
     def _translate(self, value: JSONValue) -> JSONValue:
-        """Put this sandbox's versions and uids in the places of the recorded ones."""
+        """Replace the recorded versions and uids by those of this sandbox."""
         if isinstance(value, list):
             return [self._translate(v) for v in value]
         if not isinstance(value, Mapping):
@@ -147,7 +147,7 @@ class _Replay:
                 table[theirs] = ours
 
     def _learn_read(self, exchange: StoryExchange) -> None:
-        """What was read is what is there now, whoever wrote it."""
+        """Record that a read version is the current one, whichever client wrote it."""
         if not exchange.answer.is_ok or not isinstance(exchange.answer.body, Mapping):
             return
         own = self.sandbox.handle(Request("GET", exchange.path, exchange.query)).body
@@ -171,10 +171,10 @@ def _show(answer: Answer) -> JSONValue:
 
 
 def simplify(value: JSONValue) -> JSONValue:
-    """Return a body without what a server makes up."""
+    """Return a body without the values that a server chooses."""
     if isinstance(value, list):
         return [simplify(v) for v in value]
-    if isinstance(value, str):  # a Job's labels hold its uid, an annotation may hold a whole object
+    if isinstance(value, str):  # a Job's labels contain its uid, an annotation may contain a whole object
         return _TEXT_VERSION.sub(r"\1VERSION", _UID.sub("UID", value))
     if not isinstance(value, Mapping):
         return value
@@ -187,7 +187,7 @@ def simplify(value: JSONValue) -> JSONValue:
         elif key in _ALLOTTED:
             result[key] = "None" if item in ("None", ["None"]) else "allotted"
         else:
-            result[_UID.sub("UID", key)] = simplify(item)  # ownership names owners by their uid
+            result[_UID.sub("UID", key)] = simplify(item)  # ownership references owners by their uid
     return result
 
 
@@ -202,7 +202,7 @@ def _simplify_metadata(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _order(entries: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Entries of one second in an order of their own."""
+    """Return entries with one time in a fixed order."""
     return sorted(
         entries,
         key=lambda e: (
@@ -216,11 +216,11 @@ def _order(entries: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def compare(expected: Answer, got: Answer) -> str:
-    """Where two answers differ, in one line; empty text when they agree."""
+    """Return where two answers differ, in one line; empty text if they agree."""
     if expected.status != got.status:
         return f"expected status {expected.status}, got {got.status} ({got.message or 'no message'})"
     if isinstance(expected.body, str):
-        return ""  # a protobuf answer: its state shows in what is read later
+        return ""  # a protobuf answer: later reads show its state
     if expected.status >= 400:
         return _compare_errors(expected, got)
     left, right = simplify(expected.body), simplify(got.body)
@@ -246,7 +246,7 @@ def _parts(message: str) -> set[str]:
 
 
 def _plain_parts(answer: Answer, is_go: bool) -> list[str]:
-    """Return a message in parts without order: several causes come in the order of a Go map; structs of Go left out."""
+    """Return the parts of a message regardless of order, because Go iterates over a map; Go structs are left out."""
     plain = _QUOTED_VERSION.sub(r"\1VERSION", _GO_LINES.sub("", answer.message))
     plain = _STRUCT.sub("STRUCT", plain) if is_go else plain
     plain = _VERSION.sub(r"\1 (VERSION)", _UID.sub("UID", _TIME.sub("TIME", plain)))

@@ -1,7 +1,7 @@
-"""Finding corpora, running every family on them, and counting: agreeing / all.
+"""Find corpora, run every family on them, and count: agreeing / all.
 
-A path is a recorded story, a file of random cases, or a folder that is searched for both. What a runner
-cannot judge counts as disagreeing, with its reason; nothing is left out.
+A path is a recorded story, a file of random cases, or a folder that is searched for both. A case that a runner cannot
+judge counts as disagreeing, with its reason; nothing is left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from applyviz.engine.objects.values import JSONValue
 _STORY_SUFFIXES = (".json", ".json.gz")
 _LINES_SUFFIX = ".jsonl.gz"
 _CRDS = "crds.json.gz"
-# Which module judges a family; it is loaded when asked, so that a merge needs no sandbox.
+# The module that judges a family; it is imported on demand, so that a merge needs no sandbox.
 _LINE_RUNNERS = {
     "smp3": "merging",
     "jmp3": "merging",
@@ -36,19 +36,19 @@ _STORY_RUNNERS = {
     "plan-confirmed": "plans",
     "plan-estimated": "plans",
 }
-# Which of them judge several families of one story, and are told which.
+# The modules that judge several families of one story, and need the family's name.
 _OF_SEVERAL = frozenset({"plans"})
 FAMILIES = (*_LINE_RUNNERS, *_STORY_RUNNERS)
 _MAX_DIFF_LINES = 60
-# In a hundred fields of a family.
+# Percent of the fields of a family.
 _MOST_CAVEATS = 5
 
 
 @dataclass
 class Tally:
-    """One family's cases so far: how many, and those that disagree.
+    """The counts of one family so far: its cases, and those that disagree.
 
-    - `fields`: how many fields they made a statement about, `caveats` of them with a caveat only.
+    - `fields`: the number of fields with a statement, `caveats` of them only with a caveat.
     """
 
     total: int = 0
@@ -58,12 +58,12 @@ class Tally:
 
     @property
     def agree(self) -> int:
-        """How many agree."""
+        """The number of cases that agree."""
         return self.total - len(self.disagreeing)
 
     @property
     def is_vague(self) -> bool:
-        """Whether caveats cover more than five in a hundred fields, which is as good as no statement."""
+        """Whether more than five percent of the fields have caveats, which is as good as no statement."""
         return self.caveats * 100 > self.fields * _MOST_CAVEATS
 
     def add(self, case: CaseResult) -> None:
@@ -91,7 +91,7 @@ class Report:
         self.families.setdefault(case.family, Tally()).add(case)
 
     def as_data(self) -> dict[str, JSONValue]:
-        """Return the figures as JSON values."""
+        """Return the counts as JSON values."""
         return {
             "families": {
                 name: {"agree": t.agree, "total": t.total, "disagree": [c.name for c in t.disagreeing]}
@@ -112,7 +112,7 @@ def is_story(path: Path) -> bool:
 def find_corpora(paths: Iterable[Path]) -> Iterator[Path]:
     """Yield the files of both formats under the paths, in order.
 
-    - Raises `FileNotFoundError` for a path that is not there.
+    - Raises `FileNotFoundError` for a path that does not exist.
     """
     for path in paths:
         if not path.exists():
@@ -124,12 +124,12 @@ def find_corpora(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _judge(family: str, module: str, path: Path, *more: object) -> Iterator[CaseResult]:
-    """Yield the cases of a family's runner; when it breaks, that is one more case, with its reason."""
+    """Yield the cases of a family's runner; its failure is one more case, with the reason."""
     try:
         runner = importlib.import_module(f"{__package__}.{module}")
         yield from runner.run_file(path, family, *more) if more else runner.run_story(path)
     except Exception as error:
-        # One runner's defect must not hide the figures of the others.
+        # The failure of one runner must not hide the counts of the others.
         yield CaseResult(family, path.name, False, f"the runner broke: {type(error).__name__}: {error}")
 
 
@@ -178,7 +178,7 @@ def _pretty(value: JSONValue) -> list[str]:
 
 
 def render_case(case: CaseResult) -> str:
-    """Return one disagreement as text: where, why, and what differs."""
+    """Return one disagreement as text: position, reason, and the values that differ."""
     head = f"{case.family}: {case.name}: {case.reason or 'differs'}"
     if case.expected is None and case.got is None:
         return head
@@ -196,7 +196,7 @@ def _render_caveats(tally: Tally) -> str:
 
 
 def render_report(report: Report, *, show: int = 0) -> str:
-    """Return the figures per family, then the first `show` disagreements of each."""
+    """Return the counts per family, then the first `show` disagreements of each."""
     width = max((len(name) for name in report.families), default=0)
     lines = [f"{name:<{width}}  {t.agree:>6} / {t.total}{_render_caveats(t)}" for name, t in report.families.items()]
     for tally in report.families.values():

@@ -1,8 +1,8 @@
-"""Family `requests`: what our flow sends and prints for a recorded `kubectl apply`.
+"""Family `requests`: compare what our flow sends and prints with a recorded `kubectl apply`.
 
-A case is one invocation. The flow's requests are answered with the recorded answers, one after the other;
-the writes must be those recorded, in order, and the printed lines and the exit code too. Deletes of one
-prune compare as a set, since kubectl walks unordered maps there. Reads need not be the same.
+A case is one invocation. The recorded answers answer the flow's requests one after the other; the writes must be those
+recorded, in order, and the printed lines and the exit code too. Deletes of one prune compare as a set, because kubectl
+iterates over unordered maps there. Reads may differ.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SEPARATOR = re.compile(r"&&|\|\||[;|\n]")
 
 @dataclass
 class _Recording:
-    """The recorded exchanges of one invocation, handed out as the flow asks."""
+    """The recorded exchanges of one invocation, in the order of the flow's requests."""
 
     left: list[StoryExchange]
     sent: list[Request] = field(default_factory=list)
@@ -37,7 +37,7 @@ class _Recording:
     def answer(self, request: Request) -> Answer:
         """Answer a read with the next exchange of its path, and a write with the next write there.
 
-        - One read more than recorded finds what the last one found.
+        - A read beyond the recording repeats the last answer of its path.
         """
         if request.is_write:
             self.sent.append(request)
@@ -73,7 +73,7 @@ def _recorded_writes(invocation: Invocation) -> list[JSONObject]:
 
 
 def _sorted_deletes(writes: list[JSONObject]) -> list[JSONObject]:
-    """Runs of deletes in one order, so that they compare as sets."""
+    """Return the writes with runs of deletes sorted, so that they compare as sets."""
     ordered: list[JSONObject] = []
     run: list[JSONObject] = []
     for write in writes:
@@ -86,7 +86,7 @@ def _sorted_deletes(writes: list[JSONObject]) -> list[JSONObject]:
 
 
 def _sorted_pruned(lines: Sequence[str]) -> list[str]:
-    """Lines with those of pruned objects in one order; they stand together at the end."""
+    """Return the lines with those of pruned objects sorted; they are together at the end."""
     pruned = [line for line in lines if re.search(r" pruned( \(.*\))?$", line)]
     return [line for line in lines if line not in pruned] + sorted(pruned)
 
@@ -115,10 +115,10 @@ def _ends_step(step: StoryStep, invocation: Invocation) -> bool:
 def _compare_printed(
     step: StoryStep, invocation: Invocation, result: CommandResult
 ) -> tuple[str, JSONValue, JSONValue]:
-    """Where the printed outcome differs ("" nowhere), with both sides.
+    """Return where the printed outcome differs ("" if nowhere), with both sides.
 
-    - In a step of several commands, or with stderr in it, our lines must all be there; redirected to a
-      file they are not.
+    - In a step of several commands, or with stderr in it, our lines must all be there; redirected to a file they are
+      not.
     """
     if _ends_step(step, invocation) and result.exit_code != step.exit:
         return "exit code", step.exit, {"exit": result.exit_code, "errors": list(result.errors)}
@@ -163,7 +163,7 @@ def _judge(story: Story, step: StoryStep, invocation: Invocation, catalog: Catal
 
 
 def run_story(path: Path) -> Iterator[CaseResult]:
-    """Yield every `kubectl apply` of a story."""
+    """Yield the verdict on every `kubectl apply` of a story."""
     story = load_story(path)
     definitions = SeenDefinitions()
     for step in story.steps:

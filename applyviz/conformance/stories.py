@@ -1,7 +1,7 @@
-"""Recorded stories as data: what was typed, which files were there, what was asked and answered.
+"""Recorded stories as data: commands, files, requests and answers.
 
-A story is one JSON file (format: `tests/conformance/README.md`). Files are tracked from step to step, so
-that each invocation knows the files of its moment. Nothing is judged here.
+A story is one JSON file (format: `tests/conformance/README.md`). Files are tracked from step to step, so that each
+invocation knows the files of its time. Nothing is judged here.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class StoryExchange:
 
     @property
     def is_write(self) -> bool:
-        """Whether it changes anything (dry runs count)."""
+        """Whether the request changes anything (dry runs count)."""
         return self.method in ("POST", "PUT", "PATCH", "DELETE")
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One kubectl that a step started, with the files of that moment and its own exchanges in order.
+    """One kubectl that a step started, with the files at that time and its own exchanges in order.
 
-    `folder` is where it ran, relative to the story's own ("" there); `asks_for_kinds` when it read anew which
-    kinds there are, which kubectl does when it meets one that its cache does not hold.
+    `folder` is its working directory, relative to the story's own ("" there); `asks_for_kinds` if it refreshed its
+    discovery, which kubectl does for a kind that its cache lacks.
     """
 
     step: int
@@ -59,7 +59,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class StoryStep:
-    """One shell command, what the person saw, and every exchange of it (also of no invocation)."""
+    """One shell command, its output, and all of its exchanges (also those outside of an invocation)."""
 
     number: int
     run: str
@@ -141,7 +141,7 @@ def _read_step(number: int, data: JSONObject, files: dict[str, str]) -> StorySte
 
 
 def read_story(data: JSONObject) -> Story:
-    """Read a story from its parsed JSON."""
+    """Return a story from its parsed JSON."""
     files = dict(data.get("files") or {})
     return Story(
         name=data.get("name") or "",

@@ -1,4 +1,4 @@
-"""What became of each object of one recorded invocation of kubectl."""
+"""Determine the outcome of each object of one recorded kubectl invocation."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from applyviz.sandbox.storage.routing import parse_path
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Which of several changes of one object this is, from 0: the parent of an ApplySet is written twice."""
+    """The index of a change among several of one object, from 0: the parent of an ApplySet is written twice."""
 
     number: int = 0
     count: int = 1
 
 
 class Truths:
-    """What became of each object of an invocation, as its exchanges show it."""
+    """The outcome of each object of an invocation, from its exchanges."""
 
     def __init__(self, step: StoryStep, invocation: Invocation) -> None:
         self._step = step
@@ -39,7 +39,7 @@ class Truths:
 
     @property
     def written(self) -> set[RecordedKey]:
-        """The objects that were written to, with success or without."""
+        """The objects with writes, successful or not."""
         return set(self._writes)
 
     def is_refused(self, key: RecordedKey) -> bool:
@@ -47,7 +47,7 @@ class Truths:
         return not any(e.answer.is_ok for e in self._writes[key])
 
     def find_key(self, change: PlannedObject, resource: Resource | None) -> RecordedKey:
-        """Return the key of a planned object; one of an unknown kind is found by its name."""
+        """Return the key of a planned object; an object of an unknown kind is found by its name."""
         ref = change.ref
         if resource is not None:
             return RecordedKey(ref.gvk.group, resource.plural, ref.namespace, ref.name)
@@ -55,7 +55,7 @@ class Truths:
         return next(same, RecordedKey(ref.gvk.group, "", ref.namespace, ref.name))
 
     def find(self, key: RecordedKey, change: PlannedObject, turn: Turn) -> Truth | None:
-        """Return what became of an object; None when the recording does not tell."""
+        """Return the outcome of an object; None if the recording does not show it."""
         live, writes = change.versions.live, self._writes.get(key, [])
         if not writes:
             is_told = f"{change.ref.name} unchanged" in self._step.stdout
@@ -66,19 +66,19 @@ class Truths:
         if any(e.method == "DELETE" for e in ok):
             return self._read_deletion(change, writes)
         if len(ok) > 1 and ok[0].query.get("dryRun"):
-            return None  # none of several dry runs builds on another
+            return None  # several dry runs do not build on each other
         if turn.count > 1:
             return Truth(live, _take(ok, turn).answer.body)
         if _is_named_twice(ok):
             return Truth(live, _last_of_first(ok).answer.body)
-        # After a migration that kubectl could not finish the owners are those of the moment in between.
+        # After a migration that kubectl could not finish, the owners are those in between.
         is_half = not writes[-1].answer.is_ok and any(e.content_type == JSON_PATCH for e in ok)
-        # In a dry run kubectl does not try to move any.
+        # In a dry run kubectl does not try to move ownership.
         is_half = is_half or (bool(writes[-1].query.get("dryRun")) and len(change.requests) > 1)
         return Truth(live, ok[-1].answer.body, is_half_migrated=is_half)
 
     def _lacks_what_the_set_makes(self, writes: Sequence[StoryExchange]) -> bool:
-        """Return whether a dry run was refused only because what the same set makes was not there yet."""
+        """Return whether a dry run was refused only because objects of the same set did not exist yet."""
         namespaces = {k.name for k in self._writes if (k.group, k.plural) == ("", "namespaces")}
         return writes[-1].query.get("dryRun") == "All" and any(
             f'namespaces "{name}" not found' == writes[-1].answer.message for name in namespaces
@@ -88,10 +88,10 @@ class Truths:
         last = max(n for n, e in enumerate(writes) if e.method == "DELETE" and e.answer.is_ok)
         live, after = change.versions.live, writes[last + 1 :]
         if not after:
-            # kubectl gave up waiting until what holds the object (finalizers, a node) lets it go.
+            # kubectl gave up waiting for a finalizer or a node to release the object.
             is_cut = change.operation is Operation.REPLACE and "deadline exceeded" in self._step.stderr
             return Truth(live, None, is_deleted=not is_cut, is_cut=is_cut)
-        if not after[0].answer.is_ok:  # what was there is put back
+        if not after[0].answer.is_ok:  # the previous object is restored
             return Truth(live, live, refusal=after[0].answer)
         return Truth(live, after[-1].answer.body, is_recreated=True)
 
@@ -107,12 +107,12 @@ def _last_of_first(ok: Sequence[StoryExchange]) -> StoryExchange:
 
 
 def _is_own(exchange: StoryExchange) -> bool:
-    """Return whether a write sends a manifest, and is no step of a migration."""
+    """Return whether a write sends a manifest, not a step of a migration."""
     return exchange.content_type != JSON_PATCH and exchange.query.get("fieldManager") != LAST_APPLIED_MANAGER
 
 
 def _is_named_twice(ok: Sequence[StoryExchange]) -> bool:
-    """Whether one object stands twice in the set: the plan takes the first, and says that it leaves out the other."""
+    """Return whether the set contains one object twice: the plan takes the first, and reports the other."""
     own = [e for e in ok if _is_own(e)]
     return any(not is_same_json(own[0].body, e.body) for e in own[1:])
 

@@ -1,8 +1,8 @@
 """Seals what may hold a secret before it reaches the database: everybody may seal, only workers open.
 
-`APPLYVIZ_SEALING_KEY` seals and opens nothing; `APPLYVIZ_OPENING_KEYS` open, each what was sealed for it, so that
-keys can be rotated.
-A `Sealed` prints nothing of its content and is opened only by name: a page cannot show what it never opened.
+`APPLYVIZ_SEALING_KEY` seals and opens nothing; `APPLYVIZ_OPENING_KEYS` open, each what was sealed for it, so that keys
+can be rotated. A `Sealed` prints nothing of its content and is opened only by name: a page cannot show what it never
+opened.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""A cluster in a box: the REST semantics of a Kubernetes API server over the engine, storage injected."""
+"""A simulated cluster: the REST semantics of a Kubernetes API server over the engine, with injected storage."""

@@ -1,10 +1,8 @@
 """Compare two objects as data: the leaves that were added, removed or changed, and the lists that changed order.
 
 Rule: the leaves of server-side apply (`schema.walk`), so that list entries pair by their keys and an atomic value is
-one
-leaf. 1 and 1.0 are equal; quantities and durations in another spelling (`1000m` and `1`) are differences marked as
-equal
-in meaning.
+one leaf. 1 and 1.0 are equal; quantities and durations in another spelling (`1000m` and `1`) are differences marked as
+equal in meaning.
 """
 
 from __future__ import annotations

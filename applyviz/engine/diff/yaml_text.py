@@ -37,9 +37,8 @@ class YAMLLine(NamedTuple):
     """One line: its depth in steps of two blanks, its text, and the field that it shows.
 
     `is_entry`: it begins a list entry, so its text begins with `- `. `meaning` is its canonical spelling, "" if that is
-    the
-    text itself: lines of equal meaning are equal. `inside`: the text below it is printed as `json` or `yaml`, or with
-    `escapes` for invisible characters.
+    the text itself: lines of equal meaning are equal. `inside`: the text below it is printed as `json` or `yaml`, or
+    with `escapes` for invisible characters.
     """
 
     path: FieldPath

@@ -67,8 +67,7 @@ class FieldReason:
     """The operation on one field, and its reason.
 
     `position` is the source line of the manifest's value (line 0 if the manifest has none). `detail` holds the facts of
-    the
-    rule: the merge key, the strategy, the other manager.
+    the rule: the merge key, the strategy, the other manager.
     """
 
     path: FieldPath

@@ -1,8 +1,7 @@
 """One plain sentence per reason: a template with named facts, so that a page can translate it.
 
 Facts are only names: field managers, paths, lists and their keys. Every reason has a sentence for each operation that
-it
-can explain.
+it can explain.
 """
 
 from __future__ import annotations

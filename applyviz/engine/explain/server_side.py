@@ -1,10 +1,9 @@
 """Explain what server-side apply does to one leaf.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/. Fields of the manifest are set and owned;
-fields
-that this field manager owned and no longer applies are removed unless others own them too; other fields are kept. One
-unresolved conflict blocks the whole object. Fields that client-side apply owned belong to this manager first: those in
-the manifest move, the others are removed, and a server default comes back without an owner.
+fields that this field manager owned and no longer applies are removed unless others own them too; other fields are
+kept. One unresolved conflict blocks the whole object. Fields that client-side apply owned belong to this manager first:
+those in the manifest move, the others are removed, and a server default comes back without an owner.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Replace characters that libyaml and Go's library read differently, and restore them after parsing.
 
 Rule: Go ends a plain scalar at a colon only when a space follows, so `[a:, b]` holds `a:`; libyaml refuses that. Go
-skips
-a byte order mark only at the start of a document; libyaml skips it at every line. Go accepts `,`, `[` and `]` in a tag;
-libyaml ends the tag there.
+skips a byte order mark only at the start of a document; libyaml skips it at every line. Go accepts `,`, `[` and `]` in
+a tag; libyaml ends the tag there.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Parse one JSON value of a stream to a value with positions, as Go's JSON decoder reads it.
 
 Rule: sigs.k8s.io/json with integers preserved: a number without point and exponent that fits 64 bits is an integer,
-every
-other one a float; the last of two equal keys wins; lone surrogates become U+FFFD. Nothing here recurses, so deep
-nesting
-ends at a limit.
+every other one a float; the last of two equal keys wins; lone surrogates become U+FFFD. Nothing here recurses, so deep
+nesting ends at a limit.
 """
 
 from __future__ import annotations

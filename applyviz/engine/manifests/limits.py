@@ -1,8 +1,7 @@
 """The limits of the manifest reader.
 
 kubectl reads whatever fits into memory; a server that reads for many people must not. A refusal names its limit, so
-that
-an administrator knows which one to raise.
+that an administrator knows which one to raise.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Check that `metadata` decodes into ObjectMeta: kubectl refuses a manifest whose metadata does not.
 
 Rule: the metadata check of k8s.io/cli-runtime
-(https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/):
-names are strings, labels and annotations are maps of strings, times are RFC 3339. Null is allowed everywhere, unknown
-fields are ignored. The messages are Go's.
+(https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/): names are strings, labels and
+annotations are maps of strings, times are RFC 3339. Null is allowed everywhere, unknown fields are ignored. The
+messages are Go's.
 """
 
 from __future__ import annotations

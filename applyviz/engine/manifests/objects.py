@@ -1,9 +1,8 @@
 """Convert a document to the objects in it: flatten lists and check identity, with kubectl's messages.
 
 Rule: unstructured decoding of k8s.io/apimachinery (anything with `items` is a list; its items may inherit apiVersion
-and
-kind from the list; a list in a list cannot be read), the metadata check of k8s.io/cli-runtime (names are text, labels
-hold text), and `kubectl apply` (`generateName` is refused).
+and kind from the list; a list in a list cannot be read), the metadata check of k8s.io/cli-runtime (names are text,
+labels hold text), and `kubectl apply` (`generateName` is refused).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Parse the bytes of one file to documents with positions, as kubectl would read them.
 
 Rule: https://kubernetes.io/docs/reference/kubectl/generated/kubectl_apply/ and the visitors of k8s.io/cli-runtime.
-kubectl
-stops a file at the first text that cannot be parsed; this reader reports every problem and goes on, and
+kubectl stops a file at the first text that cannot be parsed; this reader reports every problem and goes on, and
 `ParsedFile.kubectl_stops_after` says where kubectl would have stopped.
 """
 

@@ -2,8 +2,7 @@
 
 Rule: kubectl's file visitor (byte order marks, invalid UTF-8 becomes U+FFFD) and the stream decoder of
 k8s.io/apimachinery/pkg/util/yaml: a stream that starts with `{` is JSON until that fails, YAML is cut at lines that
-start
-with `---` before it is parsed, so a directive never reaches its document.
+start with `---` before it is parsed, so a directive never reaches its document.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Read one YAML document as nodes of its text: the exact span of each key, value and entry.
 
 Left out on purpose: the meaning of scalars (`yaml_tree` reads that). Nodes serve only to edit text; aliases stay
-aliases.
-JSON is read as YAML flow style.
+aliases. JSON is read as YAML flow style.
 """
 
 from __future__ import annotations

@@ -48,8 +48,7 @@ class Anchored:
     """The value that an alias refers to.
 
     `size` is what one decoding of it costs Go's library; it `is_open` while its own entries are still being read: an
-    alias
-    inside it would contain itself.
+    alias inside it would contain itself.
     """
 
     scalar: Scalar | None = None

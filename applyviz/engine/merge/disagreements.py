@@ -1,9 +1,8 @@
 """Detect contradicting patches of one object, which `kubectl apply --overwrite=false` rejects.
 
 One patch is what apply would send, the other what others changed since the last apply; they disagree where both give
-one
-field different values. Rule: `kubectl apply --help` (overwrite). The comparison has a side effect: lists of values that
-do not merge and that both patches contain are sent sorted.
+one field different values. Rule: `kubectl apply --help` (overwrite). The comparison has a side effect: lists of values
+that do not merge and that both patches contain are sent sorted.
 """
 
 from __future__ import annotations

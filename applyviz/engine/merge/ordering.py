@@ -1,10 +1,8 @@
 """Identify the entries of lists that merge, and compute the resulting order.
 
 Rule: https://git.k8s.io/design-proposals-archive/cli/preserve-order-in-strategic-merge-patch.md. Entries of a patch
-take
-the order of `$setElementOrder`, entries that only the server has keep theirs, and both are merged by the server's
-order.
-An index finds entries by value *and* type (1 is not 1.0), so that the cost stays linear.
+take the order of `$setElementOrder`, entries that only the server has keep theirs, and both are merged by the server's
+order. An index finds entries by value *and* type (1 is not 1.0), so that the cost stays linear.
 """
 
 from __future__ import annotations

@@ -34,8 +34,7 @@ class ThreeWayPatch:
     """The patch that client-side apply sends; an empty body means that nothing is sent.
 
     `method` names the kind of patch for people; `warnings` are those that kubectl prints, one for each source that
-    could not
-    compute it.
+    could not compute it.
     """
 
     body: dict[str, Any]

@@ -1,8 +1,7 @@
 """Requests to an API server and its answers, as data.
 
 Flows (`engine/requests`) are generators: they yield a `Request` and receive an `Answer`; they do not depend on where
-the
-answer comes from (live cluster, sandbox, dry run, recording).
+the answer comes from (live cluster, sandbox, dry run, recording).
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ class Request:
     """One HTTP request to an API server; a template while it has placeholders.
 
     `body` is the JSON value that is sent (None: no body). `ref` names its object, if there is one. `purpose` is a fixed
-    word
-    for pages and journal: read, create, patch, apply, delete, list, migrate.
+    word for pages and journal: read, create, patch, apply, delete, list, migrate.
     """
 
     method: str

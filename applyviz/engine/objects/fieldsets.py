@@ -1,8 +1,7 @@
 """Sets of field paths, as managedFields hold them: an immutable trie over path elements.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (fieldsV1): `{}` says that the field itself is
-in
-the set, `"."` beside children says that it is in the set as well. A field is not in a set because its parent or its
+in the set, `"."` beside children says that it is in the set as well. A field is not in a set because its parent or its
 children are. Sets share their branches and are never changed.
 """
 

@@ -44,8 +44,7 @@ def find_managers(live: JSONObject, *, manager: str) -> tuple[str, ...]:
     """Return the Update managers of client-side apply whose fields a server-side apply by `manager` takes over first.
 
     - kubectl's own manager by its name; `before-first-apply`, the manager itself and other commands of kubectl if they
-      own
-      last-applied.
+      own last-applied.
     """
     owners = [n for n in migrate.find_owners(live) if n in (BEFORE_FIRST_APPLY, manager) or n.startswith("kubectl")]
     return find_named(live, (migrate.CLIENT_SIDE_MANAGER, *owners))
@@ -69,8 +68,7 @@ def take_over(
     """Return managedFields of the object after the fields of these Update managers moved to `manager`.
 
     - The manager `kubectl` then owns the last-applied annotation alone, so that its apply drops it: otherwise the
-      server
-      would write the preconditions of the reviewed request into it.
+      server would write the preconditions of the reviewed request into it.
     - Raises `OwnershipError` if an entry that must be merged cannot be read.
     """
     entries = [render_entry(entry) for entry in find_entries(live) or ()]

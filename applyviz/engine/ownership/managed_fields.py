@@ -1,10 +1,9 @@
 """Read and write managedFields, and find the owners of a field.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management. An Apply entry is identified
-by
-manager and subresource, an Update entry by its version as well. Entries are sorted by operation, time in whole seconds,
-manager, version, subresource. A value that is not a list of entries counts as absent, as it does for the API server; an
-invalid entry is an error of the whole list.
+by manager and subresource, an Update entry by its version as well. Entries are sorted by operation, time in whole
+seconds, manager, version, subresource. A value that is not a list of entries counts as absent, as it does for the API
+server; an invalid entry is an error of the whole list.
 """
 
 from __future__ import annotations

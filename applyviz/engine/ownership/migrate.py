@@ -1,12 +1,11 @@
 """Move ownership between the entries of client-side and server-side apply.
 
 Rule: client-go `util/csaupgrade`, which kubectl uses for its own entries. The Apply entry of the manager takes the
-fields
-of the Update entry of the same version; without one, the first Update entry becomes the Apply entry. All Update entries
-of these managers are removed. By default the managers that own the last-applied annotation are moved. There is no
-library for the other direction: kubectl leaves the Apply entry behind, so later removals by server-side apply do not
+fields of the Update entry of the same version; without one, the first Update entry becomes the Apply entry. All Update
+entries of these managers are removed. By default the managers that own the last-applied annotation are moved. There is
+no library for the other direction: kubectl leaves the Apply entry behind, so later removals by server-side apply do not
+happen. back has no library: kubectl leaves the Apply entry behind, and later removals by server-side apply do not
 happen.
-back has no library: kubectl leaves the Apply entry behind, and later removals by server-side apply do not happen.
 """
 
 from __future__ import annotations
@@ -100,8 +99,7 @@ def downgrade(live: JSONObject, *, manager: str, csa_manager: str = CLIENT_SIDE_
     """Return managedFields of the object after the Apply entry of `manager` moved back to client-side apply.
 
     - Its fields join the Update entry of `csa_manager` at the same version, or become that entry; subresources stay.
-      Write
-      the last-applied annotation first, or later removals cannot be calculated.
+      Write the last-applied annotation first, or later removals cannot be calculated.
     - Raises `OwnershipError` if an entry that must be merged cannot be read.
     """
     entries = [render_entry(e) for e in find_entries(live) or ()]

@@ -1,8 +1,7 @@
 """Find the owners of many fields before and after a change, on one walk down the object.
 
 Rule: an entry owns the fields in its set, and everything below a field that it owns as a whole. During the walk,
-entries
-are bits; each combination of bits is converted to owners once.
+entries are bits; each combination of bits is converted to owners once.
 """
 
 from __future__ import annotations

@@ -159,8 +159,7 @@ def apply(
 
     - `now`: RFC 3339 time of the request; `memo` caches parsed entries across calls.
     - Raises `ConflictError` if other managers own what would change, and `OwnershipError` for everything else that the
-      API
-      server refuses.
+      API server refuses.
     """
     try:
         keeper = Bookkeeper(kind, subresource, memo)

@@ -2,8 +2,7 @@
 
 Rule: structured-merge-diff `typed`: undeclared fields, wrong forms, entries that cannot be named and duplicate entries
 are errors (duplicates are allowed in live objects). The fields of an object are its leaves (scalars, atomic values,
-empty
-and null maps), every list entry, and every undeclared map entry.
+empty and null maps), every list entry, and every undeclared map entry.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Compute managedFields after a create, an update, or a patch of any type but apply.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management. The writer owns the fields
-that
-it changed, and the other managers lose them. managedFields sent by the client count unless they are absent or
+that it changed, and the other managers lose them. managedFields sent by the client count unless they are absent or
 unreadable; `[]` and `[{}]` clear them; through a subresource they never count. An existing object without entries stays
 without: tracking begins with a create or with the first apply.
 """

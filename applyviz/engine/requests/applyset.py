@@ -1,9 +1,8 @@
 """ApplySets: the parent object that records the members of a set, and pruning by the members' label.
 
 Rule: KEP-3659 (https://github.com/kubernetes/enhancements/tree/master/keps/sig-cli/3659-kubectl-apply-prune). The
-parent
-is written before the apply (old and new kinds and namespaces) and after it (only what remains); a failed apply or prune
-keeps the larger set.
+parent is written before the apply (old and new kinds and namespaces) and after it (only what remains); a failed apply
+or prune keeps the larger set.
 """
 
 from __future__ import annotations

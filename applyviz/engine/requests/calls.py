@@ -1,8 +1,7 @@
 """Build the requests of a flow as kubectl writes them: method, path, query, content type and body.
 
 Writes carry field manager, field validation and dry run from the options. With preconditions they also carry the uid
-and
-resourceVersion of the object just read, as placeholders that the sender fills.
+and resourceVersion of the object just read, as placeholders that the sender fills.
 """
 
 from __future__ import annotations

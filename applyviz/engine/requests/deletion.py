@@ -1,8 +1,7 @@
 """Delete an object so that it can be created again: delete, then read until it is gone.
 
 Rule: `kubectl apply --force`. The driver of the flow paces the reads, one per second; there are as many reads as
-seconds
-to wait, so the loop ends.
+seconds to wait, so the loop ends.
 """
 
 from __future__ import annotations

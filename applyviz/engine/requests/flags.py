@@ -1,8 +1,7 @@
 """Parse command-line flags as kubectl does: long and short, grouped, with and without a value.
 
 Rule: POSIX flags of pflag (`-Rf app`, `-fapp`, `--filename=a,b`, `--dry-run` with a default value); `_` equals `-` in
-long
-names; booleans as Go's `strconv.ParseBool`.
+long names; booleans as Go's `strconv.ParseBool`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The flow type, its outcome, and its errors.
 
 A flow yields requests and receives answers; it does no I/O and reads no clock, so the same flow plans, runs and
-replays.
-Rule: what `kubectl apply` does with each answer (409 and 422 are distinguished by reason first).
+replays. Rule: what `kubectl apply` does with each answer (409 and 422 are distinguished by reason first).
 """
 
 from __future__ import annotations

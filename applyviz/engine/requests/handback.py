@@ -4,8 +4,7 @@ Rule:
 https://kubernetes.io/docs/reference/using-api/server-side-apply/#downgrading-from-server-side-apply-to-client-side-apply.
 kubectl leaves the Apply entry behind: it still owns fields that are now applied client-side. Here ownership moves last,
 by one patch that is bound to the version read and changes no value: the last-applied annotation is written by then, so
-an
-interruption in between loses nothing.
+an interruption in between loses nothing.
 """
 
 from __future__ import annotations

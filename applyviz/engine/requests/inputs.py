@@ -2,8 +2,7 @@
 
 Rule: the builder and visitors of k8s.io/cli-runtime: of folders only `.json .yaml .yml` files are read, by name; a file
 named explicitly may have any name; a pattern without matches is an error; and a path that does not exist fails the
-whole
-command. Nothing is read here: files are given as name → text.
+whole command. Nothing is read here: files are given as name → text.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 Rule:
 https://kubernetes.io/docs/reference/using-api/server-side-apply/#upgrading-from-client-side-apply-to-server-side-apply.
 The default manager first moves last-applied to a separate manager; then the fields of the client-side entries move to
-the
-apply entry, pinned to the version read. Every failure here is a warning, never an error.
+the apply entry, pinned to the version read. Every failure here is a warning, never an error.
 """
 
 from __future__ import annotations

@@ -71,17 +71,13 @@ class ApplyOptions:
     """The options that decide what an apply sends.
 
     `takes_over` is the API's force for server-side apply; `is_replacing_on_error` is kubectl's `--force` (delete and
-    create on
-    409 and 422); `has_preconditions` puts uid and resourceVersion into every write. `namespace` is the default for
-    objects
-    without one; `is_namespace_enforced` if it was given explicitly (a mismatch is then an error).
+    create on 409 and 422); `has_preconditions` puts uid and resourceVersion into every write. `namespace` is the
+    default for objects without one; `is_namespace_enforced` if it was given explicitly (a mismatch is then an error).
 
     `takes_client_side`: an apply that changes sides moves field ownership. A server-side apply first takes over what
     client-side apply owns of an object, as kubectl does; a client-side apply moves what this manager or `kubectl`
-    applied
-    server-side to its own Update entry. `takes_from` names further managers of the other side. The manager `kubectl`
-    always
-    takes over from client-side apply.
+    applied server-side to its own Update entry. `takes_from` names further managers of the other side. The manager
+    `kubectl` always takes over from client-side apply.
     """
 
     mode: ApplyMode = ApplyMode.SERVER

@@ -1,8 +1,7 @@
 """Parse label selectors and match objects (`-l`).
 
 Rule: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors. A missing label
-satisfies
-`!=` and `notin`. Field selectors are left out: only the server knows them.
+satisfies `!=` and `notin`. Field selectors are left out: only the server knows them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Server-side apply of one object: one apply patch, then the migration if one is due.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/. kubectl sends without reading; with
-preconditions
-the object is read first, the fields that client-side apply owns are taken over, and the patch is bound to the object,
-or
-to its absence.
+preconditions the object is read first, the fields that client-side apply owns are taken over, and the patch is bound to
+the object, or to its absence.
 """
 
 from __future__ import annotations

@@ -3,10 +3,8 @@
 Rule:
 https://kubernetes.io/docs/reference/using-api/server-side-apply/#upgrading-from-client-side-apply-to-server-side-apply.
 kubectl applies first and moves ownership afterwards, which needs up to four writes and leaves the object half moved if
-it
-is interrupted. Here the ownership moves first, by one patch that is bound to the version read and changes no value;
-then
-nothing conflicts, removals happen, and every intermediate state is consistent.
+it is interrupted. Here the ownership moves first, by one patch that is bound to the version read and changes no value;
+then nothing conflicts, removals happen, and every intermediate state is consistent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Admission changed a field: the dry run returned another value than the manifest sets.
 
 Rule: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/ (mutating admission runs in a dry
-run
-too). Only fields that the merge decided are compared; quantities are compared by amount.
+run too). Only fields that the merge decided are compared; quantities are compared by amount.
 """
 
 from __future__ import annotations

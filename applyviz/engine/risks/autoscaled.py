@@ -1,8 +1,7 @@
 """The manifest sets a replica count that an autoscaler writes too, or drops it so that the server resets it.
 
 Rule: https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/ (migrating Deployments to autoscaling)
-and
-https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership: a sole owner that drops
+and https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership: a sole owner that drops
 `spec.replicas` resets it to its default. The autoscaler is found by its object, live or in the set, or by what its
 controller wrote through the scale subresource; other writers of scale are people.
 """

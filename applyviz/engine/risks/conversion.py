@@ -1,10 +1,8 @@
 """A webhook converts between the versions of a custom kind, and a calculation cannot call it.
 
 Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/
-(webhook
-conversion). Without a webhook only apiVersion changes, which is no risk. With one, fields may have other names at
-another
-version, and the names of owned fields are taken from there.
+(webhook conversion). Without a webhook only apiVersion changes, which is no risk. With one, fields may have other names
+at another version, and the names of owned fields are taken from there.
 """
 
 from __future__ import annotations

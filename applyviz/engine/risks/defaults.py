@@ -2,8 +2,7 @@
 
 Rule: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#strategy (rollingUpdate is forbidden beside
 Recreate) and declarative configuration's page on defaulted fields: clearing a defaulted field makes the server default
-it
-again.
+it again.
 """
 
 from __future__ import annotations

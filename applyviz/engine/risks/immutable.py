@@ -1,9 +1,8 @@
 """A change to an immutable field: the server answers 422, and only delete and create helps.
 
 Rule: the update validation of each kind in kube-apiserver v1.36.3, as it answered (`kept_values` holds the tables);
-custom
-resources by rules of their CustomResourceDefinition that compare `self` with `oldSelf`. A list whose live entries only
-have more fields than the manifest's (defaults) counts as equal.
+custom resources by rules of their CustomResourceDefinition that compare `self` with `oldSelf`. A list whose live
+entries only have more fields than the manifest's (defaults) counts as equal.
 """
 
 from __future__ import annotations

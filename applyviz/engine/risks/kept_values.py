@@ -1,9 +1,8 @@
 """Tables of the fields that the server refuses to change, by built-in kind.
 
 Rule: the update validation of kube-apiserver v1.36.3, tested field by field: `tests/controlplane/fixed_fields.py`
-records
-its answers, `tests/cases/risks/fixed-fields.json` contains them. Rules that depend on more than the field itself are in
-`immutable`.
+records its answers, `tests/cases/risks/fixed-fields.json` contains them. Rules that depend on more than the field
+itself are in `immutable`.
 """
 
 from __future__ import annotations

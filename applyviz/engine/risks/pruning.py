@@ -1,8 +1,7 @@
 """Prune removes a large share of a set, or a kind whose deletion deletes other objects.
 
 Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#how-to-delete-objects: objects
-outside
-the manifests are deleted; deleting a Namespace, a CustomResourceDefinition or a volume deletes its content.
+outside the manifests are deleted; deleting a Namespace, a CustomResourceDefinition or a volume deletes its content.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 These are the autoscalers of the namespaces that the set touches, the namespaces and definitions of the set itself (only
 absent ones have to come first), and the definitions of its custom resources. Objects that may not be read are left out:
-a
-rule then reports less, but nothing wrong.
+a rule then reports less, but nothing wrong.
 """
 
 from __future__ import annotations

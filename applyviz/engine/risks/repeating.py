@@ -1,8 +1,7 @@
 """A patch that every apply will send again, although nothing changes.
 
 Rule: recorded behavior of kubectl: defaults inside lists that are replaced whole, `stringData` of a Secret, and nulls
-for
-absent fields make a patch that never becomes empty.
+for absent fields make a patch that never becomes empty.
 """
 
 from __future__ import annotations

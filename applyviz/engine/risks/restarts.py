@@ -2,8 +2,7 @@
 
 Rule: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#updating-a-deployment (any change below
 `spec.template` starts a rollout). Left out on purpose: disruption budgets, because they limit evictions and do not
-affect
-rollouts (https://kubernetes.io/docs/concepts/workloads/pods/disruptions/).
+affect rollouts (https://kubernetes.io/docs/concepts/workloads/pods/disruptions/).
 """
 
 from __future__ import annotations

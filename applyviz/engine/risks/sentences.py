@@ -1,8 +1,7 @@
 """One plain sentence per risk, filled in with its facts, and a short title per kind.
 
 The sentences are for people who know YAML and not the merge rules; facts never contain values of Secrets, so no
-sentence
-does.
+sentence does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A list or map is owned in another shape than its schema has now.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#compatibility-across-topology-changes: after
-atomic
-→ granular an owner of the whole keeps it until the next apply; after granular → atomic every former owner of a part
-conflicts over the whole.
+atomic → granular an owner of the whole keeps it until the next apply; after granular → atomic every former owner of a
+part conflicts over the whole.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Fields that the schema does not declare: strict validation refuses them.
 
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation. Maps with free keys, and values
-that
-preserve unknown fields, allow every name; a kind without a schema is not checked.
+that preserve unknown fields, allow every name; a kind without a schema is not checked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """API versions that are deprecated, removed, or not served by the cluster.
 
 Rule: https://kubernetes.io/docs/reference/using-api/deprecation-guide/ for built-in kinds, `deprecated` and `served` of
-a
-CustomResourceDefinition's versions for custom ones, discovery for both.
+a CustomResourceDefinition's versions for custom ones, discovery for both.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Walk an object along its schema: every list and mapping with its plain path and its node.
 
 Entries of map lists are named by their keys (`k:`) as ownership names them, other entries by index; source positions
-are
-looked up by the plain path.
+are looked up by the plain path.
 """
 
 from __future__ import annotations

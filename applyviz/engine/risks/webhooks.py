@@ -2,8 +2,7 @@
 
 Rule: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#side-effects: a dry run
 fails if it would call a webhook whose `sideEffects` are neither `None` nor `NoneOnDryRun`. Reported are the webhook
-that
-the server's answer names, those of the set that apply to the object, and those that the object itself configures.
+that the server's answer names, those of the set that apply to the object, and those that the object itself configures.
 Selectors of webhooks are not evaluated: such a webhook may be called.
 """
 

@@ -1,10 +1,9 @@
 """The kinds that CustomResourceDefinitions define.
 
 Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/. As the API
-server
-publishes them: apiVersion, kind and metadata (ObjectMeta) are added at the root and in embedded resources; a version
-without a schema accepts anything. Conversion between versions changes apiVersion only; webhooks are not called. An
-invalid definition raises `SchemaError` when its kind is looked up.
+server publishes them: apiVersion, kind and metadata (ObjectMeta) are added at the root and in embedded resources; a
+version without a schema accepts anything. Conversion between versions changes apiVersion only; webhooks are not called.
+An invalid definition raises `SchemaError` when its kind is looked up.
 """
 
 from __future__ import annotations

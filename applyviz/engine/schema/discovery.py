@@ -1,8 +1,7 @@
 """Read the resources of a server from its aggregated discovery documents.
 
 Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery. The first version of a group
-that
-serves a kind is the preferred one. Resources without a kind are left out.
+that serves a kind is the preferred one. Resources without a kind are left out.
 """
 
 from __future__ import annotations

@@ -111,8 +111,7 @@ class KindSchema:
     - `has_status`: the main resource does not write `status` (ownership excludes it).
     - `alternatives`: further roots that kubectl tries after an error (OpenAPI v2, then the Go type).
     - `version_roots`: by version, the roots of all versions between which the kind can be converted; empty for built-in
-      kinds
-      except HorizontalPodAutoscaler.
+      kinds except HorizontalPodAutoscaler.
     - `reset_fields`: by (subresource, apiVersion), the fields that such a write excludes from ownership.
     - `definition`: the CustomResourceDefinition of the kind; None for other sources.
     """

@@ -2,9 +2,8 @@
 
 Rule: OpenAPI v3 schema objects with Kubernetes extensions; a reference is a plain `$ref` or the only member of `allOf`,
 and its siblings (description, default, map type) override the definition. References are followed when a node is
-created,
-children on first use. Validation keywords other than type, format, enum and required are left out, because they do not
-affect a merge.
+created, children on first use. Validation keywords other than type, format, enum and required are left out, because
+they do not affect a merge.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3: one document per group and version, found
 through an index whose addresses carry the hash of the content. The caller fetches and caches the documents. For
-built-in
-kinds, the bundled data adds what no document says: their empty Go value and the fields that a write excludes from
-ownership.
+built-in kinds, the bundled data adds what no document says: their empty Go value and the fields that a write excludes
+from ownership.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The fields that a write cannot own: the main resource excludes `status`, `/status` excludes `spec`.
 
 Rule: the reset fields of the API server's strategies. The tables list the kinds that differ from the general rule;
-kinds
-without a status subresource exclude nothing.
+kinds without a status subresource exclude nothing.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """The view of server-side apply on a schema: which values are one leaf, and how list entries are named.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy. A node may allow several forms
-(an
-untyped node takes scalars, lists and maps). Lists without a type are atomic, unless the patch strategy says merge; maps
-without a type are granular; a value without a schema is a granular map with atomic lists. Fields and entries are
-created
-on first use.
+(an untyped node takes scalars, lists and maps). Lists without a type are atomic, unless the patch strategy says merge;
+maps without a type are granular; a value without a schema is a granular map with atomic lists. Fields and entries are
+created on first use.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The database, one file per group of rows that live and die together.
 
-Team and Grant say who may do what, Policy what must hold first. Review → Target (one per cluster) → Plan
-(immutable, numbered) → ObjectChange; Decision and Comment hang on
-the Review; Approval on a Plan's digest; ApplyRun → ObjectResult → JournalEntry; AuditEntry tells of all.
-A StandingRule hangs on its Cluster; an Undo ties a Review to the ApplyRun that it would undo. Nothing cascades:
-what was agreed and done stays. PlaygroundInput and Worker request stand alone and go
+Team and Grant say who may do what, Policy what must hold first. Review → Target (one per cluster) → Plan (immutable,
+numbered) → ObjectChange; Decision and Comment hang on the Review; Approval on a Plan's digest; ApplyRun → ObjectResult
+→ JournalEntry; AuditEntry tells of all. A StandingRule hangs on its Cluster; an Undo ties a Review to the ApplyRun that
+it would undo. Nothing cascades: what was agreed and done stays. PlaygroundInput and Worker request stand alone and go
 after some days or minutes.
 """
 

@@ -1,9 +1,8 @@
 """Evaluate ValidatingAdmissionPolicies: which policies match a request, and what their expressions return.
 
 Rule: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/ and
-`pkg/admission/plugin/policy`
-of k8s.io/apiserver. They run after everything else, also in dry runs. Left out: the authorizer, audit annotations, and
-policies that match an object at another of its versions.
+`pkg/admission/plugin/policy` of k8s.io/apiserver. They run after everything else, also in dry runs. Left out: the
+authorizer, audit annotations, and policies that match an object at another of its versions.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Simulate the controllers of a cluster after a write: what a deletion deletes too, and what it waits for.
 
 Rule: the garbage collector, the namespace controller, storage object protection (k8s.io/kubernetes `pkg/controller`),
-the
-finalizer of definitions (k8s.io/apiextensions-apiserver `pkg/controller/finalizer`) and, for the grace period of a Pod,
-its kubelet. Left out: everything that creates Pods.
+the finalizer of definitions (k8s.io/apiextensions-apiserver `pkg/controller/finalizer`) and, for the grace period of a
+Pod, its kubelet. Left out: everything that creates Pods.
 """
 
 from __future__ import annotations

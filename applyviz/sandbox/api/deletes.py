@@ -1,8 +1,7 @@
 """Delete objects: preconditions, finalizers, grace periods, propagation, whole collections.
 
 Rule: `Store.Delete` of k8s.io/apiserver `pkg/registry/generic/registry` and `BeforeDelete` of `pkg/registry/rest`. An
-object
-with finalizers or a grace period is marked and stays; `controllers` releases it.
+object with finalizers or a grace period is marked and stays; `controllers` releases it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Serve discovery, version and OpenAPI documents, which a client reads before it knows any resource.
 
 Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/ (discovery, OpenAPI v3). Built-in groups come from
-the
-bundled documents, groups of custom resources from their definitions.
+the bundled documents, groups of custom resources from their definitions.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Estimate the answer of an API server to one write, by a sandbox that holds one object.
 
 Implements `engine.planning.simulation.server_model.ServerModel`. Built-in kinds are those of v1.36.3: if the live
-object or
-the manifest has fields that only the cluster's own schema knows, there is no estimate. Values that only the real server
-can choose are left out of every answer: uid, creation time, allocated addresses and ports.
+object or the manifest has fields that only the cluster's own schema knows, there is no estimate. Values that only the
+real server can choose are left out of every answer: uid, creation time, allocated addresses and ports.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Serve a sandbox cluster over plain HTTP, so that kubectl can use it: bytes in, bytes out.
 
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (content negotiation, warnings). JSON, YAML and
-protobuf
-bodies; answers are JSON, as an object, a table or metadata only. A bearer token identifies the user, through a function
-of
-the caller. `kubectl --as` changes the user that the server reports; every user may do everything here. A watch is
-answered
-in parts: the owner of the connection requests the next part when something has changed.
+protobuf bodies; answers are JSON, as an object, a table or metadata only. A bearer token identifies the user, through a
+function of the caller. `kubectl --as` changes the user that the server reports; every user may do everything here. A
+watch is answered in parts: the owner of the connection requests the next part when something has changed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Serve the OpenAPI v3 documents of a sandbox cluster, one per group version.
 
 Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3. Definitions are the bundled ones and
-those of
-CustomResourceDefinitions; of the paths only PATCH is included, because clients read nothing else (content types,
-`fieldValidation`). There is no OpenAPI v2: clients fall back to v3.
+those of CustomResourceDefinitions; of the paths only PATCH is included, because clients read nothing else (content
+types, `fieldValidation`). There is no OpenAPI v2: clients fall back to v3.
 """
 
 from __future__ import annotations

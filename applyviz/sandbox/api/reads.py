@@ -1,9 +1,8 @@
 """Read objects: one object, lists with selectors and pages.
 
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (collections, `limit` and `continue`). A continue
-token
-names the last object returned and the revision of the first page. The next page shows the current state under that
-revision, so that a watch from it misses nothing.
+token names the last object returned and the revision of the first page. The next page shows the current state under
+that revision, so that a watch from it misses nothing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """A Kubernetes API server in one object: one request in, one answer out.
 
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/. Separate modules implement the verbs; here a path
-finds
-its resource, a method its verb, and an error becomes a `Status`. A write is one transaction of the store; a dry run
-opens
-none. Left out: authorization (the caller's), proxies, logs.
+finds its resource, a method its verb, and an error becomes a `Status`. A write is one transaction of the store; a dry
+run opens none. Left out: authorization (the caller's), proxies, logs.
 """
 
 from __future__ import annotations
@@ -47,8 +45,7 @@ class Sandbox:
 
     - `clock()` returns aware datetimes; `new_uid()` returns fresh uids.
     - `has_controllers`: the reactions of controllers to deleted namespaces, owners and protected claims are complete
-      before
-      the next request; without controllers, such objects wait until a client removes their finalizers.
+      before the next request; without controllers, such objects wait until a client removes their finalizers.
     - An empty store gets the namespaces of every cluster with the first request.
     """
 

@@ -1,9 +1,8 @@
 """Watch a collection: return the changes since a revision, as the events that the server streams.
 
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes. A watch is read in
-steps:
-each returns the events since the previous step and the position to continue from, so that any process may read the next
-step and no state is kept in between. Left out: the deprecated paths below `/api/v1/watch`.
+steps: each returns the events since the previous step and the position to continue from, so that any process may read
+the next step and no state is kept in between. Left out: the deprecated paths below `/api/v1/watch`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Operators and functions: the values that each accepts, and its result.
 
 Rule: https://github.com/google/cel-spec/blob/master/doc/langdef.md#list-of-standard-definitions. An overload is written
-as
-letters, one for each argument, the target first: `s` string, `i` int, `u` uint, `d` double, `b` bytes, `B` bool, `l`
-list,
-`m` map, `D` duration, `T` timestamp, `*` anything; those of the Kubernetes libraries are in `library`.
+as letters, one for each argument, the target first: `s` string, `i` int, `u` uint, `d` double, `b` bytes, `B` bool, `l`
+list, `m` map, `D` duration, `T` timestamp, `*` anything; those of the Kubernetes libraries are in `library`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Compile a syntax tree to a program: compiled once, run with variables, at a bounded cost.
 
 Rule: https://github.com/google/cel-spec/blob/master/doc/langdef.md#evaluation. `&&`, `||` and the macros over them have
-a
-value as soon as one side decides it, even if the other side is an error. Every step costs; long texts cost more.
+a value as soon as one side decides it, even if the other side is an error. Every step costs; long texts cost more.
 """
 
 from __future__ import annotations

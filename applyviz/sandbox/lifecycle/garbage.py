@@ -1,9 +1,8 @@
 """The garbage collector: what happens to dependents of a deleted owner, and to an owner that waits for them.
 
 Rule: https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and `attemptToDeleteItem` in
-k8s.io/kubernetes
-`pkg/controller/garbagecollector`. Left out: waiting. Steps that take a real collector seconds are done before the next
-request, each step at a separate revision.
+k8s.io/kubernetes `pkg/controller/garbagecollector`. Left out: waiting. Steps that take a real collector seconds are
+done before the next request, each step at a separate revision.
 """
 
 from __future__ import annotations

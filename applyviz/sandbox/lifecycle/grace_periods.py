@@ -1,8 +1,7 @@
 """Track when the grace periods of deleted Pods end, which their kubelets would wait for.
 
 Rule: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination. No process waits: the store
-keeps
-the end of each period, and the first request after it acts on it.
+keeps the end of each period, and the first request after it acts on it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Read one value inside a custom resource as a Go program does, with its error for a value of another type.
 
 Rule: `NestedInt64` and `NestedString` of k8s.io/apimachinery `pkg/apis/meta/v1/unstructured`, which the scale
-subresource
-uses. An absent value is no error; null at the end of the path is one.
+subresource uses. An absent value is no error; null at the end of the path is one.
 """
 
 from __future__ import annotations

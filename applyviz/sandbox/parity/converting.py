@@ -1,8 +1,7 @@
 """Convert a map of plain values to a Go struct, as the server does after a strategic patch and after an apply.
 
 Rule: `DefaultUnstructuredConverter` of k8s.io/apimachinery `pkg/runtime`. It accepts what JSON decoding accepts, but
-visits
-the fields in the order of the struct, stops at the first error, words errors differently, and accepts 2.0 as an
+visits the fields in the order of the struct, stops at the first error, words errors differently, and accepts 2.0 as an
 integer.
 """
 

@@ -1,10 +1,8 @@
 """Decode an object of a built-in kind as the server does: JSON into a Go struct and back.
 
 Rule: sigs.k8s.io/json and k8s.io/apimachinery `runtime/serializer/json`. Wrong types are refused with Go's messages,
-unknown
-and repeated fields are collected for `fieldValidation`, empty values are dropped or filled in by the struct's tags,
-times
-and bytes are written canonically. Inputs are not changed.
+unknown and repeated fields are collected for `fieldValidation`, empty values are dropped or filled in by the struct's
+tags, times and bytes are written canonically. Inputs are not changed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Order fields as in the JSON that a server writes: errors about patched objects quote it whole.
 
 Rule: `encoding/json`: fields of a struct in their order, keys of a map sorted. A patch is applied to the text, so maps
-that
-it changes come out sorted, and values that it adds keep their order.
+that it changes come out sorted, and values that it adds keep their order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The Go structs of the built-in kinds, as far as they affect JSON.
 
 The server reads JSON into Go structs and writes structs back as JSON. Field types and tags decide what that drops or
-adds
-(empty values dropped, structs always written, null for empty times). OpenAPI does not contain them;
+adds (empty values dropped, structs always written, null for empty times). OpenAPI does not contain them;
 `data/go_types.json.gz` does.
 """
 

@@ -1,8 +1,7 @@
 """Parse JSON text as the server does: values with the details that only the text has, or Go's error messages.
 
 Rule: sigs.k8s.io/json, a fork of Go's encoding/json. A repeated key keeps all its values (`Repeated`), and a number
-with a
-fraction or an exponent keeps its digits (`Written`), because errors quote them.
+with a fraction or an exponent keeps its digits (`Written`), because errors quote them.
 """
 
 from __future__ import annotations

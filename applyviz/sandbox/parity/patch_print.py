@@ -1,8 +1,7 @@
 """Print a strategic patch that did not produce an object as the server does: a Go map, changed by the merge.
 
 Rule: `mergeMap` of k8s.io/apimachinery `pkg/util/strategicpatch` works in the memory of the patch: processed directives
-are
-gone, as are lists with a set order, and nulls of fields that the live object does not have.
+are gone, as are lists with a set order, and nulls of fields that the live object does not have.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The body of a write: bytes with their content type, read as the server reads them, at the same point.
 
 Rule: content negotiation and serializers of k8s.io/apiserver and k8s.io/apimachinery. Requests of this process have
-values
-and no bytes; a text is rendered for them when an error quotes it.
+values and no bytes; a text is rendered for them when an error quotes it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Resource quantities: their values, and how the server writes them back.
 
 Rule: k8s.io/apimachinery `pkg/api/resource`: a quantity is kept as a number with a suffix family and written
-canonically
-(`1000m` becomes `1`, `1.5Gi` becomes `1536Mi`). Values finer than nano are rounded up.
+canonically (`1000m` becomes `1`, `1.5Gi` becomes `1536Mi`). Values finer than nano are rounded up.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Derive the requests and limits of a Pod as the server does.
 
 Rule: `SetDefaults_Pod` of k8s.io/kubernetes (requests default to limits) and KEP-2837 (resources of the whole Pod).
-Only
-Pods themselves are defaulted, never templates.
+Only Pods themselves are defaulted, never templates.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Errors in the words of the API server: `Status` objects and the field errors inside them.
 
 Rule: k8s.io/apimachinery `pkg/api/errors` (reasons, codes) and `pkg/util/validation/field` (wording). The server's
-entry
-point converts a `StatusError` to an `Answer`.
+entry point converts a `StatusError` to an `Answer`.
 """
 
 from __future__ import annotations

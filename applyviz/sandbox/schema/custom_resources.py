@@ -1,7 +1,7 @@
-"""Reading a custom resource as the server does: its metadata as Go's, the rest by its structural schema.
+"""Decode a custom resource as the server does: its metadata as a Go struct, the rest by its structural schema.
 
 Rule: `unstructuredSchemaCoercer` of k8s.io/apiextensions-apiserver: metadata is decoded, unknown fields are pruned,
-nulls that no schema allows are dropped, embedded resources have their metadata decoded too, defaults are filled.
+nulls that no schema allows are dropped, the metadata of embedded resources is decoded too, defaults are filled in.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ _OBJECT_META = "meta.ObjectMeta"
 def read_custom(
     obj: JSONObject, schema: JSONObject | None, *, is_of_schema: bool = True, is_applied: bool = False
 ) -> Decoded:
-    """An object of a custom resource as the server holds it; `is_of_schema` when its kind and version are the schema's.
+    """Return a custom resource as the server holds it; `is_of_schema` if its kind and version match the schema.
 
     - `is_applied`: it comes from a server-side apply, which drops no nulls and leaves embedded objects to validation.
-
-    - Raises `DecodeError` for metadata that is none.
+    - Raises `DecodeError` for invalid metadata.
     """
     result: MutableObject = clone({k: v for k, v in obj.items() if k != "metadata"})
     unknown: list[str] = []
@@ -42,7 +41,7 @@ def read_custom(
 
 
 def read_metadata(value: JSONValue, path: str) -> tuple[MutableObject, list[str]]:
-    """Metadata as a Go struct, and its unknown fields; what is told of a wrong type begins at the metadata."""
+    """Return metadata as a Go struct, and its unknown fields; type errors begin at the metadata."""
     if value is None:
         return {}, []
     if not isinstance(value, dict):
@@ -55,7 +54,7 @@ def read_metadata(value: JSONValue, path: str) -> tuple[MutableObject, list[str]
 
 
 def _coerce(value: JSONValue, schema: JSONValue, path: str) -> list[str]:
-    """Decode the metadata of embedded resources in place; gives the fields that nobody knows."""
+    """Decode the metadata of embedded resources in place; return the unknown fields."""
     if not isinstance(schema, dict):
         return []
     found: list[str] = []

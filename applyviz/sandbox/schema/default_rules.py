@@ -24,7 +24,7 @@ _CPU_METRIC = {
 
 
 def image_tag(image: str) -> str:
-    """Return the tag of an image reference as the server reads it: `latest` when neither tag nor digest is named."""
+    """Return the tag of an image reference as the server reads it: `latest` without a tag and a digest."""
     if not _REFERENCE.match(image):
         return ""
     reference, at, _ = image.partition("@")
@@ -33,7 +33,7 @@ def image_tag(image: str) -> str:
 
 
 def pull_policy(image: str) -> str:
-    """`Always` for the tag latest, else `IfNotPresent`."""
+    """Return `Always` for the tag latest, else `IfNotPresent`."""
     return "Always" if image_tag(image) == "latest" else "IfNotPresent"
 
 

@@ -1,8 +1,8 @@
-"""What the server fills in where nobody said anything, for the built-in kinds.
+"""Fill in the server's defaults for the built-in kinds.
 
-Rule: the `SetDefaults_*` functions of k8s.io/kubernetes v1.36.3 (`pkg/apis/*/v1/defaults.go`). They hang on
-Go types, so one table by type serves every kind that holds the type; parents come before children.
-Defaulting works on the decoded form: an absent field and an empty one are the same.
+Rule: the `SetDefaults_*` functions of k8s.io/kubernetes v1.36.3 (`pkg/apis/*/v1/defaults.go`). They belong to Go types,
+so one table by type serves every kind that contains the type; parents come before children. Defaulting works on the
+decoded form: an absent field and an empty one are the same.
 """
 
 from __future__ import annotations
@@ -109,14 +109,14 @@ CONSTANTS: Mapping[str, Mapping[str, JSONValue]] = {
     "flowcontrol/v1.LimitedPriorityLevelConfiguration": {"nominalConcurrencyShares": 30, "lendablePercent": 0},
     "flowcontrol/v1.QueuingConfiguration": {"handSize": 8, "queues": 64, "queueLengthLimit": 50},
 }
-# Fields without pointer whose Go zero is written: their zero counts as absent.
+# Fields without a pointer, whose Go zero is written: the zero counts as absent.
 _ZERO_COUNTS_AS_ABSENT = frozenset(
     {"rbac/v1.RoleRef", "flowcontrol/v1.FlowSchemaSpec", "flowcontrol/v1.QueuingConfiguration"}
 )
 
 
 def apply_defaults(obj: MutableObject, struct: GoStruct) -> MutableObject:
-    """Fill a decoded object in place and give it back."""
+    """Fill in a decoded object in place and return it."""
     _visit_struct(obj, struct)
     return obj
 

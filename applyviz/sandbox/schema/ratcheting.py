@@ -1,8 +1,9 @@
-"""Which value of a live custom resource a new one replaces: what stays as it was is not validated again.
+"""Match the values of an updated custom resource with the live ones: unchanged values are not validated again.
 
-Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting
-and `CorrelatedObject` of k8s.io/apiserver: fields of maps are matched by name, entries of lists by their keys where
-the list has some, and by nothing where it has none.
+Rule:
+https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting
+and `CorrelatedObject` of k8s.io/apiserver: fields of maps are matched by name, entries of lists by their keys; entries
+of lists without keys are not matched.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ ABSENT: Final = _Mark.ABSENT
 
 
 def find_child(before: JSONValue | Absent, name: str) -> JSONValue | Absent:
-    """What a field of a map replaces."""
+    """Return the value that a field of a map replaces."""
     return before[name] if isinstance(before, Mapping) and name in before else ABSENT
 
 
 def find_partner(item: JSONValue, before: JSONValue | Absent, schema: JSONObject) -> JSONValue | Absent:
-    """What an entry of a list replaces: the one with the same keys, where the list has keys."""
+    """Return the value that a list entry replaces: the entry with the same keys, if the list has keys."""
     if schema.get("x-kubernetes-list-type") != "map" or not isinstance(before, list):
         return ABSENT
     keys = schema.get("x-kubernetes-list-map-keys") or ()
@@ -40,7 +41,7 @@ def find_partner(item: JSONValue, before: JSONValue | Absent, schema: JSONObject
 
 
 def is_kept(value: JSONValue, before: JSONValue, schema: JSONObject) -> bool:
-    """Return whether a value is the one that it replaces; entries with keys may stand in another order."""
+    """Return whether a value equals the one that it replaces; entries with keys may be reordered."""
     if not isinstance(value, list) or schema.get("x-kubernetes-list-type") != "map":
         return is_same_json(value, before)
     if not isinstance(before, list) or len(value) != len(before):
@@ -49,7 +50,7 @@ def is_kept(value: JSONValue, before: JSONValue, schema: JSONObject) -> bool:
 
 
 def _read_keys(item: JSONValue, keys: Sequence[str]) -> JSONValue:
-    """Return the keys of an entry; None where one is missing, for such an entry replaces none."""
+    """Return the keys of an entry; None if one is missing, because such an entry replaces none."""
     if not isinstance(item, Mapping) or any(key not in item for key in keys):
         return None
     return [item[key] for key in keys]

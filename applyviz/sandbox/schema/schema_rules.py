@@ -1,8 +1,8 @@
-"""The rules of a custom resource's schema (`x-kubernetes-validations`), those about changes included.
+"""Check the rules of a custom resource's schema (`x-kubernetes-validations`), including transition rules.
 
 Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules
-and `pkg/apiserver/schema/cel` of k8s.io/apiextensions-apiserver. Values get the types of the schema. Left out: what the
-server refuses of a rule when the definition is written (its type checker and its estimate of the cost).
+and `pkg/apiserver/schema/cel` of k8s.io/apiextensions-apiserver. Values get the types of the schema. Left out: refusals
+of a rule when the definition is written (by the type checker and the cost estimate).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _UNCHECKED = (
 
 
 def escape(name: str) -> str | None:
-    """Return the name of a field as rules write it, None when they cannot."""
+    """Return the escaped name of a field in rules, None if rules cannot refer to it."""
     if name in _RESERVED:
         return f"__{name}__"
     if not re.fullmatch(r"[A-Za-z_.\-/][A-Za-z0-9_.\-/]*", name):
@@ -56,7 +56,7 @@ def escape(name: str) -> str | None:
 
 
 def has_rules(schema: JSONValue) -> bool:
-    """Return whether any place of a schema has rules."""
+    """Return whether a schema has rules at any level."""
     if not isinstance(schema, Mapping):
         return False
     inner = [schema.get("items"), schema.get("additionalProperties"), *(schema.get("properties") or {}).values()]
@@ -64,16 +64,16 @@ def has_rules(schema: JSONValue) -> bool:
 
 
 def is_blocked(errors: list[FieldError]) -> bool:
-    """Return whether problems of an object keep its rules from being asked."""
+    """Return whether errors of an object prevent the evaluation of its rules."""
     return any(e.type in _BLOCKING for e in errors)
 
 
 def check_rules(
     obj: JSONObject, schema: JSONObject | None, live: JSONObject | None, errors: list[FieldError]
 ) -> Iterator[FieldError]:
-    """Yield the problems that the rules of a schema find in an object; one alone when `errors` block them.
+    """Yield the problems that the rules of a schema find in an object; only one if `errors` block them.
 
-    - `live`: the object that an update replaces. Of what stays as it was, a problem is a warning.
+    - `live`: the object that an update replaces. Problems of unchanged values are warnings.
     """
     if schema is None or not has_rules(schema):
         return
@@ -90,7 +90,7 @@ def check_rules(
 
 
 class _ExhaustedError(Exception):
-    """No rule is asked after this one."""
+    """The cost limit is reached: no further rule is evaluated."""
 
     def __init__(self, path: str, schema: JSONObject, detail: str) -> None:
         self.problem = invalid(path or ROOT, schema.get("type", ""), detail)
@@ -98,9 +98,9 @@ class _ExhaustedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A value and what it replaces, as JSON and with the types of the schema.
+    """A value and the value that it replaces, as JSON and with the types of the schema.
 
-    - `correlated`: the value whose sameness makes problems of this one warnings; ABSENT where there is none.
+    - `correlated`: if it equals this value, problems are warnings; ABSENT if there is none.
     """
 
     raw: JSONValue
@@ -111,7 +111,7 @@ class _Place:
     is_parent_kept: bool
 
     def is_kept(self, schema: JSONObject) -> bool:
-        """Return whether nothing changed here, or in what is around it where this has no partner."""
+        """Return whether nothing changed here, or in the enclosing value if this one has no partner."""
         if self.correlated is ABSENT:
             return self.is_parent_kept
         return is_kept(self.raw, self.correlated, schema)
@@ -211,7 +211,7 @@ def _check(rule: JSONObject, place: _Place, schema: JSONObject, path: str, meter
 
 
 def _spend(text: str, scope: Mapping[str, Any], meter: Meter) -> Any:
-    """Return the value of an expression, at the cost of all rules."""
+    """Return the value of an expression; its cost counts for all rules."""
     own = Meter(min(CALL_LIMIT, max(meter.left, 0)))
     limit = own.left
     try:
@@ -228,7 +228,7 @@ def _scope(rule: JSONObject, place: _Place) -> dict[str, Any]:
 
 
 def _detail(rule: JSONObject, scope: Mapping[str, Any], meter: Meter) -> str:
-    """What the rule says of itself; a message that cannot be evaluated is left out."""
+    """Return the message of a rule; a message that cannot be evaluated is left out."""
     plain = str(rule.get("message") or "").strip() or f"failed rule: {_describe(rule)}"
     if not rule.get("messageExpression"):
         return plain

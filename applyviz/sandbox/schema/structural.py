@@ -1,7 +1,7 @@
-"""Objects of custom resources against their structural schema: pruning, defaulting, validation.
+"""Check custom resources against their structural schema: pruning, defaulting, validation.
 
-Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/. Messages
-are those of kube-openapi's validators. Rules in CEL are in `schema_rules`. Left out: formats.
+Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/. Messages are
+those of kube-openapi's validators. CEL rules are in `schema_rules`. Left out: formats.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GO_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", li
 
 
 def prune(value: JSONValue, schema: JSONObject | None, path: str = "", is_root: bool = True) -> Iterator[str]:
-    """Remove unknown fields in place; yields the path of each. Where there is no schema, every field is unknown."""
+    """Remove unknown fields in place and yield their paths; without a schema, every field is unknown."""
     keeps = schema is not None and schema.get("x-kubernetes-preserve-unknown-fields") is True
     if isinstance(value, dict):
         is_object = is_root or bool(schema and schema.get("x-kubernetes-embedded-resource"))
@@ -59,7 +59,7 @@ def _prune_map(value: MutableObject, schema: JSONObject, path: str, is_object: b
 
 
 def drop_nulls(value: JSONValue, schema: JSONObject | None) -> None:
-    """Remove nulls of maps in place that are neither nullable nor defaulted later."""
+    """Remove nulls of maps in place unless they are nullable or defaulted later."""
     if schema is None:
         return
     if isinstance(value, list):
@@ -76,7 +76,7 @@ def drop_nulls(value: JSONValue, schema: JSONObject | None) -> None:
 
 
 def fill_defaults(value: JSONValue, schema: JSONObject | None) -> None:
-    """Fill the schema's defaults in place; a null that is not nullable counts as absent where a default is."""
+    """Fill in the schema's defaults in place; a null that is not nullable is replaced by a default."""
     if schema is None:
         return
     if isinstance(value, dict):
@@ -104,9 +104,9 @@ def _fill_map(value: MutableObject, schema: JSONObject) -> None:
 def validate(
     value: JSONValue, schema: JSONObject | None, path: str = "", before: JSONValue | Absent = ABSENT
 ) -> Iterator[FieldError]:
-    """The problems of a value, in the order of the server. A wrong type does not keep other rules from being asked.
+    """Yield the problems of a value, in the order of the server; a wrong type does not hide other problems.
 
-    - `before`: the value that an update replaces; nobody is told of what stays as it was (ratcheting).
+    - `before`: the value that an update replaces; unchanged values are not reported (ratcheting).
     """
     if schema is None or (value is None and schema.get("nullable")):
         return
@@ -144,7 +144,7 @@ def _check_type(value: JSONValue, schema: JSONObject, path: str) -> FieldError |
 
 
 def _is_whole(value: float) -> bool:
-    """Return whether a float is an integer that JSON holds exactly."""
+    """Return whether a float is an integer that JSON represents exactly."""
     return value.is_integer() and abs(value) < _EXACT
 
 
@@ -172,7 +172,7 @@ def _check_scalar(value: JSONValue, schema: JSONObject, path: str) -> Iterator[F
 
 
 def _check_string(value: str, schema: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the first rule that a text breaks."""
+    """Yield the first rule that a text violates."""
     pattern = schema.get("pattern")
     compiled = _compile(pattern) if pattern else None
     if (limit := schema.get("maxLength")) is not None and len(value) > limit:

@@ -1,4 +1,4 @@
-"""What a structural schema demands beside OpenAPI: unique entries of lists, and embedded resources that are objects.
+"""Check what a structural schema requires besides OpenAPI: unique list entries, valid embedded resources.
 
 Rule: k8s.io/apiextensions-apiserver `pkg/apiserver/schema/listtype` and `.../objectmeta`.
 """
@@ -16,7 +16,7 @@ from applyviz.sandbox.schema.custom_resources import read_metadata
 
 
 def _walk(value: JSONValue, schema: JSONValue, path: str = "") -> Iterator[tuple[JSONValue, JSONObject, str]]:
-    """Yield every value that a schema speaks of, with the schema and its path."""
+    """Yield every value that a schema describes, with the schema and its path."""
     if not isinstance(schema, dict):
         return
     yield value, schema, path
@@ -33,7 +33,7 @@ def _walk(value: JSONValue, schema: JSONValue, path: str = "") -> Iterator[tuple
 
 
 def validate_embedded(obj: JSONObject, schema: JSONObject | None) -> Iterator[FieldError]:
-    """Embedded resources need an apiVersion and a kind, and metadata like that of any object."""
+    """Yield embedded resources without apiVersion and kind, or with invalid metadata."""
     for value, place, path in _walk(obj, schema):
         if path and isinstance(value, dict) and place.get("x-kubernetes-embedded-resource"):
             yield from _validate_resource(value, path)
@@ -75,7 +75,7 @@ def _validate_metadata(value: JSONValue, path: str) -> Iterator[FieldError]:
 
 
 def validate_lists(obj: JSONObject, schema: JSONObject | None) -> Iterator[FieldError]:
-    """Sets hold every value once, lists by key every key."""
+    """Yield the duplicates of sets, and of lists with keys."""
     for value, place, path in _walk(obj, schema):
         if not isinstance(value, list):
             continue
@@ -95,7 +95,7 @@ def _validate_keyed(path: str, items: list[JSONValue], keys: list[str]) -> Itera
 
 
 def _find_repeated(path: str, items: list[JSONValue]) -> Iterator[FieldError]:
-    """Yield the second of equal values, and no more of them."""
+    """Yield the second of equal values, and no further ones."""
     seen: dict[str, int] = {}
     for number, item in enumerate(items):
         mark = f"{type(item).__name__} {json.dumps(item, sort_keys=True)}"

@@ -1,1 +1,1 @@
-"""What is stored and where: resources, objects, storage strategies, allocations, bootstrap objects."""
+"""The storage of a sandbox: resources, objects, storage strategies, allocations, bootstrap objects."""

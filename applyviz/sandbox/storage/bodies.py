@@ -1,7 +1,7 @@
-"""The object of a request body: is it of the resource of the path, does it fit its kind, what is filled in.
+"""Decode the object of a request body: check its resource and its kind, and fill in defaults.
 
-Built-in kinds go through their Go struct, custom ones through pruning and the defaults of their schema.
-Rule: the create, update and patch handlers of k8s.io/apiserver; messages as the server words them.
+Built-in kinds go through their Go struct, custom ones through pruning and the defaults of their schema. Rule: the
+create, update and patch handlers of k8s.io/apiserver, with their messages.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Body:
 
 
 def materialize(target: ResourceTarget, obj: JSONObject) -> Decoded:
-    """Decode an object and fill its defaults.
+    """Decode an object and fill in its defaults.
 
-    - Raises `DecodeError` when it does not fit the kind.
+    - Raises `DecodeError` if it does not fit the kind.
     """
     if target.struct is None:
         return read_custom(simplify(obj), target.schema)
@@ -49,7 +49,7 @@ def materialize(target: ResourceTarget, obj: JSONObject) -> Decoded:
 
 
 def _complete(target: ResourceTarget, decoded: Decoded) -> Decoded:
-    """Conversion and defaults of a built-in kind, in place."""
+    """Convert and default an object of a built-in kind, in place."""
     if target.struct is not None:
         convert_internally = _CONVERSIONS.get(target.plural)
         if convert_internally is not None:
@@ -59,7 +59,7 @@ def _complete(target: ResourceTarget, decoded: Decoded) -> Decoded:
 
 
 def _fold_string_data(obj: MutableObject) -> None:
-    """A Secret's `stringData` is written into `data` and never read back."""
+    """Write a Secret's `stringData` into `data`; it is never read back."""
     texts = obj.pop("stringData", None)
     if texts:
         encoded = {k: base64.b64encode(v.encode()).decode() for k, v in texts.items()}
@@ -67,20 +67,20 @@ def _fold_string_data(obj: MutableObject) -> None:
 
 
 def _show_template_generation(obj: MutableObject) -> None:
-    """A DaemonSet tells its template's generation in an annotation, from the first moment."""
+    """Set the annotation with the generation of a DaemonSet's template, also on a new object."""
     annotations = obj["metadata"].setdefault("annotations", {})
     text = annotations.get(TEMPLATE_GENERATION, "")
     annotations[TEMPLATE_GENERATION] = text if text.isdigit() else "0"
 
 
 def _type_claims(obj: MutableObject) -> None:
-    """A StatefulSet's claims say what they are."""
+    """Set the kind of a StatefulSet's claims."""
     for claim in obj["spec"].get("volumeClaimTemplates") or ():
         claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
 
 
 def _settle_autoscaler(obj: MutableObject) -> None:
-    """What v1 says of an autoscaler is read as v2 and written anew: its annotations are those of the server."""
+    """Convert a v1 autoscaler to v2 and back: its annotations are those that the server writes."""
     if obj.get("apiVersion") == "autoscaling/v1":
         settled = convert_autoscaler(convert_autoscaler(obj, "v2", has_defaults=True), "v1")
         obj.update(spec=settled["spec"], metadata=settled["metadata"])
@@ -95,12 +95,12 @@ _CONVERSIONS: Mapping[str, Callable[[MutableObject], None]] = {
 
 
 def refuse_handling(target: ResourceTarget, version: str, kind: str, reason: str) -> StatusError:
-    """400: a body cannot be read as the kind of the path."""
+    """Return a 400: the body cannot be decoded as the kind of the path."""
     return bad_request(f'{kind} in version "{version}" cannot be handled as a {target.gvk.kind}: {reason}')
 
 
 def _fill_kind(target: ResourceTarget, api_version: str, kind: str) -> GroupVersionKind:
-    """What a body is of: what it names, and for the rest what its path is about."""
+    """Return the kind of a body; the resource of the path fills in the missing parts."""
     found = GroupVersionKind.from_object({"apiVersion": api_version, "kind": kind})
     wanted = target.gvk
     group, version = found.group, found.version
@@ -110,13 +110,13 @@ def _fill_kind(target: ResourceTarget, api_version: str, kind: str) -> GroupVers
 
 
 def _recognize(target: ResourceTarget, payload: Payload, validation: str) -> tuple[JSONObject, str, str]:
-    """Return the value of a body with the apiVersion and kind that it names (400 when it is no object of any kind)."""
+    """Return the value of a body, with the apiVersion and kind that it names (400 if it is not an object)."""
     try:
         value = payload.read()
         api_version, kind = interpret(value)
         if target.struct is None and not kind:
             reason = f"Object 'Kind' is missing in '{payload.quote()}'"
-            if validation == "Ignore":  # a lenient reader tells what it took the body for
+            if validation == "Ignore":  # a lenient reader reports the kind that it assumed
                 gvk = _fill_kind(target, api_version, kind)
                 raise refuse_handling(target, gvk.version, gvk.kind, reason)
             raise UnreadableError(reason)
@@ -129,7 +129,7 @@ def _recognize(target: ResourceTarget, payload: Payload, validation: str) -> tup
 def read_body(target: ResourceTarget, payload: Payload, validation: str) -> Body:
     """Return the object of a create or an update.
 
-    - Raises `StatusError` when it is no object of the resource, or holds unknown fields under Strict.
+    - Raises `StatusError` if it is not an object of the resource, or has unknown fields under Strict.
     """
     payload.negotiate()
     value, api_version, kind = _recognize(target, payload, validation)
@@ -158,7 +158,7 @@ def read_body(target: ResourceTarget, payload: Payload, validation: str) -> Body
 
 
 def _list_warnings(strict: list[str]) -> tuple[str, ...]:
-    """Return each complaint as a warning: those of YAML come in one text, a line each."""
+    """Return each message as a warning: those of YAML come in one text, one per line."""
     found: list[str] = []
     for text in strict:
         head, mark, tail = text.partition(YAML_ERRORS)
@@ -167,7 +167,7 @@ def _list_warnings(strict: list[str]) -> tuple[str, ...]:
 
 
 def _read_kind(target: ResourceTarget, gvk: GroupVersionKind, value: JSONObject) -> Decoded:
-    """Return a body as the kind that it names, which has to be that of the path (400)."""
+    """Return a body as the kind that it names, which must be that of the path (400)."""
     try:
         return _decode_kind(target, gvk, value)
     except DecodeError as error:
@@ -195,10 +195,10 @@ def read_patched(
     describe: Callable[[], str], *, repeated: Sequence[str] = (),
     is_strategic: bool = False
 ) -> Body:  # fmt: skip
-    """Return the object that a patch made; `describe` gives the text that stands for the patch in an error.
+    """Return the object that a patch produced; `describe` returns the text of the patch for an error.
 
-    - `repeated`: what strict reading said about the patch itself.
-    - Raises `StatusError` (422) when the result is no object of the resource.
+    - `repeated`: the messages of strict reading about the patch itself.
+    - Raises `StatusError` (422) if the result is not an object of the resource.
     """
 
     def refuse(reason: str) -> StatusError:
@@ -223,7 +223,7 @@ def _read_strategic(target: ResourceTarget, patched: JSONObject) -> Decoded:
 
 
 def _read_as_sent(target: ResourceTarget, patched: JSONObject) -> Decoded:
-    """Return the result of a JSON patch, which the server reads like a body."""
+    """Return the result of a JSON patch, which the server decodes like a body."""
     api_version, kind = interpret(patched)
     if target.struct is None and not kind:
         raise UnreadableError(f"Object 'Kind' is missing in '{render_ordered(patched)}'")
@@ -236,7 +236,7 @@ def _read_as_sent(target: ResourceTarget, patched: JSONObject) -> Decoded:
 
 
 def _read_internal(target: ResourceTarget, patched: JSONObject, kind: str) -> Decoded:
-    """A patched object without apiVersion: Go takes it for the internal type, whose fields have no JSON names."""
+    """Return a patched object without apiVersion: Go reads it as the internal type, which has no JSON names."""
     if kind != target.gvk.kind:
         group = f'for the internal version of group "{target.group}"'
         raise DecodeError(f'no kind "{kind}" is registered {group} in scheme "{SCHEME}"')
@@ -251,15 +251,15 @@ def _read_internal(target: ResourceTarget, patched: JSONObject, kind: str) -> De
 
 
 def read_applied(target: ResourceTarget, merged: JSONObject, applied: JSONObject) -> MutableObject:
-    """Return the object that a server-side apply made of the applied one; unknown fields were refused before.
+    """Return the object that a server-side apply produced; unknown fields were refused before.
 
-    - Raises `StatusError` (500) for values that pass the schema and are none of their kind all the same.
+    - Raises `StatusError` (500) for values that pass the schema but do not fit their kind.
     """
     try:
         if target.struct is None:
             return read_custom(merged, target.schema, is_applied=True).obj
         sent = (applied.get("metadata") or {}).get("managedFields")
-        if sent:  # entries that nobody could read were not refused, and are not to be converted either
+        if sent:  # unreadable entries were not refused, so they must not be converted either
             convert({"metadata": {"managedFields": sent}}, target.struct)
         return _complete(target, convert(merged, target.struct)).obj
     except DecodeError as error:
@@ -270,7 +270,7 @@ def read_applied(target: ResourceTarget, merged: JSONObject, applied: JSONObject
 
 
 def check_identity(route: Route, target: ResourceTarget, obj: MutableObject, *, is_create: bool = False) -> None:
-    """Fill the namespace from the path; refuse another name or namespace than the path's (400)."""
+    """Fill in the namespace from the path; refuse a name or namespace that differs from the path (400)."""
     meta = obj["metadata"]
     if target.resource.is_namespaced:
         if meta.setdefault("namespace", route.namespace) != route.namespace:
@@ -289,5 +289,5 @@ def check_identity(route: Route, target: ResourceTarget, obj: MutableObject, *, 
 
 
 def render_json(obj: JSONObject) -> str:
-    """Compact JSON with sorted keys, as the server quotes a patched custom resource."""
+    """Return compact JSON with sorted keys, as the server quotes a patched custom resource."""
     return canonical_json(obj)

@@ -1,4 +1,4 @@
-"""What every cluster has from its first moment: namespaces, the Service `kubernetes`, priority classes."""
+"""Create the objects of every new cluster: namespaces, the Service `kubernetes`, priority classes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _objects() -> Iterator[tuple[Route, MutableObject]]:
 
 
 def ensure(cluster: SandboxCluster) -> None:
-    """Create what is missing in a store that was never used."""
+    """Create the bootstrap objects in an empty store."""
     if cluster.store.get_meta(MARK):
         return
     with cluster.store.transaction():

@@ -1,4 +1,4 @@
-"""What every verb of a sandbox cluster shares: store, clock, uids, resources, and objects at their versions."""
+"""The state that every verb of a sandbox cluster shares: store, clock, uids, resources, versioned objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def convert_custom(obj: JSONObject, api_version: str, schema: JSONObject | None) -> MutableObject:
-    """Return a custom resource at another version, which keeps only what that version knows."""
+    """Return a custom resource at another version, with only the fields that this version has."""
     kept: MutableObject = {name: settle_numbers(value) for name, value in obj.items()} | {"apiVersion": api_version}
     for _ in prune(kept, schema):
         pass
@@ -29,7 +29,7 @@ def convert_custom(obj: JSONObject, api_version: str, schema: JSONObject | None)
 
 
 def _read_custom(target: ResourceTarget, held: JSONObject) -> MutableObject:
-    """Nulls go and defaults come by the schema of the storage version; another version only leaves things out."""
+    """Apply nulls and defaults of the storage version's schema; another version only drops fields."""
     obj = convert_custom(held, target.storage.api_version, target.storage_schema)
     drop_nulls(obj, target.storage_schema)
     fill_defaults(obj, target.storage_schema)
@@ -38,10 +38,10 @@ def _read_custom(target: ResourceTarget, held: JSONObject) -> MutableObject:
 
 @dataclass(frozen=True, slots=True)
 class SandboxCluster:
-    """One sandbox cluster; `clock` gives aware datetimes, `new_uid` fresh uids.
+    """One sandbox cluster; `clock` returns aware datetimes, `new_uid` fresh uids.
 
-    - `has_controllers`: what controllers of a real cluster do after a delete happens before the next request.
-    - `changes`: what was written in this transaction and no controller has seen yet.
+    - `has_controllers`: the reactions of a real cluster's controllers to a delete happen before the next request.
+    - `changes`: writes of this transaction that no controller has seen yet.
     """
 
     store: Store
@@ -52,7 +52,7 @@ class SandboxCluster:
     changes: deque[StoredChange] = field(default_factory=deque)
 
     def now(self) -> str:
-        """Return the present second as metadata holds it."""
+        """Return the current second in the format of metadata."""
         return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def find(self, target: ResourceTarget, namespace: str, name: str) -> MutableObject | None:
@@ -61,7 +61,7 @@ class SandboxCluster:
         return self.read(target, held) if held is not None else None
 
     def get(self, target: ResourceTarget, namespace: str, name: str) -> MutableObject:
-        """Like `find`; raises `StatusError` (404) when there is none."""
+        """Return a fresh copy of an object at the version of the target; raises `StatusError` (404) if absent."""
         found = self.find(target, namespace, name)
         if found is None:
             raise not_found(target.group, target.plural, name)
@@ -77,7 +77,7 @@ class SandboxCluster:
         return obj
 
     def write(self, target: ResourceTarget, obj: MutableObject) -> MutableObject:
-        """Store an object and give it back as it can be read from now on."""
+        """Store an object and return it as later reads will."""
         self.save(target, obj)
         meta = obj["metadata"]
         return self.get(target, meta.get("namespace", ""), meta["name"])
@@ -98,7 +98,7 @@ class SandboxCluster:
         self._keep_change(StoredChange(revision, key, before, kept))
 
     def remove(self, key: ObjectKey) -> None:
-        """Forget an object, at a revision of its own as etcd counts it; must be inside a transaction."""
+        """Remove an object at a separate revision, as etcd counts it; must be inside a transaction."""
         before = self.store.get(key)
         if before is not None:
             self.store.delete(key)
@@ -111,6 +111,6 @@ class SandboxCluster:
             index_change(self.store, change)
 
     def finish_name(self, prefix: str, uid: str) -> str:
-        """Return a name made from `generateName`."""
+        """Return a name generated from `generateName`."""
         digest = hashlib.sha256(uid.encode()).digest()
         return prefix[:58] + "".join(_SUFFIX_LETTERS[b % len(_SUFFIX_LETTERS)] for b in digest[:5])

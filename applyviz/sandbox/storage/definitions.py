@@ -1,4 +1,4 @@
-"""What the server's own controllers write into a definition: accepted names, conditions, that it is being deleted.
+"""Write into a definition what the server's controllers do: accepted names, conditions, its termination.
 
 A new CustomResourceDefinition is established before the next request. Rule: k8s.io/apiextensions-apiserver
 `pkg/controller` (status, establish, finalizer).
@@ -20,12 +20,12 @@ _NAME_FIELDS = ("plural", "singular", "shortNames", "kind", "listKind", "categor
 
 
 def namespace_key(name: str) -> ObjectKey:
-    """Where a namespace is kept."""
+    """Return the key of a namespace."""
     return ObjectKey("", "namespaces", "", name)
 
 
 def settle(cluster: SandboxCluster, target: ResourceTarget, obj: MutableObject) -> None:
-    """Do what controllers of the server itself would do after a create or an update."""
+    """Update a definition as the server's controllers do after a create or an update."""
     if target.group == CRD_GROUP and target.plural == CRD_PLURAL:
         _accept_names(cluster, target, obj)
 
@@ -35,7 +35,7 @@ def _condition(kind: str, status: str, reason: str, message: str, now: str) -> M
 
 
 def _find_taken(cluster: SandboxCluster, obj: JSONObject) -> str:
-    """Return the name that another definition of the group holds already, else empty text."""
+    """Return the name that another definition of the group already uses, else empty text."""
     spec = obj["spec"]
     for other in cluster.store.list(CRD_GROUP, CRD_PLURAL):
         if other["metadata"]["name"] == obj["metadata"]["name"] or other["spec"]["group"] != spec["group"]:
@@ -47,7 +47,7 @@ def _find_taken(cluster: SandboxCluster, obj: JSONObject) -> str:
 
 
 def _judge_approval(obj: JSONObject, now: str) -> list[MutableObject]:
-    """Groups of Kubernetes itself say whether their definition was approved."""
+    """Return the approval condition; groups of Kubernetes itself need an annotation."""
     group: str = obj["spec"]["group"]
     if not any(group == g or group.endswith("." + g) for g in _PROTECTED_GROUPS):
         return []
@@ -88,7 +88,7 @@ def _accept_names(cluster: SandboxCluster, target: ResourceTarget, obj: MutableO
 
 
 def mark_terminating(obj: MutableObject, now: str) -> None:
-    """What deleting a definition writes into it before its objects go."""
+    """Write the condition of a definition whose objects are being deleted."""
     message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
     conditions = obj["status"]["conditions"] = obj["status"].get("conditions") or []
     conditions.append(_condition("Terminating", "True", "InstanceDeletionPending", message, now))

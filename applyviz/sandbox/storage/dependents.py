@@ -1,4 +1,4 @@
-"""Which objects name which owner: an index in the store, so that nobody has to read every object to find dependents.
+"""Index objects by their owners in the store, so that finding dependents does not read every object.
 
 Rule: `metadata.ownerReferences`, https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/.
 """
@@ -19,7 +19,7 @@ def list_owners(obj: JSONObject | None) -> list[JSONObject]:
 
 
 def index_change(store: Store, change: StoredChange) -> None:
-    """Keep the index true after a write; must be inside the transaction of the write."""
+    """Update the index after a write; must be inside the transaction of the write."""
     before, after = ({str(o.get("uid")) for o in list_owners(obj)} for obj in (change.before, change.after))
     if before == after:
         return
@@ -32,7 +32,7 @@ def index_change(store: Store, change: StoredChange) -> None:
 
 
 def list_dependents(store: Store, uid: str) -> list[tuple[ObjectKey, JSONObject]]:
-    """Return the objects that name an owner, by their keys."""
+    """Return the objects that reference an owner, by their keys."""
     keys = [ObjectKey(*entry) for entry in _read(store).get(uid, ())]
     return [(key, held) for key in keys if (held := store.get(key)) is not None]
 

@@ -1,8 +1,8 @@
-"""The resources that a sandbox cluster serves: the built-in ones, and those its CRDs define.
+"""The resources that a sandbox cluster serves: the built-in ones, and those of its CRDs.
 
-A `Target` is all that a request to one resource needs to know: how it is addressed, its schema, its Go
-struct (built-in) or its CustomResourceDefinition. Definitions are read from the store, so processes that
-share one see the same resources; what was made of a definition is kept until its revision changes.
+A `ResourceTarget` has everything that a request to one resource needs: its address, its schema, its Go struct
+(built-in) or its CustomResourceDefinition. Definitions are read from the store, so processes that share a store see the
+same resources; targets are cached until the revision of their definition changes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ResourceTarget:
 
     @property
     def plural(self) -> str:
-        """The resource as paths name it."""
+        """The resource name in paths."""
         return self.resource.plural
 
     @property
@@ -56,11 +56,11 @@ class ResourceTarget:
 
     @property
     def has_status(self) -> bool:
-        """Whether status is written through a subresource of its own."""
+        """Whether status is written through a separate subresource."""
         return "status" in self.resource.subresources
 
     def key(self, namespace: str, name: str) -> ObjectKey:
-        """Where the store keeps an object of it."""
+        """Return the key of an object in the store."""
         return ObjectKey(self.group, self.plural, namespace if self.resource.is_namespaced else "", name)
 
 
@@ -98,12 +98,12 @@ class Registry:
         self._customs: dict[tuple[str, str], tuple[str, CRDSource, JSONObject]] = {}
 
     def find(self, route: Route) -> ResourceTarget | None:
-        """Return the served resource of a route, None when there is none."""
+        """Return the served resource of a route, None if there is none."""
         target = _builtin_target(route.group, route.version, route.plural)
         return target if target is not None else self._find_custom(route)
 
     def find_kind(self, gvk: GroupVersionKind) -> ResourceTarget | None:
-        """Return the served resource of a kind, None when there is none."""
+        """Return the served resource of a kind, None if there is none."""
         held = [*builtin_resources().values(), *self.list_customs()]
         found = next((resource for resource in held if resource.gvk == gvk), None)
         return self.find(Route(gvk.group, gvk.version, found.plural)) if found is not None else None

@@ -1,7 +1,7 @@
-"""Which resource, object and subresource a path names.
+"""Parse a path to its resource, object and subresource.
 
-Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#standard-api-terminology. Paths that are
-not about resources (discovery, OpenAPI, version) give None.
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#standard-api-terminology. Paths of other documents
+(discovery, OpenAPI, version) are None.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _NAMESPACE_PARTS = frozenset({"status", "finalize"})
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a path names; empty text where it names nothing."""
+    """The parts of a path; a missing part is empty text."""
 
     group: str
     version: str
@@ -32,7 +32,7 @@ def _split_root(parts: list[str]) -> tuple[str, str, list[str]] | None:
 
 
 def parse_path(path: str) -> Route | None:
-    """Read the path of a request."""
+    """Parse the path of a request."""
     root = _split_root([p for p in path.split("/") if p])
     if root is None:
         return None

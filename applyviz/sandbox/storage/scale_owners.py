@@ -1,8 +1,8 @@
-"""Ownership of the number of replicas, seen through the scale subresource and written back from it.
+"""Convert ownership of the replica count between an object and its scale subresource.
 
-Rule: k8s.io/apimachinery `managedfields.ScaleHandler`. Only entries that own the number show on a Scale; after
-a write whoever lost it there loses it on the object, and who gained it gets an entry of its own, without a
-time. Update entries change their version on the way, so one that kept the number loses its time as well.
+Rule: k8s.io/apimachinery `managedfields.ScaleHandler`. Only entries that own the count appear on a Scale. After a
+write, a manager that lost it there loses it on the object, and a manager that gained it gets a separate entry without a
+time. Update entries change their version in the process, so one that kept the count loses its time as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REPLICAS = fields("spec", "replicas")
 
 
 def entries_of_scale(entries: list[JSONObject], paths: Mapping[str, FieldPath]) -> list[MutableObject]:
-    """Return the managedFields of a Scale; `paths` says by apiVersion where the object keeps the number."""
+    """Return the managedFields of a Scale; `paths` has the path of the count by apiVersion."""
     parent = decode(entries)
     shown = Managed()
     for identity, owned in parent.owned.items():
@@ -53,7 +53,7 @@ def entries_of_parent(
 def _keep(
     identity: ManagerIdentity, owned: Owned, path: FieldPath, gained: dict[ManagerIdentity, Owned]
 ) -> Owned | None:
-    """What an entry keeps; one that shows on the Scale under the same identity keeps everything."""
+    """Return what an entry keeps: everything, if the Scale has an entry of the same identity."""
     if not owned.fields.has(path):
         return owned
     if identity in gained:

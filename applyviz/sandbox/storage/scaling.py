@@ -1,4 +1,4 @@
-"""The `scale` subresource: the number of replicas of a workload or of a custom resource.
+"""The `scale` subresource: the replica count of a workload or of a custom resource.
 
 Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#scale-subresource
 and the scale registries of k8s.io/kubernetes.
@@ -25,7 +25,7 @@ _MOST_REPLICAS = (1 << 31) - 1
 
 
 class ScalePaths(NamedTuple):
-    """Where a kind keeps what a Scale shows; `selector` is None for the spec.selector of built-in kinds."""
+    """The paths of the values of a Scale; `selector` is None for the spec.selector of built-in kinds."""
 
     spec: tuple[str, ...] = ("spec", "replicas")
     status: tuple[str, ...] = ("status", "replicas")
@@ -60,7 +60,7 @@ def find_paths(target: ResourceTarget) -> ScalePaths:
 
 
 def render_selector(selector: JSONObject) -> str:
-    """Return a label selector as the text of a query."""
+    """Return a label selector in the format of a query."""
     parts = [f"{k}={v}" for k, v in sorted((selector.get("matchLabels") or {}).items())]
     for expression in selector.get("matchExpressions") or ():
         key, operator = expression.get("key", ""), expression.get("operator")
@@ -98,7 +98,7 @@ def render_scale(target: ResourceTarget, obj: JSONObject) -> MutableObject:
 
 
 def validate_scale(target: ResourceTarget, obj: JSONObject, *, has_spec: bool = True) -> Iterator[FieldError]:
-    """The numbers and the selector of a custom resource that its Scale shows; `has_spec`: the wanted number too."""
+    """Yield the problems of the count and the selector on a custom resource; `has_spec`: also of the desired count."""
     if "scale" not in target.resource.subresources:
         return
     paths = find_paths(target)
@@ -125,7 +125,7 @@ def _validate_number(obj: JSONObject, path: tuple[str, ...]) -> Iterator[FieldEr
 
 
 def field_paths(target: ResourceTarget) -> dict[str, FieldPath]:
-    """By apiVersion, where an object of the resource keeps the number."""
+    """Return the path of the replica count by apiVersion."""
     if target.definition is None:
         return {target.gvk.api_version: fields("spec", "replicas")}
     found = {}
@@ -137,9 +137,9 @@ def field_paths(target: ResourceTarget) -> dict[str, FieldPath]:
 
 
 def read_replicas(scale: JSONObject, name: str) -> int:
-    """Return the wanted number of a Scale.
+    """Return the desired count of a Scale.
 
-    - Raises `StatusError` when it is no Scale (400) or its number is negative (422).
+    - Raises `StatusError` if it is not a Scale (400) or if its count is negative (422).
     """
     if scale.get("kind", "Scale") != "Scale":
         raise bad_request(f"expected input object type to be Scale, but {scale.get('kind')}")
@@ -153,7 +153,7 @@ def read_replicas(scale: JSONObject, name: str) -> int:
 
 
 def write_replicas(target: ResourceTarget, obj: MutableObject, replicas: int) -> None:
-    """Put the number into the object."""
+    """Write the count into the object."""
     *parents, last = find_paths(target).spec
     place = obj
     for parent in parents:

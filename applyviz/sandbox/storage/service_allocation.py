@@ -1,7 +1,7 @@
-"""The addresses and node ports of Services: given once, kept, and dropped when a type needs them no more.
+"""Allocate addresses and node ports of Services: once, kept, and released when a type no longer needs them.
 
-Rule: `pkg/registry/core/service` of k8s.io/kubernetes (allocation, `dropTypeDependentFields`). An address outside
-our own range is accepted: manifests are written for other clusters.
+Rule: `pkg/registry/core/service` of k8s.io/kubernetes (allocation, `dropTypeDependentFields`). An address outside the
+range of the sandbox is accepted: manifests are written for other clusters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NODE_PORTS = range(30000, 32768)
 
 
 class ServiceAllocation:
-    """The cluster addresses and node ports that Services of a store hold."""
+    """The cluster addresses and node ports that are allocated in a store."""
 
     def __init__(self, store: Store) -> None:
         self._addresses: set[str] = set()
@@ -31,7 +31,7 @@ class ServiceAllocation:
                 self._ports.add(service["spec"]["healthCheckNodePort"])
 
     def take_address(self, seed: str) -> str:
-        """Return a free address; the same seed starts at the same place."""
+        """Return a free address; the search for one seed always begins at the same address."""
         size = SERVICE_RANGE.num_addresses - 2
         start = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big")
         for step in range(size):
@@ -42,7 +42,7 @@ class ServiceAllocation:
         return ""
 
     def take_port(self, seed: str) -> int:
-        """Return a free node port; the same seed starts at the same place."""
+        """Return a free node port; the search for one seed always begins at the same port."""
         start = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big")
         for step in range(len(NODE_PORTS)):
             port = NODE_PORTS[(start + step) % len(NODE_PORTS)]
@@ -52,7 +52,7 @@ class ServiceAllocation:
         return 0
 
     def check(self, spec: JSONObject, own: JSONObject) -> list[FieldError]:
-        """Return the problems of addresses and ports that somebody else holds."""
+        """Return the problems of addresses and ports that other Services use."""
         errors = []
         address = spec.get("clusterIP") or ""
         if address not in ("", "None", own.get("clusterIP")) and address in self._addresses:
@@ -70,7 +70,7 @@ class ServiceAllocation:
 
 
 def _drop_dependents(spec: MutableObject, held: JSONObject) -> None:
-    """Fields that a former type of the Service needed go with it, unless they were changed as well."""
+    """Remove fields that only the former type of the Service needed, unless they were changed as well."""
     for name, needs in _NEEDED.items():
         if name in spec and needs(held) and not needs(spec) and spec[name] == held.get(name):
             del spec[name]
@@ -82,7 +82,7 @@ def _drop_dependents(spec: MutableObject, held: JSONObject) -> None:
 
 
 def _follow_address(spec: MutableObject, held: JSONObject) -> None:
-    """A changed or emptied clusterIP says the same of clusterIPs."""
+    """Apply a changed or emptied clusterIP to clusterIPs."""
     if spec.get("clusterIPs") == held.get("clusterIPs") and spec.get("clusterIP") != held.get("clusterIP"):
         if spec.get("clusterIP"):
             spec["clusterIPs"] = [spec["clusterIP"]]
@@ -120,7 +120,7 @@ _NEEDED: Mapping[str, Callable[[JSONObject], bool]] = {
 
 
 def allocate_service(obj: MutableObject, live: JSONObject | None, store: Store) -> list[FieldError]:
-    """Give a Service its addresses and ports, or keep those it holds; gives the problems of asked ones."""
+    """Allocate the addresses and ports of a Service, or keep them; return the problems of requested ones."""
     spec, held = obj["spec"], (live or {}).get("spec") or {}
     if live is not None:
         _follow_address(spec, held)

@@ -1,7 +1,7 @@
-"""What a resource does to an object before it is stored: status, generation, fields that only the server sets.
+"""Prepare an object for storage: status, generation, fields that only the server sets.
 
-Rule: `PrepareForCreate` and `PrepareForUpdate` of the strategies in k8s.io/kubernetes `pkg/registry`. Field
-ownership was computed before, so nothing that happens here is owned by the writer.
+Rule: `PrepareForCreate` and `PrepareForUpdate` of the strategies in k8s.io/kubernetes `pkg/registry`. Field ownership
+was computed before, so the writer does not own anything that is set here.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _WITHOUT_GENERATION = frozenset(
         "resourceclaimtemplates", "volumeattributesclasses", "apiservices",
     }
 )  # fmt: skip
-# They begin to count and never go on.
+# Their generation starts at 1 and never increases.
 _FIRST_GENERATION = frozenset({"priorityclasses"})
 _STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
 
 
 def has_generation(target: ResourceTarget) -> bool:
-    """Return whether objects of the resource count their generations."""
+    """Return whether objects of the resource have a generation."""
     return target.struct is None or target.plural not in _WITHOUT_GENERATION
 
 
@@ -46,7 +46,7 @@ def _reset_status(target: ResourceTarget, obj: MutableObject) -> None:
 
 
 def prepare_create(target: ResourceTarget, obj: MutableObject) -> None:
-    """Bring a new object into the shape in which it is stored; `metadata.uid` is set already."""
+    """Convert a new object to its stored form; `metadata.uid` is already set."""
     if target.has_status and target.plural != CRD_PLURAL:
         _reset_status(target, obj)
     if has_generation(target):
@@ -60,7 +60,7 @@ def prepare_create(target: ResourceTarget, obj: MutableObject) -> None:
 
 
 def prepare_update(target: ResourceTarget, obj: MutableObject, live: JSONObject, subresource: str) -> None:
-    """Undo what this kind of write may not change, and count the generation."""
+    """Revert what this kind of write may not change, and increase the generation."""
     if subresource == "status":
         _keep_all_but_status(target, obj, live)
     elif target.has_status:
@@ -74,7 +74,7 @@ def prepare_update(target: ResourceTarget, obj: MutableObject, live: JSONObject,
 
 
 def _store_as_protobuf(target: ResourceTarget, obj: MutableObject) -> None:
-    """Store values as protobuf does: an empty list comes back as null, a quantity in its canonical form."""
+    """Convert values as protobuf stores them: an empty list becomes null, a quantity becomes canonical."""
     if target.struct is not None and target.plural != CRD_PLURAL:
         _store_struct(obj, target.struct)
 
@@ -99,7 +99,7 @@ def _store_struct(value: MutableObject, struct: GoStruct) -> None:
 
 
 def _store_below(value: JSONValue, code: Code, struct: GoStruct) -> None:
-    """The structs behind pointers, in lists and in maps."""
+    """Visit the structs behind pointers, in lists and in maps."""
     mark = code[0] if isinstance(code, list) else ""
     if mark == "*":
         _store_below(value, code[1], struct)
@@ -149,7 +149,7 @@ def _count_generation(target: ResourceTarget, obj: MutableObject, live: JSONObje
 
 
 def _has_other_content(obj: JSONObject, live: JSONObject) -> bool:
-    """Of a custom resource all but metadata counts; to Go, 1 and 1.0 are different there."""
+    """Return whether a custom resource changed outside of metadata; to Go, 1 and 1.0 are different there."""
 
     def write(value: JSONObject) -> str:
         return json.dumps({k: v for k, v in value.items() if k != "metadata"}, sort_keys=True)
@@ -184,7 +184,7 @@ def _create_job(obj: MutableObject) -> None:
         return
     labels = spec["template"]["metadata"].setdefault("labels", {})
     for key, value in (("controller-uid", uid), ("job-name", name)):
-        labels.setdefault(key, value)  # one that somebody chose is refused later
+        labels.setdefault(key, value)  # a user's own value is refused later
         labels.setdefault(f"batch.kubernetes.io/{key}", value)
     selector = spec.setdefault("selector", {})
     selector.setdefault("matchLabels", {})["batch.kubernetes.io/controller-uid"] = uid

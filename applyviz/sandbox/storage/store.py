@@ -1,8 +1,8 @@
-"""Where a sandbox cluster keeps its objects: the protocol, and a store in memory.
+"""The storage of a sandbox cluster: the protocol, and a store in memory.
 
-Objects are kept as the server would write them to etcd: in the storage version of their resource, with
-metadata, managedFields and status. Revisions only grow, as etcd's do (resourceVersion). The last changes are
-kept for watches; older ones are compacted away. Left out: objects of the past, so a `continue` token lists the present.
+Objects are stored as the server would write them to etcd: in the storage version of their resource, with metadata,
+managedFields and status. Revisions (resourceVersion) only grow, as in etcd. The last changes are kept for watches;
+older ones are compacted. Left out: past versions of objects, so a `continue` token lists the current ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject,
 
 
 class ObjectKey(NamedTuple):
-    """The place of one object; `namespace` is empty for cluster-scoped resources."""
+    """The key of one object; `namespace` is empty for cluster-scoped resources."""
 
     group: str
     plural: str
@@ -34,18 +34,18 @@ class StoredChange(NamedTuple):
 
 
 class Store(Protocol):
-    """What a sandbox cluster needs of its storage.
+    """The storage that a sandbox cluster needs.
 
-    - `transaction()` is all or nothing and holds the cluster's write lock from its start: what is read
-      inside cannot change before it ends. Reads outside of one see a committed state.
-    - `get` and `list` give values the caller may keep but not change; `list` is ordered by namespace and
-      name, over all namespaces when `namespace` is None.
-    - `next_revision()` is only called inside a transaction and is greater than any before;
-      `revision()` is the last one given.
-    - `keep_change` is only called inside a transaction, with the revision just given; revisions are committed in
-      their order, so whoever reads a change has missed none before it.
-    - `list_changes` gives those of one resource after a revision, in order; None when some of them are compacted.
-    - `get_meta`/`put_meta` keep small JSON values of the cluster (allotted addresses, start marker).
+    - `transaction()` is atomic and holds the cluster's write lock from its start: values read inside cannot change
+      before it ends. Reads outside of one see a committed state.
+    - `get` and `list` return values that the caller may keep but not change; `list` is sorted by namespace and name,
+      over all namespaces if `namespace` is None.
+    - `next_revision()` is only called inside a transaction and is greater than any before; `revision()` is the last
+      one.
+    - `keep_change` is only called inside a transaction, with the newest revision; revisions are committed in their
+      order, so a reader of a change has missed none before it.
+    - `list_changes` returns the changes of one resource after a revision, in order; None if some of them are compacted.
+    - `get_meta`/`put_meta` keep small JSON values of the cluster (allocated addresses, start marker).
     """
 
     def transaction(self) -> AbstractContextManager[None]: ...
@@ -80,7 +80,7 @@ class MemoryStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the write lock; give back the state from before when the block raises."""
+        """Hold the write lock; restore the previous state if the block raises."""
         with self._lock:
             before = (dict(self._objects), dict(self._meta), self._revision, self._changes, self._compacted)
             try:
@@ -90,7 +90,7 @@ class MemoryStore:
                 raise
 
     def get(self, key: ObjectKey) -> JSONObject | None:
-        """Return the object at a key, None when there is none."""
+        """Return the object at a key, None if there is none."""
         return self._objects.get(key)
 
     def list(self, group: str, plural: str, namespace: str | None = None) -> Sequence[JSONObject]:
@@ -102,20 +102,20 @@ class MemoryStore:
             return [self._objects[k] for k in sorted(keys)]
 
     def put(self, key: ObjectKey, obj: JSONObject) -> None:
-        """Keep a copy of an object at a key."""
+        """Store a copy of an object at a key."""
         self._objects[key] = clone(obj)
 
     def delete(self, key: ObjectKey) -> None:
-        """Forget the object at a key."""
+        """Remove the object at a key."""
         self._objects.pop(key, None)
 
     def list_keys(self, namespace: str) -> Sequence[ObjectKey]:
-        """Return the keys of everything in one namespace, of any resource."""
+        """Return the keys of all objects in one namespace, of any resource."""
         with self._lock:
             return sorted(k for k in self._objects if k.namespace == namespace)
 
     def revision(self) -> int:
-        """Return the last revision given."""
+        """Return the newest revision."""
         return self._revision
 
     def next_revision(self) -> int:
@@ -124,7 +124,7 @@ class MemoryStore:
         return self._revision
 
     def keep_change(self, change: StoredChange) -> None:
-        """Remember a change, and forget the oldest."""
+        """Append a change, and drop the oldest ones."""
         self._changes = (*self._changes, change._replace(after=clone(change.after)))
         if len(self._changes) > KEPT_CHANGES:
             self._compacted, self._changes = self._changes[0].revision, self._changes[1:]
@@ -132,7 +132,7 @@ class MemoryStore:
     def list_changes(
         self, since: int, group: str, plural: str, namespace: str | None = None
     ) -> Sequence[StoredChange] | None:
-        """Return the changes of one resource after a revision; None when some of them are compacted."""
+        """Return the changes of one resource after a revision; None if some of them are compacted."""
         with self._lock:
             if since < self._compacted:
                 return None
@@ -145,9 +145,9 @@ class MemoryStore:
             ]
 
     def get_meta(self, name: str) -> JSONValue:
-        """Return a small value of the cluster, None when it was never put."""
+        """Return a small value of the cluster, None if it was never stored."""
         return self._meta.get(name)
 
     def put_meta(self, name: str, value: JSONValue) -> None:
-        """Keep a small value of the cluster."""
+        """Store a small value of the cluster."""
         self._meta[name] = clone(value)

@@ -14,7 +14,7 @@ from applyviz.sandbox.parity.quantities import parse_quantity
 from applyviz.sandbox.parity.status import FieldError, forbidden, invalid, not_supported, required
 
 _METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
-# In the order in which the server looks at them: only the first one there is looked into.
+# In the order of the server: only the first one present is validated.
 _SOURCES = ("object", "external", "pods", "resource", "containerResource")
 _MOST_WINDOW, _MOST_PERIOD = 3600, 1800
 _UTILIZATION = "must set either a target raw value or a target utilization"

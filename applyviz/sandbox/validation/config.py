@@ -78,7 +78,7 @@ def _secret(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _registry_credentials(encoded: str, path: str) -> Iterator[FieldError]:
-    """Registry credentials are a JSON object; the value itself is never shown."""
+    """Yield the problems of registry credentials, a JSON object whose value is never shown."""
     text = base64.b64decode(encoded)
     problem = find_fault(text)
     if not problem:
@@ -109,7 +109,7 @@ def _claim(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
-    # A claim may be bound to a volume by name once.
+    # The volume name of a claim can be set once.
     free = ("volumeAttributesClassName", "resources", *(() if live["spec"].get("volumeName") else ("volumeName",)))
     spec = {k: v for k, v in obj["spec"].items() if k not in free}
     before = {k: v for k, v in live["spec"].items() if k not in free}

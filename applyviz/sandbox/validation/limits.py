@@ -24,7 +24,7 @@ _RESOURCES = frozenset(
         *("persistentvolumeclaims", "requests.storage", "services.nodeports", "services.loadbalancers"),
     }
 )
-# Which of two parts must not be more than which, the field that is named, what it shows, and what the parts are called.
+# Pairs of limits, of which the first must not exceed the second: the field to name, its value, and the names of both.
 _ORDERS = (
     ("min", "max", "min", "min", "min", "max"),
     ("min", "defaultRequest", "defaultRequest", "defaultRequest", "min", "default request"),

@@ -21,7 +21,7 @@ _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 
 
 def service_name_problems(name: str) -> list[str]:
-    """Return the rule of a Service's name."""
+    """Return the problems of a Service's name."""
     return label_problems(name)
 
 
@@ -97,7 +97,7 @@ def _duplicate_ports(ports: Sequence[JSONObject]) -> Iterator[FieldError]:
 
 
 def _exposure(spec: JSONObject) -> Iterator[FieldError]:
-    """What only Services that are reached from outside may say."""
+    """Yield fields that only Services with external access may set."""
     kind = spec.get("type")
     is_external = kind in ("NodePort", "LoadBalancer") or spec.get("externalIPs")
     for i, port in enumerate(spec.get("ports") or ()):
@@ -160,7 +160,7 @@ def _ingress(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _subdomain(text: str | None, path: str) -> Iterator[FieldError]:
-    """Yield the problems of a host or name that was given; a wildcard in front is fine."""
+    """Yield the problems of a host or name; a wildcard prefix is allowed."""
     for problem in subdomain_problems(text.removeprefix("*.")) if text else ():
         yield invalid(path, text, problem)
 

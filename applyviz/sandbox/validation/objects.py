@@ -1,7 +1,7 @@
-"""What the server refuses with 422: the rules of metadata, of the kind, and of fields that may not change.
+"""Validate objects as the server does before it answers 422: metadata, the kind, and immutable fields.
 
-Rule: `pkg/apis/*/validation` of k8s.io/kubernetes v1.36.3, for what people meet; a rule that is not here
-is not checked. Custom resources are held to their structural schema.
+Rule: `pkg/apis/*/validation` of k8s.io/kubernetes v1.36.3, for the common cases; a rule that is not here is not
+checked. Custom resources are validated against their structural schema.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _UPDATE: Mapping[str, UpdateRule] = {
     **discovery.UPDATE,
 }
 
-# Their rules for a change ask all that their rules for a new object ask, the metadata too.
+# For these kinds the update rules include all rules for a new object, also those of metadata.
 _WHOLE_ON_UPDATE = frozenset(
     {
         *("configmaps", "secrets", "services", "serviceaccounts", "limitranges", "ingressclasses"),
@@ -91,7 +91,7 @@ def _validate_changed_custom(
 def _validate_changed_structure(
     target: ResourceTarget, obj: JSONObject, live: JSONObject, subresource: str
 ) -> Iterator[FieldError]:
-    """What stays as it was is not refused; where entries of the live lists repeat, those of the new may."""
+    """Yield the problems of a changed custom resource; unchanged values pass, and lists may keep their duplicates."""
     if subresource == "status":
         schema = get_at(target.schema, ("properties", "status"))
         if "status" in obj:
@@ -111,7 +111,7 @@ def _validate_structure(target: ResourceTarget, obj: JSONObject) -> Iterator[Fie
 
 
 def _validate_type(target: ResourceTarget, obj: JSONObject) -> list[FieldError]:
-    """Return a custom resource of another kind than the path's is not asked about what its schema says."""
+    """Return the problem of a custom resource whose kind differs from the path; its schema is then not checked."""
     wanted = {"kind": target.gvk.kind, "apiVersion": target.gvk.api_version}
     return [invalid(n, obj.get(n, ""), f"must be {w}") for n, w in wanted.items() if obj.get(n, "") != w]
 
@@ -135,7 +135,7 @@ def validate_create(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldEr
 def validate_update(
     target: ResourceTarget, obj: JSONObject, live: JSONObject, subresource: str
 ) -> Iterator[FieldError]:
-    """Yield the problems of a changed object, those of the change included."""
+    """Yield the problems of a changed object, including those of the change."""
     meta = obj["metadata"]
     is_custom = target.struct is None
     yield from validate_metadata(meta, path_segment_problems(meta.get("name", "")), is_custom=is_custom)
@@ -143,7 +143,7 @@ def validate_update(
     if target.struct is None and (wrong := _validate_type(target, obj)):
         yield from chain(wrong, _validate_structure(target, obj))
         return
-    # The server asks what may change twice: as the rule of every object, and as that of the kind.
+    # The server checks immutable fields twice: by the rule of all objects, and by that of the kind.
     yield from validate_metadata_update(meta, live["metadata"])
     if target.struct is None:
         yield from _validate_changed_custom(target, obj, live, subresource)

@@ -1,4 +1,4 @@
-"""Validation of what a Pod runs: containers, ports, variables, volumes, probes, resources.
+"""Validate the contents of a Pod: containers, ports, variables, volumes, probes, resources.
 
 Rule: `ValidatePodSpec` in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
 """
@@ -34,7 +34,7 @@ _PORT_RANGE = "must be between 1 and 65535, inclusive"
 _PORT_NAME = re.compile(r"(?=.{1,15}\Z)(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-# In the order in which the server looks at them: the second one found is named.
+# In the order of the server: the second one present is named.
 _VOLUME_SOURCES = (
     "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi",
     "glusterfs", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "flocker", "downwardAPI", "fc", "flexVolume",
@@ -46,7 +46,7 @@ _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 
 
 def port_name_problems(name: str) -> list[str]:
-    """Why a text is no name of a port (IANA service name)."""
+    """Return why a text is not a port name (IANA service name)."""
     if _PORT_NAME.match(name):
         return []
     problems = []
@@ -231,7 +231,7 @@ def _validate_probe(probe: JSONObject, path: str, name: str) -> Iterator[FieldEr
 
 
 def _validate_target_port(port: JSONValue, path: str) -> Iterator[FieldError]:
-    """Yield a port by number or by name."""
+    """Yield the problems of a port number or name."""
     if isinstance(port, int):
         if not 1 <= port <= 65535:
             yield invalid(path, port, _PORT_RANGE)

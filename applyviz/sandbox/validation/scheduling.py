@@ -1,4 +1,4 @@
-"""Validation of where and as whom a Pod runs: selectors, tolerations, affinity, spread, security.
+"""Validate scheduling and security of a Pod: selectors, tolerations, affinity, spread, security contexts.
 
 Rule: `ValidatePodSpec` and what it calls in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
 """
@@ -24,7 +24,7 @@ _REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def validate_scheduling(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the problems of a Pod's placement and identity."""
+    """Yield the problems of a Pod's scheduling and security."""
     yield from validate_labels(spec.get("nodeSelector"), f"{path}.nodeSelector")
     yield from _validate_security(spec.get("securityContext") or {}, f"{path}.securityContext")
     for name in ("hostname", "subdomain"):

@@ -31,7 +31,7 @@ def _storage_class(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _topologies(terms: list[JSONObject]) -> Iterator[FieldError]:
-    # The server compares with as many empty terms as there are terms, too.
+    # The server also compares with as many empty terms as there are terms.
     seen: list[dict[str, set[str]]] = [{} for _ in terms]
     for number, term in enumerate(terms):
         path = f"allowedTopologies[{number}].matchLabelExpressions"

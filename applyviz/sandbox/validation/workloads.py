@@ -152,7 +152,7 @@ def _deployment(obj: JSONObject) -> Iterator[FieldError]:
     elif kind == "RollingUpdate":
         yield from _validate_rolling(rolling or {}, "spec.strategy.rollingUpdate")
     elif kind not in ("Recreate", "RollingUpdate"):
-        # The server asks for `spec.strategy` here, with its own struct as the value.
+        # The server reports `spec.strategy` here, with its own struct as the value.
         yield not_supported("spec.strategy", {"Type": kind, "RollingUpdate": None}, ("Recreate", "RollingUpdate"))
     for name in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
         yield from check_not_negative(spec, name, "spec")
@@ -192,7 +192,7 @@ def _validate_claims(spec: JSONObject) -> Iterator[FieldError]:
 
 
 def _new_stateful_set(obj: JSONObject) -> Iterator[FieldError]:
-    """Claims cannot be changed, so that they are looked at once."""
+    """Yield the problems of claims, which are immutable and so are checked only once."""
     yield from _stateful_set(obj)
     yield from _validate_claims(obj["spec"])
 
@@ -224,7 +224,7 @@ def _stateful_set(obj: JSONObject) -> Iterator[FieldError]:
             yield invalid("spec.serviceName", spec["serviceName"], problem)
     claims = [{"name": c["metadata"].get("name", "")} for c in spec.get("volumeClaimTemplates") or ()]
     if claims:
-        # Claims count as volumes of the template; one of the same name hides the template's own.
+        # Claims count as volumes of the template; a claim hides the template's volume of the same name.
         inner = spec["template"].get("spec") or {}
         names = {c["name"] for c in claims}
         volumes = [*claims, *(v for v in inner.get("volumes") or () if v.get("name") not in names)]
@@ -264,14 +264,14 @@ def _job(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _validate_selected(spec: JSONObject) -> Iterator[FieldError]:
-    """Yield the selector of a job chooses the pods that it makes, whoever wrote it."""
+    """Yield the problem of a job selector that does not select the job's own pods."""
     labels = spec["template"].get("metadata", {}).get("labels") or {}
     if not selects(spec.get("selector") or {}, labels):
         yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
 
 
 def _validate_generated_selector(obj: JSONObject) -> Iterator[FieldError]:
-    """Yield the labels by which the server tells the pods of one job from those of others are there, and selected."""
+    """Yield the labels that distinguish the pods of a job, if they are missing or not selected."""
     spec, meta = obj["spec"], obj["metadata"]
     if spec.get("manualSelector") or spec.get("selector") is None:
         return
@@ -362,7 +362,7 @@ CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "cronjobs": _cron_job,
     "pods": _pod,
 }
-# What a changed object is asked instead.
+# The rules for a changed object that replace those for a new one.
 CHANGED: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {"statefulsets": _stateful_set}
 UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] = {
     "deployments": _immutable("selector"),

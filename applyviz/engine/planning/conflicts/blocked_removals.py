@@ -1,8 +1,7 @@
 """Explain removals that other owners block: who owns the field, what each owner must do, which write removes it.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management: a field is removed when its
-last
-owner drops it, or when any other write removes it; that write is calculated, and so is the apply that follows it.
+last owner drops it, or when any other write removes it; that write is calculated, and so is the apply that follows it.
 """
 
 from __future__ import annotations
@@ -54,8 +53,7 @@ class Release:
     """How to remove one field that others keep.
 
     - `command` removes it from the live object, regardless of its owners; `is_gone`: whether the field is absent after
-      that
-      command and the apply of this plan; `returns`: whether some owner will write it again.
+      that command and the apply of this plan; `returns`: whether some owner will write it again.
     """
 
     path: FieldPath
@@ -156,8 +154,7 @@ def _find_gone(intent: Intent, paths: Sequence[FieldPath]) -> set[FieldPath]:
     """Return the fields that are absent after their commands and the apply that follows.
 
     - All are tried together, because the owner of one field is independent of the others. If they cannot be removed
-      together,
-      each half is tried alone, so that one refusal does not count for all.
+      together, each half is tried alone, so that one refusal does not count for all.
     """
     try:
         removed = _remove_exactly(intent.live, paths)

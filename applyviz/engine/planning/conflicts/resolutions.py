@@ -1,10 +1,8 @@
 """Resolve conflicts: three options for each, the result of each option, and the request that follows.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts. Force is a property of a whole
-request,
-so giving up a field and sharing its live value edit the body; force is sent only if every remaining conflict was
-resolved
-by overwriting. The edit of a resolution also applies to the file.
+request, so giving up a field and sharing its live value edit the body; force is sent only if every remaining conflict
+was resolved by overwriting. The edit of a resolution also applies to the file.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Locate the errors of a server in the manifest: each with its field, and the line of the file.
 
 Rule: the server names fields in four ways: causes of validation (`spec.containers[0].image`), strict validation
-(`unknown
-field "spec.x"`), Go's JSON reader (`Container.spec.containers.image`, without list indices), and server-side apply
-(`.spec.containers[name="app"].image: …`). A missing field is located at its parent.
+(`unknown field "spec.x"`), Go's JSON reader (`Container.spec.containers.image`, without list indices), and server-side
+apply (`.spec.containers[name="app"].image: …`). A missing field is located at its parent.
 """
 
 from __future__ import annotations

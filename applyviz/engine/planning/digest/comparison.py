@@ -3,8 +3,7 @@
 Objects with equal effects do not count, even if their versions and times differ. A field can differ in the manifest, in
 live, in the object after apply, or in its owners. A live change is credited to the field owners that are new or that
 wrote since; a removed live field has no owner, so any manager that wrote to the object since may have removed it.
-Changes
-are masked under one key, so that equal secrets compare equal.
+Changes are masked under one key, so that equal secrets compare equal.
 """
 
 from __future__ import annotations

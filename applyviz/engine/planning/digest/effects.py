@@ -2,8 +2,8 @@
 
 Rule: `docs/architecture.md`, invariant 1. Included: operation, existence and uid, request templates, the difference
 live → after by path, conflicts, conflict rules that were applied. Excluded: resourceVersion, times, status, values that
-a server allocates to a new object (addresses, names of tokens), ignored fields that the manifest does not set, and who
-created a map in metadata that several managers share.
+a server allocates to a new object (addresses, names of tokens), ignored fields that the manifest does not set, and the
+client that created a map in metadata that several managers share.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _item_names(items: list[JSONValue]) -> list[str] | None:
 
 
 def _pair(before: list[JSONValue], after: list[JSONValue]) -> Iterator[tuple[str, JSONValue, JSONValue]] | None:
-    """Yield the entries of two lists side by side, by name if all have one; None if they do not pair."""
+    """Return the entries of two lists side by side, by name if all have one; None if they do not pair."""
     names = _item_names(before), _item_names(after)
     if names[0] is None or names[1] is None:
         if len(before) != len(after) or not all(isinstance(i, Mapping) for i in (*before, *after)):
@@ -122,8 +122,7 @@ def find_difference(
     """Yield what the change does to the live object, by path.
 
     - A created object counts as calculated, because the values that servers allocate and default vary. So does an
-      object
-      whose kind the same set defines: a dry run answers differently after the definition is applied.
+      object whose kind the same set defines: a dry run answers differently after the definition is applied.
     """
     versions = change.versions
     live, manifest = versions.live or {}, versions.manifest or {}

@@ -2,8 +2,7 @@
 
 Two updates are the same if their fields change from the same values to the same values, and similar if the same fields
 change (list entries count as one). Changes are added one by one, masked, so that a plan of thousands is read while it
-is
-made. Left out on purpose: sentences.
+is made. Left out on purpose: sentences.
 """
 
 from __future__ import annotations
@@ -39,11 +38,9 @@ class Alike:
     """Updates that can be reviewed together.
 
     - `members` and `exceptions` are indices in the plan; an exception changes the same fields to other values, or
-      further
-      fields.
+      further fields.
     - `path` is the first field that changes and `more` counts the others; `before` and `after` hold its value if all
-      members
-      share it and it is short, else nothing (`is_short`).
+      members share it and it is short, else nothing (`is_short`).
     """
 
     path: FieldPath

@@ -1,8 +1,7 @@
 """Convert requests to templates, and fill their placeholders when they are sent.
 
 Rule: only placeholders are filled. `uid` and `resourceVersion` come from the object just read; managedFields of a
-migration
-are computed from it. A template has null at each placeholder.
+migration are computed from it. A template has null at each placeholder.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The plan as data: one `PlannedObject` per object, in steps, immutable.
 
 Rule: `docs/architecture.md`, invariants 1 and 2. A plan is what people approve; the runner recomputes each change
-against
-the live object and goes on only if its effect is the same.
+against the live object and goes on only if its effect is the same.
 """
 
 from __future__ import annotations
@@ -60,10 +59,8 @@ class Versions:
     """The four versions of one object; a version that does not exist is None.
 
     Under server-side apply `last_applied` is None; the owners show what the manager applied before. `merged` is the
-    result
-    before defaulting and admission, `after` the last stage known. For a blocked object both show the result if all
-    conflicting
-    fields keep their live values; none of that is written.
+    result before defaulting and admission, `after` the last stage known. For a blocked object both show the result if
+    all conflicting fields keep their live values; none of that is written.
     """
 
     last_applied: Mapping[str, JSONValue] | None = None

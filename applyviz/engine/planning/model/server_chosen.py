@@ -2,8 +2,7 @@
 
 Neither an estimate nor a dry run can predict these values: the write gets other ones than the dry run. A plan makes no
 promise about them. Rule: `pkg/registry/core/service` (allocation) and `pkg/registry/batch/job` (labels and selector
-that
-contain the uid) of k8s.io/kubernetes.
+that contain the uid) of k8s.io/kubernetes.
 """
 
 from __future__ import annotations

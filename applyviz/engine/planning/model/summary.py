@@ -1,8 +1,7 @@
 """Summarize a plan: how much changes, which pods restart, and which workloads stop, are deleted or scaled to 0.
 
 Rule: a change of the pod template replaces pods; with `Recreate`, and when the object is deleted and created again, no
-pod
-runs in between. Everything is read from the changes and their risks, nothing is calculated twice.
+pod runs in between. Everything is read from the changes and their risks, nothing is calculated twice.
 """
 
 from __future__ import annotations

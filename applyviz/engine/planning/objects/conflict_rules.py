@@ -2,8 +2,7 @@
 
 A rule applies only to the field managers that it names, so that unreviewed managers are never forced out. A rule that
 gives a field up to its owner also removes it from the request while that owner has it and the values happen to be
-equal.
-Server-side apply only: a client-side apply would delete a field that leaves the manifest.
+equal. Server-side apply only: a client-side apply would delete a field that leaves the manifest.
 """
 
 from __future__ import annotations

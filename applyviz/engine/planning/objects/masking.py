@@ -1,11 +1,9 @@
 """Mask every value of a Secret in a change, wherever it appears.
 
 Rule: `docs/architecture.md`, invariant 8. Text of the manifest is compared only with secrets of the manifest, text of
-live
-with those of live; a result and the body of a request show an annotation as in the version that it comes from. A server
-mixes both, so its messages are withheld beside a masked value. The masked change has the same shape; its requests
-cannot
-be sent.
+live with those of live; a result and the body of a request show an annotation as in the version that it comes from. A
+server mixes both, so its messages are withheld beside a masked value. The masked change has the same shape; its
+requests cannot be sent.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Plan one object: read it, calculate its writes with the flow that would send them, and dry-run them.
 
 Rule: `docs/architecture.md`, invariants 1, 2 and 5. The flow's reads go to the caller; its writes become the requests
-of
-the plan and are answered by a dry run of the first one where that is allowed, else by calculation. Only reads and dry
-runs
-are sent.
+of the plan and are answered by a dry run of the first one where that is allowed, else by calculation. Only reads and
+dry runs are sent.
 """
 
 from __future__ import annotations

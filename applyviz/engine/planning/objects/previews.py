@@ -1,8 +1,7 @@
 """Preview the request for an object if its open conflicts were resolved in a given way.
 
 The preview uses the options that planning computed. Rule: force is a property of a request and not of a field, so
-giving up
-or sharing a field edits the body, and force is only for overwritten fields.
+giving up or sharing a field edits the body, and force is only for overwritten fields.
 """
 
 from __future__ import annotations

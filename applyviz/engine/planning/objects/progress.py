@@ -1,8 +1,7 @@
 """For a change of several writes, find what is left after some of them, and whether it is what was approved.
 
 Rule: `docs/architecture.md`, invariant 1. Writes that move ownership change no value. Before a server-side apply they
-come
-first, so what is left after them is the same apply to the same values; after a client-side apply they come last.
+come first, so what is left after them is the same apply to the same values; after a client-side apply they come last.
 """
 
 from __future__ import annotations

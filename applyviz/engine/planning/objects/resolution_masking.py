@@ -1,8 +1,7 @@
 """Mask the resolutions of conflicts and the edits of files: no value of a Secret, no line that contains one.
 
 Rule: `docs/architecture.md`, invariant 8. A value is masked as at its path in the object, so that both tags are equal;
-a
-patch whose lines contain a masked value loses its lines and keeps its sentence.
+a patch whose lines contain a masked value loses its lines and keeps its sentence.
 """
 
 from __future__ import annotations

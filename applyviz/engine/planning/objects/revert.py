@@ -1,9 +1,8 @@
 """Compute the revert of a change: a manifest for the same field manager, or a deletion of what was created.
 
 Rule: the fields that the manager set before the change (its Apply entry, or its last-applied annotation) and every
-field
-that the change touched return to their values before it; fields that the change added are left out of the manifest, so
-that applying it removes them. Everything that cannot return is reported.
+field that the change touched return to their values before it; fields that the change added are left out of the
+manifest, so that applying it removes them. Everything that cannot return is reported.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Withhold the messages of a server beside a masked value: show code, reason and fields, never the text.
 
 Rule: a server's message may repeat values of the manifest and of live. Removing the known values would answer guesses
-about
-values that its reader may not see, so a message is shown whole or not at all: whole if no version of the object
-contains a
-masked value. Fields are named by the keys of the manifest, not in the server's words.
+about values that its reader may not see, so a message is shown whole or not at all: whole if no version of the object
+contains a masked value. Fields are named by the keys of the manifest, not in the server's words.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Plan the parent of an ApplySet: written before the members (all potential ones) and after (the actual ones).
 
 Rule: KEP-3659. The first write covers old and new kinds and namespaces, so that nothing is lost if a run stops half
-way;
-the last one only what remains. If both are equal there is only one write.
+way; the last one only what remains. If both are equal there is only one write.
 """
 
 from __future__ import annotations

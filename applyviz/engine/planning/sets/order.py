@@ -1,10 +1,8 @@
 """Order the changes of a plan in steps.
 
 Rule: dependencies come first: namespaces, then definitions of kinds, accounts and permissions, policies and
-configuration,
-storage, services, workloads, controllers of workloads, then custom resources, and webhooks last. Deletions go in
-reverse
-order, after everything else. In as-given order each object is a step.
+configuration, storage, services, workloads, controllers of workloads, then custom resources, and webhooks last.
+Deletions go in reverse order, after everything else. In as-given order each object is a step.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Plan the deletions of a set: live objects that were applied before and left the set.
 
 Rule: `requests/prune.py` (allowlist) and `requests/applyset.py` (ApplySets) define what is searched for; here each
-result
-becomes a separate deletion, bound to the object as it was read, and dry-run. While any object of the set is in error
-nothing is deleted.
+result becomes a separate deletion, bound to the object as it was read, and dry-run. While any object of the set is in
+error nothing is deleted.
 """
 
 from __future__ import annotations

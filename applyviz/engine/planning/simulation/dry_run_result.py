@@ -1,8 +1,7 @@
 """Interpret a server's answer to a dry run: confirmed, refused, an error, or not tried at all.
 
 Rule: a dry run runs admission, defaulting and validation and persists nothing; a person may be allowed to read and not
-to
-write, and a webhook may not support dry runs: neither is a verdict on the change itself.
+to write, and a webhook may not support dry runs: neither is a verdict on the change itself.
 """
 
 from __future__ import annotations

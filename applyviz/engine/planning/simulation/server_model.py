@@ -2,8 +2,7 @@
 
 The merge alone does not determine the object after apply: the server fills in defaults, omits empty or zero values, and
 refuses what breaks its rules. The model is injected through `PlanContext.server`, so that the engine imports no room
-above
-it.
+above it.
 """
 
 from __future__ import annotations
