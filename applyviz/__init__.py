@@ -1,3 +1,3 @@
-"""applyviz: see what `kubectl apply` will do, agree on it, run exactly that, remember it."""
+"""applyviz: see what `kubectl apply` will do, approve it, run exactly that, and record it."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""The ASGI application that uvicorn serves; in a team it refuses to start where it could open what is sealed."""
+"""The ASGI application that uvicorn serves; in a team it refuses to start with keys that open sealed data."""
 
 from __future__ import annotations
 

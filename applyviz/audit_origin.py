@@ -1,4 +1,4 @@
-"""From where the present work is done: kind of session, address, shortened user agent; on every audit entry."""
+"""The origin of the current work for every audit entry: kind of session, address, shortened user agent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST = 120
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where somebody acted from; a command on the machine itself has neither address nor agent."""
+    """The origin of an action; a command on the machine itself has neither address nor agent."""
 
     session: str = COMMAND
     address: str = ""
@@ -23,7 +23,7 @@ current: ContextVar[Origin] = ContextVar("origin", default=Origin())  # noqa: B0
 
 
 def shorten_agent(text: str) -> str:
-    """Return a user agent as a person reads it: products and versions, without the remarks in brackets; one line."""
+    """Return a readable user agent: products and versions on one line, without comments in parentheses."""
     printable = "".join(c if c.isprintable() else " " for c in text)
     without = re.sub(r"\([^()]*\)", " ", printable)
     return " ".join(without.split())[:_LONGEST]

@@ -1,6 +1,6 @@
-"""The Celery application: JSON messages that hold an id, no results, a sweep that finds what was lost.
+"""The Celery application: JSON messages that contain an id, no results, a sweep that finds lost work.
 
-Truth is in the database: a message that comes twice or never changes nothing but the time.
+The database is the truth: a duplicate or lost message only changes the timing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ app.conf.update(
         "recover": {
             "task": "applyviz.recover",
             "schedule": float(settings.APPLYVIZ_RECOVERY_SECONDS),
-            "options": {"expires": 4 * settings.APPLYVIZ_RECOVERY_SECONDS},  # so that they do not pile up unheard
+            "options": {"expires": 4 * settings.APPLYVIZ_RECOVERY_SECONDS},  # they must not pile up without a worker
         },
         "prune": {"task": "applyviz.prune_history", "schedule": 3600.0},
     },
@@ -46,7 +46,7 @@ app.conf.update(
 
 @celeryd_init.connect
 def _check_keys(**_: object) -> None:
-    """Refuse to start a worker without its keys; Celery goes on after any error of a signal but `SystemExit`."""
+    """Refuse to start a worker without its keys; of a signal's errors Celery respects only `SystemExit`."""
     from applyviz import process_keys  # noqa: PLC0415 - models exist only after the applications are loaded
 
     try:
@@ -76,7 +76,7 @@ def _begin_pulse(sender: Any = None, **_: object) -> None:
 
 @worker_shutting_down.connect
 def _stop(**_: object) -> None:
-    """Tell the processes that were forked, or the threads, that this one was asked to end."""
+    """Tell the forked processes, or the threads, that this process must stop."""
     stopping.request()
 
 

@@ -1,6 +1,6 @@
-"""Reads the process environment with types; every name may also be given as `NAME_FILE`.
+"""Read the process environment with types; every name may also be given as `NAME_FILE`.
 
-A value that cannot be read is an error that names the variable, never a silent default.
+An invalid value is an error that names the variable, never a silent default.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def text(name: str, default: str = "") -> str:
 
 
 def flag(name: str, *, default: bool) -> bool:
-    """Return a yes or no."""
+    """Return a boolean."""
     value = text(name, "on" if default else "off").strip().lower()
     if value in _TRUE:
         return True
@@ -40,7 +40,7 @@ def flag(name: str, *, default: bool) -> bool:
 
 
 def number(name: str, default: int) -> int:
-    """Return a whole number."""
+    """Return an integer."""
     value = text(name, str(default))
     try:
         return int(value)
@@ -49,12 +49,12 @@ def number(name: str, default: int) -> int:
 
 
 def words(name: str, default: str = "") -> list[str]:
-    """Words separated by commas or spaces."""
+    """Return the words of a list separated by commas or spaces."""
     return text(name, default).replace(",", " ").split()
 
 
 def networks(name: str) -> tuple[IPv4Network | IPv6Network, ...]:
-    """Addresses and networks (`10.0.0.7`, `10.1.0.0/16`, `fd00::/8`), separated by commas or spaces."""
+    """Return addresses and networks (`10.0.0.7`, `10.1.0.0/16`, `fd00::/8`), separated by commas or spaces."""
     try:
         return tuple(ip_network(word) for word in words(name))
     except ValueError as error:
@@ -62,11 +62,11 @@ def networks(name: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
 
 def keep_private(folder: Path, database: Path) -> None:
-    """Let only the owner read the data of a personal installation, what an earlier umask left open too.
+    """Restrict the data of a personal installation to its owner, including files that an earlier umask left open.
 
-    - The database file is made here, because SQLite gives a new one the modes of the umask, and its journals those
+    - The database file is created here, because SQLite gives a new file the modes of the umask, and its journals those
       of the database.
-    - What belongs to somebody else is left as it is; symbolic links are not followed.
+    - Files of other owners are not changed; symbolic links are not followed.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     _restrict(folder, 0o700)
@@ -89,7 +89,7 @@ _GUESSED = ("insecure", "django-insecure", "change")
 
 
 def require_key(name: str, value: str) -> None:
-    """Raise `ImproperlyConfigured`, naming the variable, unless the value is a key that nobody guesses."""
+    """Raise `ImproperlyConfigured`, naming the variable, unless the value is a strong key."""
     if not value:
         raise ImproperlyConfigured(f"{name}: it is not set; set a random one of at least {LEAST_KEY_LENGTH} characters")
     if len(value) < LEAST_KEY_LENGTH or len(set(value)) < 8 or value.startswith(_GUESSED):
@@ -100,7 +100,7 @@ def require_key(name: str, value: str) -> None:
 
 
 def require_strong_keys(keys: Mapping[str, str]) -> None:
-    """Raise `ImproperlyConfigured` for a key that is set and weak, and for two that are the same."""
+    """Raise `ImproperlyConfigured` for a weak key, and for two equal keys."""
     given = {name: value for name, value in keys.items() if value}
     for name, value in given.items():
         require_key(name, value)
@@ -110,10 +110,10 @@ def require_strong_keys(keys: Mapping[str, str]) -> None:
 
 
 def kept_secret(path: Path, made: str | None = None) -> str:
-    """Return the secret kept in a private file of this installation; made on first use.
+    """Return the secret in a private file of this installation; create it on first use.
 
-    - Two processes that start at once agree: the file is linked into place, which only one can do.
-    - Raises `ImproperlyConfigured` when the file can be neither read nor made.
+    - Two processes that start at once agree: the file is linked into place, which only one of them can do.
+    - Raises `ImproperlyConfigured` if the file can be neither read nor created.
     """
     try:
         return _read_or_make(path, made)

@@ -1,7 +1,7 @@
-"""Pairs of keys: the sealing key seals and opens nothing, the opening key opens (HPKE, RFC 9180).
+"""Key pairs: the sealing key only seals, the opening key opens (HPKE, RFC 9180).
 
-Each value has an exchange of its own (X25519, HKDF-SHA256, AES-256-GCM), so that nobody who sealed can open again.
-A token is one byte of version, eight of the key's name, then what HPKE gives; version and name are bound to it.
+Each value has a separate key exchange (X25519, HKDF-SHA256, AES-256-GCM), so that the sender cannot open it again. A
+token is one byte of version, eight of the key's name, then the HPKE message; version and name are authenticated.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _PURPOSE = b"applyviz sealed content "
 
 
 class KeyTextError(ValueError):
-    """A text that is no key of the kind that is wanted; the message never repeats it."""
+    """A text that is not a key of the expected kind; the message never repeats the text."""
 
 
 class NoKeyFitsError(Exception):
-    """A token that none of the keys opens: sealed for another one, or not as it was."""
+    """A token that none of the keys opens: it was sealed for another key, or changed."""
 
 
 def _write(prefix: str, raw: bytes) -> str:
@@ -73,35 +73,35 @@ def make_opening_key() -> str:
 
 
 def opening_key_from(secret: str, purpose: str) -> str:
-    """Return the opening key that a secret of at least 128 random bits gives for one purpose, each time the same."""
+    """Return the opening key that a secret of at least 128 random bits derives for one purpose, always the same."""
     derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=purpose.encode()).derive(secret.encode())
     return _write(_OPENING, derived)
 
 
 def sealing_key_of(opening_key: str) -> str:
-    """Return the sealing key of the pair; raises `KeyTextError` for a text that is no opening key."""
+    """Return the sealing key of the pair; raises `KeyTextError` for a text that is not an opening key."""
     return _write(_SEALING, _private(opening_key)[0].public_key().public_bytes_raw())
 
 
 def name_of(sealing_key: str) -> str:
-    """Return the short name by which tokens know the key; raises `KeyTextError` for a text that is no sealing key."""
+    """Return the short name of a sealing key in tokens; raises `KeyTextError` for a text that is not one."""
     return _public(sealing_key)[1][1:].hex()
 
 
 def seal(content: bytes, sealing_key: str) -> bytes:
-    """Return a token of the content that the opening key of the pair alone opens."""
+    """Return a token of the content that only the opening key of the pair opens."""
     key, head = _public(sealing_key)
     return head + _SUITE.encrypt(content, key, info=_PURPOSE + head)
 
 
 def is_sealed_for(token: bytes, sealing_key: str) -> bool:
-    """Return whether a token says that it was sealed under this key."""
+    """Return whether a token claims to be sealed under this key."""
     head = _public(sealing_key)[1]
     return token[: len(head)] == head
 
 
 def unseal(token: bytes, opening_keys: Iterable[str]) -> bytes:
-    """Return the content of a token; raises `NoKeyFitsError` when no key fits or a bit of it was changed."""
+    """Return the content of a token; raises `NoKeyFitsError` if no key fits or any bit was changed."""
     for key, head in map(_private, opening_keys):
         if token[: len(head)] == head:
             try:

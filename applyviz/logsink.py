@@ -1,7 +1,7 @@
-"""Log lines that nobody waits for: where whoever reads them is too slow, lines are lost and counted.
+"""Write log lines without waiting: if their reader is too slow, lines are dropped and counted.
 
-A full pipe would hold up the request or the write that wrote the line. What must not be lost is in the history,
-which does not depend on logs.
+A full pipe would block the request or the write that logs. Important records are in the history, which does not depend
+on logs.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from contextlib import suppress
 
 
 def _reopen(descriptor: int) -> int:
-    """The same pipe, opened so that a write to it never waits; -1 for what is no pipe, or where that cannot be done.
+    """Return a new non-blocking descriptor for the same pipe; -1 if it is not a pipe, or if that is impossible.
 
-    - A file is never full for long, and shares its place with whoever else writes to it: it stays as it is.
+    - A file is never full for long, and other writers share its offset, so it is not reopened.
     """
     with suppress(OSError):
         if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
@@ -25,7 +25,7 @@ def _reopen(descriptor: int) -> int:
 
 
 class BackgroundHandler(logging.Handler):
-    """Writes to standard error, and never waits for it; how many lines were lost is told once it takes some again."""
+    """Writes to standard error without blocking, and reports dropped lines once it accepts lines again."""
 
     def __init__(self, descriptor: int = 2) -> None:
         super().__init__()
@@ -34,13 +34,13 @@ class BackgroundHandler(logging.Handler):
         self.lost = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line, or lose it."""
+        """Write one line, or drop it."""
         try:
             line = self.format(record)
             if self.lost and self._write(f"{self.lost} log lines were dropped because the reader was too slow"):
                 self.lost = 0
             self.lost += not self._write(line)
-        except Exception:  # a line that cannot be written must not end what it tells of
+        except Exception:  # a failure to log must not stop the work that is logged
             self.lost += 1
 
     def _write(self, line: str) -> bool:
@@ -54,7 +54,7 @@ class BackgroundHandler(logging.Handler):
             return False
 
     def _find_descriptor(self) -> int:
-        """Opened anew where standard error became another one, as in a process that a manager forked."""
+        """Return the descriptor, reopened if standard error changed, as in a process that a manager forked."""
         status = os.fstat(self._descriptor)
         if self._for != (status.st_dev, status.st_ino):
             self._for, self._own = (status.st_dev, status.st_ino), _reopen(self._descriptor)

@@ -1,8 +1,8 @@
-"""Which keys each kind of process of a team installation must hold, and which it must not.
+"""Check the keys that each kind of process of a team installation must have, and must not have.
 
-A web process seals, and computes nothing that a run rests on but approvals; workers open, plan, run and sign. Rule:
+A web process seals, and computes nothing that a run relies on except approvals; workers open, plan, run and sign. Rule:
 a missing, weak or misplaced key stops the start with the name of its variable. A personal installation is one process
-and makes all of them.
+and creates all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _require(names: tuple[str, ...]) -> None:
 
 
 def require_web_keys() -> None:
-    """Raise `ImproperlyConfigured` unless this process may serve pages with the keys that it holds."""
+    """Raise `ImproperlyConfigured` unless this process has the right keys to serve pages."""
     sealing.sealing_key()
     if settings.APPLYVIZ_IS_PERSONAL:
         return
@@ -43,7 +43,7 @@ def require_web_keys() -> None:
 
 
 def require_worker_keys() -> None:
-    """Raise `ImproperlyConfigured` unless this process may plan, run and sign with the keys that it holds."""
+    """Raise `ImproperlyConfigured` unless this process has the right keys to plan, run and sign."""
     if settings.APPLYVIZ_IS_PERSONAL:
         return
     _require(_OF_WORKERS)

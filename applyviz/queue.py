@@ -1,7 +1,7 @@
-"""Asks for a task by name, after the transaction commits.
+"""Enqueue a task by name after the transaction commits.
 
-A name and a registry look-up, so that use cases and tasks need not import each other. Losing the message
-loses nothing: what is to be done is in the database, and the sweep asks again.
+The registry lookup by name means that use cases and tasks need not import each other. A lost message does no harm:
+pending work is in the database, and the sweep enqueues it again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class TaskName(StrEnum):
-    """Every task there is; `applyviz.tasks` registers each."""
+    """The names of all tasks; `applyviz.tasks` registers each."""
 
     MAKE_PLAN = "applyviz.make_plan"
     EXECUTE_RUN = "applyviz.execute_run"
@@ -32,7 +32,7 @@ class TaskName(StrEnum):
 
 
 def send(name: TaskName, **ids: int) -> bool:
-    """Hand the task to the broker now; False (and a log line) when the broker does not take it."""
+    """Send the task to the broker now; return False (and log a line) if the broker does not accept it."""
     try:
         celery.current_app.tasks[name.value].apply_async(kwargs=ids, retry=False)
     except Exception:  # the broker's own errors, of many libraries; the sweep sends again
@@ -42,9 +42,9 @@ def send(name: TaskName, **ids: int) -> bool:
 
 
 def enqueue(name: TaskName, *, after: Callable[[bool], None] | None = None, **ids: int) -> None:
-    """Hand the task to the broker once the surrounding transaction has committed.
+    """Send the task to the broker once the surrounding transaction has committed.
 
-    - `after` is told whether the broker took it.
+    - `after` is called with whether the broker accepted it.
     """
 
     def _send() -> None:

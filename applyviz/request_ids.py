@@ -1,4 +1,4 @@
-"""Which request (or task) the present work belongs to; on every log line and audit entry."""
+"""The id of the current request (or task), for every log line and audit entry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ current: ContextVar[str] = ContextVar("request_id", default="-")
 
 
 class RequestIdFilter(logging.Filter):
-    """Puts the request id on every log record."""
+    """Adds the request id to every log record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Add the id; keep the record."""

@@ -1,8 +1,8 @@
-"""Wires Django from the environment; nothing imports this module but Django.
+"""Configure Django from the environment; only Django imports this module.
 
-Two kinds of installation. *Personal*: no `DATABASE_URL`; SQLite, an in-memory broker and keys of its own
-in `APPLYVIZ_HOME`. *Team*: `DATABASE_URL` is set; every key must be given, and a default key is refused.
-Variables are listed in `docs/configuration.md`; each may be given as `NAME_FILE`.
+Two kinds of installation. *Personal*: no `DATABASE_URL`; SQLite, an in-memory broker and generated keys in
+`APPLYVIZ_HOME`. *Team*: `DATABASE_URL` is set; every key must be given, and a default key is refused.
+`docs/configuration.md` lists the variables; each may be given as `NAME_FILE`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ APPLYVIZ_IS_PERSONAL = not _database_url
 DEBUG = env.flag("DEBUG", default=False)
 SECRET_KEY = env.text("SECRET_KEY")
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")
-# Web processes of a team hold the sealing key alone: it opens nothing. Workers hold the keys that open.
+# Web processes of a team have only the sealing key, which opens nothing. Workers have the keys that open.
 APPLYVIZ_SEALING_KEY = env.text("APPLYVIZ_SEALING_KEY")
 APPLYVIZ_OPENING_KEYS = env.words("APPLYVIZ_OPENING_KEYS")
-# Web and workers: counters, digests of sources, approvals. Workers alone: plan digests, plan MACs, checkpoints.
+# Web and workers: counters, digests of sources, approvals. Only workers: plan digests, plan MACs, checkpoints.
 APPLYVIZ_WEB_KEY = env.text("APPLYVIZ_WEB_KEY")
 APPLYVIZ_APPROVAL_KEY = env.text("APPLYVIZ_APPROVAL_KEY")
 APPLYVIZ_APPROVAL_KEY_FALLBACKS = env.words("APPLYVIZ_APPROVAL_KEY_FALLBACKS")
 APPLYVIZ_DIGEST_KEY = env.text("APPLYVIZ_DIGEST_KEY")
-# What web processes show and check signatures with, because they cannot derive it.
+# The key with which web processes show and check signatures, because they cannot derive it.
 APPLYVIZ_CHECKPOINT_PUBLIC_KEY = env.text("APPLYVIZ_CHECKPOINT_PUBLIC_KEY")
 if APPLYVIZ_IS_PERSONAL:
     SECRET_KEY = SECRET_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "session")
@@ -48,7 +48,7 @@ elif DEBUG:
         "DEBUG: a team installation (DATABASE_URL is set) never runs with DEBUG on; set it to off"
     )
 env.require_key("SECRET_KEY", SECRET_KEY)
-# A process holds the keys of its role alone; `applyviz.process_keys` says which, when that role starts.
+# A process has only the keys of its role; `applyviz.process_keys` checks them when that role starts.
 env.require_strong_keys(
     {
         "SECRET_KEY": SECRET_KEY,
@@ -62,7 +62,7 @@ env.require_strong_keys(
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]" if APPLYVIZ_IS_PERSONAL else "")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 _has_https = env.flag("APPLYVIZ_HTTPS", default=not APPLYVIZ_IS_PERSONAL)
-# What a proxy says of a client counts only when it comes from one of these (`applyviz.web.frame.middleware`).
+# Forwarded client data counts only if it comes from one of these proxies (`applyviz.web.frame.middleware`).
 APPLYVIZ_TRUSTED_PROXIES = env.networks("APPLYVIZ_TRUSTED_PROXIES")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if APPLYVIZ_TRUSTED_PROXIES else None
 SECURE_SSL_REDIRECT = _has_https
@@ -75,7 +75,7 @@ SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "applyviz_session", "applyviz_csrf"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
-# The name and shape that Django 6 uses for the same thing (`applyviz.web.frame.middleware` reads it).
+# Django 6 has this setting under the same name and in the same form (`applyviz.web.frame.middleware` reads it).
 SECURE_CSP = {
     "default-src": ["'self'"],
     "img-src": ["'self'", "data:"],
@@ -150,7 +150,7 @@ FILE_UPLOAD_HANDLERS = [
 # Database --------------------------------------------------------------------------------------
 # The connections that a web process shares among its requests and streams; 0 keeps one per thread, as workers do.
 APPLYVIZ_DATABASE_POOL = env.number("APPLYVIZ_DATABASE_POOL", 0)
-# The requests that a process answers at once; others wait for their turn. Streams use the connections that are left.
+# The requests that a process answers at once; others queue. Streams use the remaining connections.
 APPLYVIZ_CONCURRENT_REQUESTS = max(1, APPLYVIZ_DATABASE_POOL - 4) if APPLYVIZ_DATABASE_POOL else 12
 _database: dict[str, Any] = dict(
     dj_database_url.parse(
@@ -164,20 +164,20 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
     if APPLYVIZ_IS_PERSONAL:
         env.keep_private(APPLYVIZ_HOME, Path(_database["NAME"]))
 elif _database["ENGINE"] == "django.db.backends.postgresql":
-    # A process that freezes in a transaction holds locks that everybody waits for: the server ends it.
+    # A process that freezes in a transaction holds locks that block all others: the server ends it.
     _patience = max(1, env.number("APPLYVIZ_LEASE_SECONDS", 60) // 3)
     _given = _database.setdefault("OPTIONS", {}).get("options", "")
     _database["OPTIONS"]["options"] = f"{_given} -c idle_in_transaction_session_timeout={_patience}s".strip()
     if APPLYVIZ_DATABASE_POOL:
-        # A request takes a connection from the pool and gives it back; a pool keeps none open beyond its size.
+        # A request takes a connection from the pool and returns it; a pool keeps none open beyond its size.
         _database["CONN_MAX_AGE"] = 0
         _database["OPTIONS"]["pool"] = {"min_size": 1, "max_size": APPLYVIZ_DATABASE_POOL, "timeout": 5}
 DATABASES = {"default": _database}
 
-# Celery: messages hold an id and nothing else, results are rows of our own ------------------------
+# Celery: messages contain only an id, results are rows of our own -------------------------------
 CELERY_BROKER_URL = env.text("CELERY_BROKER_URL") or env.text("REDIS_URL") or "memory://localhost/"
 if CELERY_BROKER_URL.startswith("memory:"):
-    # The broker within the process is polled: once a second by default, which a click would wait for.
+    # The in-process broker is polled: the default of once a second would delay every click.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}
 # Runs, plans and short work have queues of their own, so that none of them waits for another kind.
 CELERY_TASK_DEFAULT_QUEUE = "short"
@@ -192,15 +192,15 @@ CELERY_TASK_QUEUES = {name: {"exchange": name, "routing_key": name} for name in 
 APPLYVIZ_PULSE_FILE = env.text("APPLYVIZ_PULSE_FILE")
 APPLYVIZ_RECOVERY_SECONDS = env.number("APPLYVIZ_RECOVERY_SECONDS", 5)
 APPLYVIZ_LEASE_SECONDS = env.number("APPLYVIZ_LEASE_SECONDS", 60)
-# How many plans, and how many runs, of one cluster workers carry out at once: a slow cluster leaves workers to others.
+# How many plans, and how many runs, of one cluster workers execute at once: a slow cluster leaves workers to others.
 APPLYVIZ_CLUSTER_CONCURRENCY = max(1, env.number("APPLYVIZ_CLUSTER_CONCURRENCY", 3))
-# How many objects of one step a run has on their way at once, where no policy says otherwise.
+# How many objects of one step a run applies concurrently, unless a policy says otherwise.
 APPLYVIZ_RUN_PARALLEL = env.number("APPLYVIZ_RUN_PARALLEL", 16)
 
-# Looking at clusters: how often the live objects of each are compared with what runs wrote; 0 never by itself.
+# Scans: how often the live objects of each cluster are compared with what runs wrote; 0 disables them.
 APPLYVIZ_SCAN_MINUTES = env.number("APPLYVIZ_SCAN_MINUTES", 15)
 
-# The history: the file that signed heads are added to, and how often (also at webhooks); 0 never by itself.
+# The history: the file for signed checkpoints, and how often they are added (also at webhooks); 0 disables them.
 APPLYVIZ_CHECKPOINT_FILE = env.text("APPLYVIZ_CHECKPOINT_FILE")
 APPLYVIZ_CHECKPOINT_MINUTES = env.number("APPLYVIZ_CHECKPOINT_MINUTES", 60)
 
@@ -216,12 +216,12 @@ APPLYVIZ_PLAYGROUND_DAYS = env.number("APPLYVIZ_PLAYGROUND_DAYS", 14)
 APPLYVIZ_PLAYGROUND_QUESTIONS = env.number("APPLYVIZ_PLAYGROUND_QUESTIONS", 10)
 
 # Links -------------------------------------------------------------------------------------------
-# origins inside the own network that may be fetched all the same: https://git.example:8443 …
+# Internal origins that may be fetched nevertheless: https://git.example:8443 …
 APPLYVIZ_LINK_HOSTS = tuple(env.words("APPLYVIZ_LINK_HOSTS"))
 APPLYVIZ_LINK_CA_FILE = env.text("APPLYVIZ_LINK_CA_FILE")
 
-# Telling -----------------------------------------------------------------------------------------
-# The address that people reach this installation by, for links in mails and webhooks.
+# Notifications ---------------------------------------------------------------------------------
+# The address of this installation for people, used in links of emails and webhooks.
 APPLYVIZ_URL = env.text("APPLYVIZ_URL")
 EMAIL_HOST = env.text("EMAIL_HOST")
 EMAIL_PORT = env.number("EMAIL_PORT", 587 if EMAIL_HOST else 25)
@@ -264,7 +264,7 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL") or "WARNING"},
     "loggers": {
         "applyviz": {"level": env.text("LOG_LEVEL") or "INFO"},
-        # The server of requests would write its lines itself, and wait for whoever reads them.
+        # The HTTP server would write its lines synchronously, and wait for their reader.
         "uvicorn": {"level": "INFO", "handlers": [], "propagate": True},
         "uvicorn.access": {"level": "INFO", "handlers": [], "propagate": True},
         "uvicorn.error": {"level": "INFO", "handlers": [], "propagate": True},

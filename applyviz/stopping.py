@@ -1,6 +1,6 @@
-"""Whether this worker was asked to end: said once by the process that got the signal, read by all that it forked.
+"""Whether this worker must stop: set once by the process that got the signal, read by all forked processes.
 
-A page of shared memory, made before workers fork: no file, no message, nothing that could be lost.
+A page of shared memory, created before workers fork: no file, no message, nothing that could get lost.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ _page = mmap.mmap(-1, 1)
 
 
 def request() -> None:
-    """Say that the worker must end."""
+    """Request that the worker stops."""
     _page[0] = 1
 
 
 def clear() -> None:
-    """Begin anew: a process may start another worker after one ended."""
+    """Reset the request: a process may start another worker after one ended."""
     _page[0] = 0
 
 
 def is_requested() -> bool:
-    """Return whether it must end."""
+    """Return whether the worker must stop."""
     return _page[0] == 1

@@ -1,4 +1,4 @@
-"""From the row of a cluster to something that carries requests; the one place that knows both kinds."""
+"""Connect to a cluster by its row; the only module that knows both kinds of clusters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _open_live(credential: JSONValue) -> live.LiveTransport:
 
 
 def open_transport(cluster: Cluster) -> Transport:
-    """Connect to a cluster; the credential is opened here and nowhere else."""
+    """Connect to a cluster; only this function opens its credential."""
     if cluster.is_sandbox:
         return SandboxTransport(cluster)
     if cluster.credential is None:
@@ -38,23 +38,23 @@ def open_transport(cluster: Cluster) -> Transport:
 
 
 def reader_over(cluster: Cluster, transport: Transport) -> ClusterReader:
-    """Return a reader over a connection; a sandbox is asked one request after the other."""
+    """Return a reader over a connection; a sandbox answers one request at a time."""
     return ClusterReader(transport, parallel=1) if cluster.is_sandbox else ClusterReader(transport)
 
 
 def act_as(transport: Transport, identity: Identity) -> Transport:
-    """The same connection as one identity, the same on every request; raises `ClusterError` for a forbidden one."""
+    """Return the same connection impersonating one identity; raises `ClusterError` for a forbidden identity."""
     return transport if identity.is_own else transport.acting_as(identity)
 
 
 def open_reader(cluster: Cluster, identity: Identity = _OWN) -> ClusterReader:
-    """Connect for reading and dry runs, as one identity."""
+    """Connect for reads and dry runs, impersonating one identity."""
     identity.list_headers()
     return reader_over(cluster, act_as(open_transport(cluster), identity))
 
 
 def server_of(credential: JSONValue) -> str:
-    """Return the address that a credential leads to; asks nothing."""
+    """Return the address in a credential, without any request."""
     transport = _open_live(credential)
     try:
         return transport.server

@@ -1,7 +1,7 @@
-"""One deadline for a whole answer: status line, headers and body together.
+"""Enforce one deadline for a whole answer: status line, headers and body together.
 
-A socket's own timeout counts anew at every byte, so a server that sends one now and then would hold a request for
-ever. Here every read of an answer gets what is left of the time that its request was given.
+A socket's own timeout restarts at every byte, so a server that sends a byte now and then could hold a request forever.
+Here every read of an answer gets the time that remains for its request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from applyviz.sources.addresses import find_link_local
 
 
 class _WithDeadline(io.RawIOBase):
-    """The reading end of a socket, until a moment."""
+    """The reading end of a socket, with a deadline."""
 
     def __init__(self, raw: Any, sock: socket.socket) -> None:
         self._raw, self._sock = raw, sock
@@ -47,7 +47,7 @@ class _WithDeadline(io.RawIOBase):
 
 
 class _Response(http.client.HTTPResponse):
-    """An answer whose every read is hurried."""
+    """An answer with a deadline for every read."""
 
     def __init__(self, sock: socket.socket, *given: Any, **named: Any) -> None:
         super().__init__(sock, *given, **named)
@@ -71,18 +71,18 @@ class _SecurePool(urllib3.HTTPSConnectionPool):
 
 
 class LinkLocalError(OSError):
-    """The name of a server stands for a link-local address: nothing was sent there."""
+    """The name of a server resolves to a link-local address: nothing was sent."""
 
 
 class _Routed(_Secure):
-    """A connection that goes to no link-local address, whatever its name stands for by now."""
+    """A connection that refuses link-local addresses, whatever its name currently resolves to."""
 
     def _new_conn(self) -> socket.socket:
-        with suppress(socket.gaierror):  # connecting says it, too
+        with suppress(socket.gaierror):  # connecting reports the same error
             found = socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM)
             self._check(str(entry[4][0]) for entry in found)
         sock = super()._new_conn()
-        try:  # the name was asked for twice, and may have two answers
+        try:  # the name was resolved twice, and may have two answers
             self._check([str(sock.getpeername()[0])])
         except (OSError, NewConnectionError):
             sock.close()
@@ -101,7 +101,7 @@ class _RoutedPool(urllib3.HTTPSConnectionPool):
 def install_deadline(pool: urllib3.PoolManager, *, is_routed: bool = False) -> None:
     """Give every answer of a pool one deadline: the read timeout of its request.
 
-    - `is_routed`: connections go to no link-local address.
+    - `is_routed`: refuse connections to link-local addresses.
     """
     secure = _RoutedPool if is_routed else _SecurePool
     pool.pool_classes_by_scheme = {"http": _PlainPool, "https": secure}

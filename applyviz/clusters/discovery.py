@@ -1,8 +1,8 @@
-"""What a cluster serves and how its kinds look: discovery and OpenAPI v3, in the order of trust.
+"""Load the kinds that a cluster serves: discovery and OpenAPI v3, in the order of trust.
 
-Asked in this order, after the CRDs of the source revision: OpenAPI v3 of the cluster (cached by its hash),
-CRDs of the cluster, bundled documents. Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/. Left
-out: per-group discovery of servers older than 1.30; such a server is planned from the bundled resources.
+The order, after the CRDs of the source revision: OpenAPI v3 of the cluster (cached by its hash), CRDs of the cluster,
+bundled documents. Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/. Left out: per-group discovery of
+servers older than 1.30; such a server is planned from the bundled resources.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEPT_DOCUMENTS = 64
 
 
 class _DocumentCache:
-    """OpenAPI documents by their address; the hash in it makes them valid for ever, on any cluster."""
+    """OpenAPI documents by address; the address contains their hash, so they stay valid on any cluster."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -52,7 +52,7 @@ _cache = _DocumentCache()
 
 
 class _Documents(Mapping[str, JSONObject]):
-    """The OpenAPI v3 documents of a cluster, each fetched when its group and version is asked for."""
+    """The OpenAPI v3 documents of a cluster, each fetched on the first use of its group and version."""
 
     def __init__(self, reader: ClusterReader) -> None:
         self._reader = reader
@@ -87,7 +87,7 @@ class _Documents(Mapping[str, JSONObject]):
 
 
 class _ClusterCRDs:
-    """The CRDs of a cluster, listed when a kind is asked for that nobody before knew."""
+    """The CRDs of a cluster, listed on the first use of a kind that no earlier source defines."""
 
     def __init__(self, reader: ClusterReader) -> None:
         self._reader = reader
@@ -99,35 +99,35 @@ class _ClusterCRDs:
         return CRDSource(items, origin=SchemaOrigin.CLUSTER_CRD)
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
-        """Return the kind, when a CRD of the cluster defines it; built-in groups are not asked for."""
+        """Return the kind if a CRD of the cluster defines it; built-in groups are not looked up."""
         is_builtin = "." not in gvk.group or gvk.group.endswith(".k8s.io")
         if is_builtin and bundled().find_kind(gvk) is not None:
             return None
         return self._source.find_kind(gvk)
 
     def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
-        """Return how the kind is addressed."""
+        """Return the resource of a kind."""
         return self._source.find_resource(gvk) if "." in gvk.group else None
 
     def find_preferred(self, group: str, kind: str) -> Resource | None:
-        """Return how the kind is addressed at its preferred version."""
+        """Return the resource of a kind at its preferred version."""
         return self._source.find_preferred(group, kind) if "." in group else None
 
     def list_resources(self) -> tuple[Resource, ...]:
-        """What the CRDs of the cluster serve."""
+        """Return the resources that the CRDs of the cluster serve."""
         return self._source.list_resources()
 
 
 class _BundledKinds:
-    """The bundled schemas without their resources: a cluster that serves a kind says so itself."""
+    """The bundled schemas without their resources, because a cluster itself says what it serves."""
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
-        """Return the kind as of the bundled version."""
+        """Return the kind at the bundled version."""
         return bundled().find_kind(gvk)
 
 
 def load_catalog(reader: ClusterReader) -> SourceChain:
-    """Everything that a cluster says of kinds: schemas and resources, in the order of trust."""
+    """Return the schemas and resources of a cluster, in the order of trust."""
     answers = reader.try_send_all([Request("GET", path, purpose="read") for path in ("/api", "/apis")])
     served = read_discovery(answer.body for answer in answers if answer.is_ok and isinstance(answer.body, Mapping))
     rest = (_BundledKinds(), ResourceTable(served)) if served else (bundled(),)

@@ -1,6 +1,6 @@
-"""What each HTTP status of an API server means: words for people, and whether asking again can help.
+"""Map the HTTP statuses of an API server to sentences, and to whether a retry can help.
 
-An answer of the API server is not an error by itself: flows read it. Rule:
+An error answer of the API server raises nothing here, because flows read it. Rule:
 https://kubernetes.io/docs/reference/using-api/api-concepts/ (status codes of the API).
 """
 
@@ -12,12 +12,12 @@ from applyviz.engine.objects.errors import UnreachableError
 
 
 class NotSentError(UnreachableError):
-    """The request never reached the server: asking again cannot do anything twice."""
+    """The request never reached the server, so a retry cannot repeat its effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Meaning:
-    """What a status means: words for people, and whether asking again can help."""
+    """The meaning of a status: a sentence, and whether a retry can help."""
 
     words: str
     is_retryable: bool = False
@@ -50,7 +50,7 @@ _NO_ANSWER = _Meaning("no answer came", is_retryable=True)
 
 
 def meaning_of(status: int) -> _Meaning:
-    """What a status means; every status outside 2xx has a meaning."""
+    """Return the meaning of a status; every status outside 2xx has one."""
     if status in MEANINGS:
         return MEANINGS[status]
     if 300 <= status < 400:

@@ -1,7 +1,7 @@
-"""Who a cluster is and as whom it knows us: asked before anything else, so that a cluster that cannot say so is named.
+"""Read the identity of a cluster, and of our account there, before any other request.
 
-The identity of a cluster is the uid of its namespace kube-system, whatever its address and whichever credential is
-used. What is wrong is one sentence (what happened, where, why, what to do next); what the server said stands apart.
+The identity of a cluster is the uid of its namespace kube-system, regardless of its address and of the credential. A
+problem is one sentence (what happened, where, why, what to do next); the server's message is kept separately.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FAILING = "The server {server} answered {status}. Check that the API server is 
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What a cluster says of itself: identity (uid of kube-system) and version, "" when unknown; why, as `problem`."""
+    """The identity of a cluster (uid of kube-system) and its version, "" if unknown; `problem` says why."""
 
     uid: str
     version: str
@@ -55,9 +55,9 @@ class ClusterFacts:
 
 
 def read_facts(reader: ClusterReader, server: str = "") -> ClusterFacts:
-    """Ask for identity and version; what cannot be read is empty, and `problem` says why.
+    """Read identity and version; unreadable ones are empty, and `problem` says why.
 
-    - `server` is the address that sentences name.
+    - `server` is the address in messages.
     """
     namespace, version = reader.try_send_all([_KUBE_SYSTEM, _VERSION])
     found = ClusterFacts(
@@ -71,21 +71,21 @@ def read_facts(reader: ClusterReader, server: str = "") -> ClusterFacts:
 
 
 def require_answer(reader: ClusterReader, server: str = "") -> None:
-    """Raise `ClusterError` with its one sentence when a cluster does not answer at all; a 403 is an answer."""
+    """Raise `ClusterError` with one sentence if a cluster does not answer at all; a 403 is an answer."""
     version = reader.try_send(_VERSION)
     if not version.is_ok and version.status != HTTPStatus.FORBIDDEN:
         raise explain(version, server, _NO_VERSION)
 
 
 def explain(answer: Answer, server: str = "", forbidden: str = _NO_VERSION) -> ClusterError:
-    """Return the error for an answer that is no success; `forbidden` is the sentence for a 403."""
+    """Return the error for an answer outside 2xx; `forbidden` is the sentence for a 403."""
     facts = {"server": server or "the cluster"}
     detail = str(get_at(answer.body, ("detail",), "") or answer.message)[:1000]
     if answer.status == HTTPStatus.UNAUTHORIZED:
         return ForbiddenError(_UNAUTHORIZED.format(**facts), 401, detail=detail)
     if answer.status == HTTPStatus.FORBIDDEN:
         return ForbiddenError(forbidden.format(**facts), 403, detail=detail)
-    if answer.status == 0 and answer.message[:1].isupper():  # the sentence of a connection that failed
+    if answer.status == 0 and answer.message[:1].isupper():  # the sentence of a failed connection
         return UnreachableError(answer.message, 0, retryable=True, detail=str(get_at(answer.body, ("detail",), "")))
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= 500:
         text = _FAILING.format(**facts, status=_name_status(answer.status))
@@ -99,7 +99,7 @@ def _name_status(status: int) -> str:
 
 
 def read_account(reader: ClusterReader) -> dict[str, JSONValue]:
-    """As whom the cluster knows who asks: {user, groups}; {} when it does not say."""
+    """Return the account of the requests: {user, groups}; {} if the cluster does not report it."""
     told = reader.try_send(_WHO)
     info = get_at(told.body, ("status", "userInfo"), {}) if told.is_ok else {}
     if not isinstance(info, Mapping) or not isinstance(info.get("username"), str):
@@ -109,9 +109,9 @@ def read_account(reader: ClusterReader) -> dict[str, JSONValue]:
 
 
 def require_same(reader: ClusterReader, *, uid: str, server: str, name: str) -> ClusterFacts:
-    """What a cluster says of itself, once it is the one with this uid ("": whichever answers).
+    """Return the facts of a cluster that must have this uid ("": any).
 
-    - Raises `ClusterError` with one sentence when it does not answer, or is another one.
+    - Raises `ClusterError` with one sentence if it does not answer, or has another uid.
     """
     found = read_facts(reader, server)
     if found.problem is not None:

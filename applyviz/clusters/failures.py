@@ -1,7 +1,7 @@
-"""Why no answer came from an API server, in one sentence each: what happened, where, why, and what to do next.
+"""Explain why no answer came from an API server: what happened, where, why, and what to do next.
 
-The text of OpenSSL, of the operating system or of a server is no sentence: it is kept apart, as `detail`, and pages
-fold it behind "Server message". Rule for the numbers: `X509_V_ERR_…` of OpenSSL.
+The text of OpenSSL, of the operating system or of a server is not such a sentence: it is kept separately as `detail`,
+and pages fold it behind "Server message". Rule for the numbers: `X509_V_ERR_…` of OpenSSL.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _BROKE = (
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what it was made of, from the outside to the inside."""
+    """Yield an error and its causes, from the outermost to the innermost."""
     seen: set[int] = set()
     waiting: list[BaseException] = [error]
     while waiting:
@@ -113,10 +113,10 @@ def _explain_connection(causes: list[BaseException]) -> str:
 
 
 def explain_failure(error: HTTPError, *, server: str, connect: float, total: float) -> ClusterError:
-    """Return the error of our own for a request that got no answer.
+    """Return the `ClusterError` for a request without an answer.
 
-    - `NotSentError` where the request certainly never reached the server; asking again may help when `retryable`.
-    - `connect` and `total` are the seconds that connecting and the whole request were given.
+    - `NotSentError` if the request certainly never reached the server; a retry may help if `retryable`.
+    - `connect` and `total` are the time limits for the connection and the whole request, in seconds.
     """
     causes = list(_causes(error))
     detail = str(causes[-1])[:1000]

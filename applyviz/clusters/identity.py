@@ -1,8 +1,8 @@
-"""As whom requests go to a cluster: its own credential, or a user and groups that the credential impersonates.
+"""The Kubernetes user of our requests: the cluster's own credential, or a user and groups that it impersonates.
 
-Rule: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation. Headers are made
-from these values alone, never from anything a client sent. Names that the cluster reserves (`system:…`) are refused,
-but for service accounts outside the cluster's own namespaces; so is what is empty or could not be one header.
+Rule: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation. Headers are made only
+from these values, never from anything that a client sent. Reserved names (`system:…`) are refused, except for service
+accounts outside the cluster's own namespaces; so are empty names and names that do not fit one header.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ACCOUNT = re.compile(r"system:serviceaccount:([a-z0-9](?:[-a-z0-9]*[a-z0-9])?):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom a cluster takes us for; without a user it is the cluster's own credential."""
+    """The impersonated user of requests; without a user it is the cluster's own credential."""
 
     user: str = ""
     groups: tuple[str, ...] = ()
 
     @property
     def is_own(self) -> bool:
-        """Whether nobody is impersonated."""
+        """Whether the identity is the cluster's own credential, without impersonation."""
         return not self.user and not self.groups
 
     def __str__(self) -> str:
@@ -39,16 +39,16 @@ class Identity:
         return f"{self.user} ({', '.join(self.groups)})" if self.groups else self.user
 
     def to_json(self) -> dict[str, JSONValue]:
-        """As a plan keeps it; {} for the cluster's own credential."""
+        """Return the identity as a plan stores it; {} for the cluster's own credential."""
         return {} if self.is_own else {"user": self.user, "groups": list(self.groups)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, JSONValue]) -> Identity:
-        """Read back what a plan keeps."""
+        """Return the identity that a plan stores."""
         return cls(str(data.get("user", "")), tuple(str(group) for group in data.get("groups", ())))
 
     def list_headers(self) -> tuple[tuple[str, str], ...]:
-        """What goes with every request; raises `ClusterError` for what must not be impersonated."""
+        """Return the headers of every request; raises `ClusterError` for a forbidden identity."""
         if self.is_own:
             return ()
         found = tuple(find_identity_problems(self.user, self.groups))
@@ -67,7 +67,7 @@ def _find_user_problems(user: str) -> Iterator[str]:
 
 
 def find_identity_problems(user: object, groups: object) -> Iterator[str]:
-    """Yield every reason why a user and groups cannot be impersonated; nothing when they can."""
+    """Yield every reason why a user and groups cannot be impersonated; nothing if they can."""
     if not isinstance(user, str):
         yield "the user must be text"
     else:

@@ -1,9 +1,9 @@
-"""Uploaded kubeconfigs: only what names a server and proves who asks is taken; the rest is refused.
+"""Read uploaded kubeconfigs: only the server address and the proofs of identity are used; the rest is refused.
 
-A kubeconfig is code: `exec` and `auth-provider` run commands, `tokenFile` and the file paths read this
-machine's files, `proxy-url` sends credentials elsewhere, `insecure-skip-tls-verify` asks for no proof.
-Each is refused with its reason, all at once. The file is never handed to a loader that would act on it.
-Rule: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/.
+A kubeconfig is code: `exec` and `auth-provider` run commands, `tokenFile` and the file paths read this machine's files,
+`proxy-url` sends credentials elsewhere, `insecure-skip-tls-verify` skips the proof. Each is refused with its reason,
+all at once. The file is never passed to a loader that would execute it. Rule:
+https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _REASONS = {
 
 @dataclass(eq=False)
 class KubeconfigError(ApplyVizError):
-    """An uploaded kubeconfig cannot be taken; every reason is listed."""
+    """An uploaded kubeconfig cannot be used; lists every reason."""
 
     reasons: tuple[str, ...]
 
@@ -55,7 +55,7 @@ class KubeconfigError(ApplyVizError):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What is taken of one context: the server, and what proves each side. Never printed."""
+    """The used parts of one context: the server, and the proof of each side. Never printed."""
 
     server: str
     ca_data: str = ""
@@ -69,7 +69,7 @@ class Credential:
         return f"Credential(server={self.server!r}, …)"
 
     def to_json(self) -> dict[str, str]:
-        """As it is sealed."""
+        """Return the credential in the form that is sealed."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -105,11 +105,11 @@ def _check_server(server: str) -> list[str]:
 
 
 def _check_host(host: str) -> Iterator[str]:
-    """Refuse an address that no router leads to, in any spelling that the system's resolver takes for one."""
+    """Yield a problem for an address without a router, in any spelling that the system's resolver accepts."""
     try:
         found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
-        return  # a name: whoever connects looks at what it stands for
+        return  # a name: the connection checks the address that it resolves to
     if find_link_local(str(entry[4][0]) for entry in found):
         yield "cluster: `server` is a link-local address or a metadata service of a cloud; no cluster is there"
 
@@ -125,7 +125,7 @@ def _check_data(where: str, name: str, text: str) -> list[str]:
 
 
 def _check_shape(text: str) -> None:
-    """Refuse what could make a small file a huge value; no tool writes it into a kubeconfig."""
+    """Refuse YAML that turns a small file into a huge value; no tool writes it into a kubeconfig."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
@@ -150,7 +150,7 @@ def _load(data: bytes) -> Mapping[str, JSONValue]:
 
 
 def list_contexts(data: bytes) -> tuple[tuple[str, ...], str]:
-    """Return the names of the contexts of an upload, and the current one ("" when none)."""
+    """Return the names of the contexts of an upload, and the current one ("" if none)."""
     config = _load(data)
     contexts = config.get("contexts")
     names = (
@@ -181,7 +181,7 @@ def _check(cluster: Mapping[str, JSONValue], user: Mapping[str, JSONValue]) -> l
 
 
 def read_kubeconfig(data: bytes, *, context: str = "") -> Credential:
-    """Take one context of an upload ("" the current one).
+    """Return the credential of one context of an upload ("": the current one).
 
     - Raises `KubeconfigError` with every reason at once.
     """

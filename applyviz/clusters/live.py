@@ -1,8 +1,8 @@
-"""A live API server: raw requests over the pool of the `kubernetes` client, nothing of its typed API.
+"""A live API server: raw requests over the pool of the `kubernetes` client, without its typed API.
 
-The client brings kubeconfigs, tokens that rotate, TLS and proxies; here are the limits: no redirect is
-followed, one deadline per request, bounded answers, `Retry-After` of 429 honoured within a budget. A write
-is sent again only when the server said that it did not take it, or when the connection never stood.
+The client provides kubeconfigs, rotating tokens, TLS and proxies; this module adds the limits: no redirect is followed,
+one deadline per request, bounded answers, `Retry-After` of 429 honored within a budget. A write is sent again only if
+the server said that it did not accept it, or if the connection was never established.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from applyviz.engine.objects.values import JSONValue
 
 _WARNING = re.compile(r'\d{3} \S+ "((?:[^"\\]|\\.)*)"')
 _CHUNK = 256 * 1024
-# As many as a run may have on their way; with fewer, each further one would be opened and dropped again.
+# The number of concurrent requests of a run; with fewer, each further connection would be opened and closed again.
 _CONNECTIONS = 32
-# The two discovery requests that tell everything; servers older than 1.30 answer the second form.
+# The two discovery requests that return everything; servers older than 1.30 answer in the second form.
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds to connect, seconds for a whole request, greatest answer, budget for `Retry-After`."""
+    """Limits of one request: seconds to connect and in total, bytes of the answer, budget for `Retry-After`."""
 
     connect: float = 5.0
     total: float = 30.0
@@ -74,7 +74,7 @@ def _retry_after(headers: Mapping[str, str]) -> float:
 
 def _parse(status: int, raw: bytes) -> JSONValue:
     if not raw:
-        if 200 <= status < 300:  # an answer that was cut in its headers looks like an empty one
+        if 200 <= status < 300:  # an answer whose headers were cut off looks like an empty one
             raise UnreachableError(f"the server answered {status} with nothing", status)
         return None
     try:
@@ -110,11 +110,11 @@ class LiveTransport:
 
     @property
     def server(self) -> str:
-        """The address that is asked."""
+        """The address of the server."""
         return str(self._configuration.host)
 
     def send(self, request: Request) -> Answer:
-        """Send one request; 429 with `Retry-After` is waited for within the budget."""
+        """Send one request; retry a 429 with `Retry-After` within the budget."""
         waited = 0.0
         for _ in range(self._limits.max_retries):
             answer = self._send_once(request)
@@ -132,7 +132,7 @@ class LiveTransport:
         return twin
 
     def close(self) -> None:
-        """Give connections back; remove the files of a client certificate."""
+        """Close the connections; remove the files of a client certificate."""
         self._pool.clear()
         if self._folder is not None:
             self._folder.cleanup()
@@ -202,10 +202,9 @@ def _write_private(folder: Path, name: str, data: str) -> str:
 
 
 def from_credential(credential: Credential) -> LiveTransport:
-    """Return a transport for a vetted upload.
+    """Return a transport for a checked upload.
 
-    - A client certificate is written to a private folder, because TLS takes it only from files; `close`
-      removes it.
+    - A client certificate is written to a private folder, because TLS reads it only from files; `close` removes it.
     """
     folder = None
     made = client.Configuration(host=credential.server)
@@ -228,7 +227,7 @@ _IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")
 
 
 def _read_users(paths: str) -> Iterator[tuple[str, Mapping[str, JSONValue]]]:
-    """Yield the users of this machine's kubeconfigs, by name; what cannot be read is told by whoever loads it."""
+    """Yield the users of this machine's kubeconfigs, by name; the loader reports unreadable files."""
     for path in paths.split(os.pathsep):
         try:
             loaded = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
@@ -239,12 +238,12 @@ def _read_users(paths: str) -> Iterator[tuple[str, Mapping[str, JSONValue]]]:
 
 
 def _refuse_impersonation(paths: str, context: str) -> None:
-    """Raise when a context acts as somebody else: the client would leave that out, and ask with more rights."""
+    """Raise if a context impersonates a user: the client would ignore that, and send requests with more rights."""
     given = paths or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION
     try:
         contexts, current = config.list_kube_config_contexts(config_file=given)  # type: ignore[no-untyped-call]
     except config.ConfigException:
-        return  # loading it says what is wrong
+        return  # the loader reports the problem
     name = context or current["name"]
     wanted = next((c["context"]["user"] for c in contexts if c["name"] == name), None)
     for user, taken in _read_users(given):
@@ -256,12 +255,12 @@ def _refuse_impersonation(paths: str, context: str) -> None:
 def from_own_context(context: str = "", *, path: str = "") -> LiveTransport:
     """Return a transport for a context of this process's own kubeconfig (`KUBECONFIG`, else `~/.kube/config`).
 
-    - Only for clusters that an administrator added on this machine: its plugins are run.
+    - Only for clusters that an administrator added on this machine, because its plugins run.
     """
     made = client.Configuration()
     _refuse_impersonation(path or os.environ.get("KUBECONFIG", ""), context)
     try:
-        config.load_kube_config(  # type: ignore[no-untyped-call]  # the client brings half its types
+        config.load_kube_config(  # type: ignore[no-untyped-call]  # the client has incomplete types
             config_file=path or os.environ.get("KUBECONFIG"), context=context or None, client_configuration=made
         )
     except config.ConfigException as error:
@@ -270,7 +269,7 @@ def from_own_context(context: str = "", *, path: str = "") -> LiveTransport:
 
 
 def from_service_account() -> LiveTransport:
-    """Return a transport for the service account of the pod that this process runs in; its token is re-read."""
+    """Return a transport for the service account of this process's pod; its token is re-read."""
     made = client.Configuration()
     try:
         config.load_incluster_config(client_configuration=made)  # type: ignore[no-untyped-call]  # as above

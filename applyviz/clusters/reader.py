@@ -1,7 +1,7 @@
-"""The reader: everything that planning and pages may ask of a cluster; it cannot write.
+"""The reader: every request of planning and pages to a cluster; it cannot write.
 
-A dry run is a read: the server persists nothing. Every other write is refused here, whatever the caller
-meant, so that the one writer stays the one.
+A dry run is a read: the server persists nothing. The reader refuses every other write, so that there is only one
+writer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PARALLEL = 16
 
 
 def is_harmless(request: Request) -> bool:
-    """Return whether the server persists nothing: a read, or a dry run where the server heeds it."""
+    """Return whether the server persists nothing: a read, or a dry run in the form that the server honors."""
     return not request.is_write or request.is_dry_run
 
 
@@ -32,7 +32,7 @@ class ClusterReader:
 
     @property
     def parallel(self) -> int:
-        """How many requests may be on their way at once; 1 for a cluster that is asked one after the other."""
+        """The maximum number of concurrent requests; 1 for a cluster that answers one at a time."""
         return self._parallel
 
     def __enter__(self) -> Self:
@@ -44,13 +44,13 @@ class ClusterReader:
         self.close()
 
     def send(self, request: Request) -> Answer:
-        """Ask; raises `ClusterError` when no answer came, and for anything that would write."""
+        """Send a read; raises `ClusterError` if no answer came, and for every write."""
         if not is_harmless(request):
             raise ClusterError(f"a reader never writes: {request.method} {request.path} was not sent")
         return self._transport.send(request)
 
     def try_send(self, request: Request) -> Answer:
-        """Ask; an answer with the reason when none came: its status is 0 also where a success could not be read."""
+        """Send a read; a missing answer, or an unreadable success, becomes an answer with status 0 and the reason."""
         try:
             return self.send(request)
         except ClusterError as error:
@@ -58,12 +58,12 @@ class ClusterReader:
             return Answer(0 if 200 <= error.status < 300 else error.status, told)
 
     def try_send_all(self, requests: Sequence[Request]) -> list[Answer]:
-        """Ask several at once; answers in the same order."""
+        """Send several reads concurrently; return the answers in the same order."""
         if min(self._parallel, len(requests)) < 2:
             return [self.try_send(request) for request in requests]
         with ThreadPoolExecutor(max_workers=min(self._parallel, len(requests))) as pool:
             return list(pool.map(self.try_send, requests))
 
     def close(self) -> None:
-        """Give connections back."""
+        """Close the connections."""
         self._transport.close()

@@ -1,4 +1,4 @@
-"""Sandbox clusters of the database: as a transport for plans and runs, and over plain HTTP for kubectl."""
+"""Sandbox clusters in the database: as a transport for plans and runs, and over plain HTTP for kubectl."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def _now() -> datetime:
 
 
 def open_sandbox(cluster: Cluster) -> Sandbox:
-    """Return the sandbox itself, over the database; it may be written to by anyone who holds it."""
+    """Return the sandbox of a cluster over the database; it accepts writes from any caller."""
     return Sandbox(DatabaseStore(cluster.pk), _now)
 
 
 class SandboxTransport:
-    """Carries requests to a sandbox in this process; requests go one after the other."""
+    """Carries requests to a sandbox in this process, one after the other."""
 
     def __init__(self, cluster: Cluster, *, user: str = USER, identity: Identity | None = None) -> None:
         self._cluster = cluster
@@ -39,28 +39,28 @@ class SandboxTransport:
         self._identity = identity or Identity()
 
     def send(self, request: Request) -> Answer:
-        """Hand the request over; a sandbox always answers, discovery in the aggregated form."""
+        """Return the sandbox's answer; there always is one, with discovery in the aggregated form."""
         if request.method == "GET" and request.path in ("/api", "/apis"):
             return Answer(200, self._sandbox.discover(request.path))
         identity = self._identity
         return self._sandbox.handle(request, user=self._user, caller=RequestUser(identity.user, identity.groups))
 
     def acting_as(self, identity: Identity) -> SandboxTransport:
-        """Return the same sandbox; it takes us for somebody else, as an API server would, and allows as much."""
+        """Return the same sandbox with an impersonated identity, which it reports and never restricts."""
         identity.list_headers()
         return SandboxTransport(self._cluster, user=self._user, identity=identity)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: a sandbox has no connection."""
 
 
 def hash_token(token: str) -> str:
-    """What is kept of a token to know it again: 256 random bits cannot be found by trying."""
+    """Return the stored form of a token: 256 random bits cannot be guessed from their hash."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def is_token_of(cluster: Cluster, token: str) -> bool:
-    """Return whether a token opens this sandbox over HTTP; compared in constant time."""
+    """Return whether a token opens this sandbox over HTTP; the comparison takes constant time."""
     if not cluster.token_hash or not token:
         return False
     return hmac.compare_digest(cluster.token_hash.encode(), hash_token(token).encode())
@@ -69,7 +69,7 @@ def is_token_of(cluster: Cluster, token: str) -> bool:
 def answer_http(
     cluster: Cluster, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
 ) -> Response:
-    """Answer one HTTP request as the sandbox's API server; `kubectl` is its usual caller."""
+    """Return the answer of the sandbox's API server to one HTTP request, usually of `kubectl`."""
     return _open_face(cluster).handle(method, path, query, headers, body)
 
 
@@ -82,12 +82,12 @@ def answer_watch(
     *,
     has_bookmark: bool,
 ) -> WatchPart:
-    """Return a part of a watch, from a position on; None begins it."""
+    """Return a part of a watch from a position; None starts the watch."""
     return _open_face(cluster).watch(path, query, headers, position, has_bookmark=has_bookmark)
 
 
 def find_news(cluster: Cluster, path: str, revision: int) -> tuple[bool, int]:
-    """Whether a watch may have something to say after a revision, and up to which one that is known; opens nothing."""
+    """Return whether a watch may have events after a revision, and the revision checked; opens nothing sealed."""
     route = parse_path(path)
     if route is None:
         return True, revision

@@ -1,8 +1,8 @@
 """The storage of sandbox clusters in the database, so that web and worker processes share one cluster.
 
-Objects are sealed as a whole, and so are the last changes that watches read. A transaction holds the row of the
-sandbox's revision, which serialises the writers of one sandbox on PostgreSQL, so that revisions are committed in their
-order; on SQLite every transaction holds the write lock from its start.
+Objects are sealed as a whole, and so are the last changes for watches. A transaction locks the row of the sandbox's
+revision, which serializes the writers of one sandbox on PostgreSQL, so that revisions are committed in their order; on
+SQLite every transaction holds the write lock from its start.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class DatabaseStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing, and alone."""
+        """Hold the write lock of the sandbox; roll back if the block raises."""
         with transaction.atomic():
             SandboxState.objects.get_or_create(cluster_id=self._cluster_id)
             SandboxState.objects.select_for_update().get(cluster_id=self._cluster_id)
             yield
 
     def get(self, key: ObjectKey) -> JSONObject | None:
-        """Return the object at a key, None when there is none."""
+        """Return the object at a key, None if there is none."""
         row = self._at(key).only("body").first()
         obj: JSONObject | None = row.body.open_json() if row is not None else None
         return obj
@@ -51,22 +51,22 @@ class DatabaseStore:
         return [row.body.open_json() for row in rows.order_by("namespace", "name").only("body")]
 
     def put(self, key: ObjectKey, obj: JSONObject) -> None:
-        """Keep an object at a key."""
+        """Store an object at a key."""
         SandboxObject.objects.update_or_create(
             cluster_id=self._cluster_id, **key._asdict(), defaults={"body": Sealed.of_json(obj)}
         )
 
     def delete(self, key: ObjectKey) -> None:
-        """Forget the object at a key."""
+        """Remove the object at a key."""
         self._at(key).delete()
 
     def list_keys(self, namespace: str) -> Sequence[ObjectKey]:
-        """Return the keys of everything in one namespace, of any resource."""
+        """Return the keys of all objects in one namespace, of any resource."""
         rows = SandboxObject.objects.filter(cluster_id=self._cluster_id, namespace=namespace)
         return sorted(ObjectKey(*row) for row in rows.values_list("group", "plural", "namespace", "name"))
 
     def revision(self) -> int:
-        """Return the last revision given."""
+        """Return the newest revision."""
         return self._read_state()[0]
 
     def next_revision(self) -> int:
@@ -76,7 +76,7 @@ class DatabaseStore:
         return revision
 
     def keep_change(self, change: StoredChange) -> None:
-        """Keep a change, and from time to time forget the oldest."""
+        """Append a change, and drop the oldest ones from time to time."""
         body = Sealed.of_json({"before": change.before, "after": change.after})
         size = len(body.token)
         SandboxChange.objects.create(
@@ -86,7 +86,7 @@ class DatabaseStore:
             self._compact(change.revision - KEPT_CHANGES)
 
     def _compact(self, oldest: int) -> None:
-        """Forget all up to a revision, and what is too much."""
+        """Drop all changes up to a revision, and those above the limit."""
         mine, kept = SandboxChange.objects.filter(cluster_id=self._cluster_id), 0
         for revision, size in mine.order_by("-revision").values_list("revision", "size"):
             kept += size
@@ -99,9 +99,9 @@ class DatabaseStore:
     def list_changes(
         self, since: int, group: str, plural: str, namespace: str | None = None
     ) -> Sequence[StoredChange] | None:
-        """Return the changes of one resource after a revision; None when some of them are compacted."""
+        """Return the changes of one resource after a revision; None if some of them are compacted."""
         rows = list(self._changes_of(since, group, plural, namespace).order_by("revision"))
-        # Read last: what was compacted by then may have been missed.
+        # Read last: a change that was compacted by then may have been missed.
         if since < self._read_state()[1]:
             return None
         return [
@@ -112,9 +112,9 @@ class DatabaseStore:
         ]
 
     def find_news(self, since: int, group: str, plural: str, namespace: str | None = None) -> tuple[bool, int]:
-        """Whether a resource may have changed after a revision, and up to which revision that is said; opens nothing.
+        """Return whether a resource may have changed after a revision, and the revision checked; opens nothing sealed.
 
-        - Compacted changes may have been some.
+        - Compacted changes count as changes.
         """
         revision, compacted = self._read_state()  # read first: nothing up to it is committed later
         if since < compacted:
@@ -127,18 +127,18 @@ class DatabaseStore:
         return rows if namespace is None else rows.filter(namespace=namespace)
 
     def _read_state(self) -> tuple[int, int]:
-        """Return the last revision given, and the last one whose change is not kept any more."""
+        """Return the newest revision, and the last one whose change was compacted."""
         rows = SandboxState.objects.filter(cluster_id=self._cluster_id).values_list("revision", "compacted")
         return rows.first() or (0, 0)
 
     def get_meta(self, name: str) -> JSONValue:
-        """Return a small value of the cluster, None when it was never put."""
+        """Return a small value of the cluster, None if it was never stored."""
         return (
             SandboxMeta.objects.filter(cluster_id=self._cluster_id, name=name).values_list("value", flat=True).first()
         )
 
     def put_meta(self, name: str, value: JSONValue) -> None:
-        """Keep a small value of the cluster."""
+        """Store a small value of the cluster."""
         SandboxMeta.objects.update_or_create(cluster_id=self._cluster_id, name=name, defaults={"value": value})
 
     def _at(self, key: ObjectKey) -> QuerySet[SandboxObject]:

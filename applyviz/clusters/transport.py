@@ -1,4 +1,4 @@
-"""How a request reaches a cluster: the seam that live clusters, sandboxes and tests' fakes share."""
+"""The transport of requests to a cluster: the interface that live clusters, sandboxes and test fakes share."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from applyviz.engine.objects.exchange import Answer, Request
 
 
 class Transport(Protocol):
-    """Carries one request; raises `ClusterError` when no usable answer came.
+    """Carries one request; raises `ClusterError` if no usable answer came.
 
     - An API server's refusal (4xx, 5xx with a `Status`) is an answer, not an error.
-    - May be used by several threads at once.
+    - Several threads may use it at once.
     """
 
     def send(self, request: Request) -> Answer: ...
 
     def acting_as(self, identity: Identity) -> Transport:
-        """Return the same connection, whose every request goes out as this identity."""
+        """Return the same connection with every request impersonating this identity."""
 
     def close(self) -> None: ...

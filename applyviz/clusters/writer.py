@@ -1,7 +1,7 @@
-"""The one writer: the only place where a request that changes a cluster is sent.
+"""The one writer: the only module that sends a request that changes a cluster.
 
-Only the apply runs may import it (a contract in `pyproject.toml`). It checks that nothing is left open in
-the request, because what is sent must be what was approved.
+Only the apply runs may import it (a contract in `pyproject.toml`). It checks that the request has no placeholder left,
+because what is sent must be what was approved.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from applyviz.engine.objects.exchange import Answer, Request
 
 
 class ClusterWriter:
-    """Sends writes of approved runs."""
+    """Sends the writes of approved runs."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def send(self, request: Request) -> Answer:
-        """Send one write; raises `ClusterError` when no answer came (it may have been carried out)."""
+        """Send one write; raises `ClusterError` if no answer came (the server may have carried it out)."""
         if request.placeholders:
             raise ClusterError(f"a template was not filled: {request.method} {request.path} was not sent")
         return self._transport.send(request)
 
     def close(self) -> None:
-        """Give connections back."""
+        """Close the connections."""
         self._transport.close()

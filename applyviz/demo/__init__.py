@@ -1,7 +1,7 @@
-"""The demo's material: a web shop of a dozen services, as manifests in two versions.
+"""The material of the demo: a web shop of a dozen services, as manifests in two versions.
 
-What the upgrade from v1 to v2 shows is told in `shop/README.md`. Both versions were applied to a real
-kube-apiserver v1.36.3, client-side and server-side, without an error.
+`shop/README.md` describes what the upgrade from v1 to v2 shows. Both versions were applied to a real kube-apiserver
+v1.36.3, client-side and server-side, without an error.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The rules of apply as pages whose worked examples the engine computes when they are drawn."""
+"""The rules of apply as pages whose worked examples the engine computes when they are rendered."""

@@ -1,6 +1,6 @@
 """The disposable process that computes one answer of the playground: limits first, then bytes, then the answer.
 
-Run by `limited` and by nothing else. Whatever a text does to parser, engine or masking happens here.
+Only `limited` runs it. Any effect of a text on parser, engine or masking stays in this process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _answer(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(source: BinaryIO, target: BinaryIO) -> None:
-    """Answer the one question on the line that comes in."""
+    """Answer the one question on the input line."""
     asked = json.loads(source.readline())
     limit_self(asked["memory_bytes"], asked["cpu_seconds"])
     target.write(json.dumps(_answer(asked)).encode())

@@ -1,9 +1,9 @@
-"""What does the engine answer to a worked example?
+"""Compute the engine's answer to a worked example.
 
-A three-way example (manifest, last applied, live) gives patch and result; a story of applies, updates and
-migrations gives the object and its field owners, or the conflicts at which it stops; a reading example gives what
-kubectl would read; a command on a set what kubectl prints. The clock of a story is its step number, so that
-answers never depend on the time.
+A three-way example (manifest, last applied, live) gives patch and result; a story of applies, updates and migrations
+gives the object and its field owners, or the conflicts at which it stops; a reading example gives what kubectl would
+read; a command on a set gives what kubectl prints. The clock of a story is its step number, so that answers never
+depend on the time.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _SERVER_FIELDS = ("managedFields", "creationTimestamp")
 class Answers:
     """The answers of an example; absent parts are None or empty.
 
-    `owners` is one line per field owner: name, operation, subresource and its fields; `prints` is what kubectl
-    prints of a command; `refused` is why the server rejects the patch, and then nothing comes after it.
+    `owners` is one line per field owner: name, operation, subresource and its fields; `prints` is the output of
+    kubectl; `refused` is why the server rejects the patch, and then there is no result.
     """
 
     patch: JSONValue = None
@@ -45,9 +45,9 @@ class Answers:
 
 
 def read_object(text: str, file: str) -> JSONObject:
-    """Read the one object of a block.
+    """Return the one object of a block.
 
-    - Raises `ManifestError` when the block holds no single readable object.
+    - Raises `ManifestError` if the block does not contain exactly one readable object.
     """
     parsed = parse_manifests(text.encode(), file)
     if parsed.problems:
@@ -130,7 +130,7 @@ def _answer_story(example: Example) -> Answers:
             live = _take_step(live, step, definitions, _EPOCH.format(number + 1))
         except ConflictError as error:
             return Answers(conflicts=tuple(sorted(_conflict_line(c) for c in error.conflicts)))
-        # an object that exists has a creation time: it tells the merge that this is no create
+        # an existing object has a creation time: it tells the merge that this is no create
         live = {**live, "metadata": {"creationTimestamp": _EPOCH.format(0), **live["metadata"]}}
     return Answers(after=_without_server_fields(live or {}), owners=_owner_lines(live or {}))
 
@@ -138,7 +138,7 @@ def _answer_story(example: Example) -> Answers:
 def compute_answers(example: Example) -> Answers:
     """Run one example through the engine.
 
-    - Raises `ApplyVizError` when it cannot be read or merged; conflicts are an answer, not an error.
+    - Raises `ApplyVizError` if it cannot be read or merged; conflicts are an answer, not an error.
     """
     if example.steps:
         return _answer_story(example)

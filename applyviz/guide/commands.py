@@ -1,7 +1,7 @@
-"""What does a whole `kubectl apply` do to a small cluster of an example?
+"""Run a whole `kubectl apply` on the small cluster of an example.
 
-The cluster is the objects of a block: reads and lists find them, and every write succeeds. What comes out is what
-kubectl prints, line by line.
+The cluster consists of the objects of a block: reads and lists find them, and every write succeeds. The result is the
+output of kubectl, line by line.
 """
 
 from __future__ import annotations

@@ -30,17 +30,17 @@ class Given:
 
     @property
     def has_unknown_owners(self) -> bool:
-        """Whether ownership decides and live says nothing of it, as `kubectl get -o yaml` leaves it out."""
+        """Whether ownership decides, but live has no managedFields, because `kubectl get -o yaml` omits them."""
         is_silent = not self.owners.strip() and "managedFields" not in self.live
         return self.mode is ApplyMode.SERVER and bool(self.live.strip()) and is_silent
 
     def to_json(self) -> JSONObject:
-        """As plain JSON values."""
+        """Return the question as plain JSON values."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Given:
-        """Read what `to_json` gave."""
+        """Return the question from the JSON of `to_json`."""
         return cls(**{**data, "mode": ApplyMode(data["mode"])})
 
 

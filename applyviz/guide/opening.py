@@ -1,7 +1,7 @@
-"""Which question does a worked example put to the playground?
+"""Open a worked example in the playground.
 
-A three-way example and a reading example are one as they stand. Of a story the last apply is the question, and
-what the other writes leave behind is live, with its field owners as lines.
+A three-way example and a reading example open unchanged. Of a story, the last apply is the question, and the result of
+the earlier writes is live, with its field owners as lines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LINE = 72
 
 
 def unfold(example: Example) -> Example:
-    """Return an example with long lines as one in block YAML, so that it can be read in a narrow column."""
+    """Return an example with long lines in block YAML, so that it fits a narrow column."""
     given = [b for b in example.blocks if b.part.is_given and b.text]
     if example.is_set or all(len(line) <= _LINE for block in given for line in block.text.splitlines()):
         return example
@@ -45,7 +45,7 @@ def _open_story(example: Example) -> Given:
         crds=next((b.text for b in reversed(example.blocks) if b.part is PagePart.DEFINITION), ""),
         field_manager=step.words[0],
         is_forced="force" in step.words,
-        takes_client_side=False,  # a story says itself where fields move
+        takes_client_side=False,  # a story states itself where fields move
     )
 
 

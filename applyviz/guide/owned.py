@@ -1,7 +1,7 @@
 """Convert lines like `kubectl-edit (Update): .data.theme` to managedFields.
 
-One line per field owner: manager, in brackets operation and subresource (`Apply` when left out), then the paths
-as the API server prints them. A path must be one of the live object: keys with dots are ambiguous otherwise.
+One line per field owner: manager, in parentheses operation and subresource (`Apply` by default), then the paths as the
+API server prints them. A path must exist in the live object, because keys with dots are ambiguous otherwise.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from applyviz.guide.given import GivenProblem
 _LINE = re.compile(
     r"^(?P<manager>\S+)(?: \((?P<operation>Apply|Update)(?: (?P<subresource>\S+))?\))?:(?P<paths>\s.*|)$"
 )
-# A bracket or quote that is never closed takes the rest of the line, so that no part of it is read twice.
+# An unclosed bracket or quote takes the rest of the line, so that no part of it is read twice.
 _PATH = re.compile(r'(?:\[(?:"(?:\\(?:.|\Z)|[^"\\])*+(?:"|\Z)|[^\]"])*+(?:\]|\Z)|[^\s,\[])++', re.DOTALL)
 _LISTED = re.compile(r"^\[(?P<paths>[.\s].*|)\]$")
 _TIME = "2026-01-01T00:00:00Z"
 
 
 def _name_paths(kind: KindSchema | None, live: JSONObject) -> Mapping[str, FieldPath]:
-    """Return every field of an object, and every map and list entry that holds one, by its printed path."""
+    """Return every field of an object, and every map and list entry that contains one, by its printed path."""
     found: dict[str, FieldPath] = {}
     for leaf in list_leaves(kind.root if kind else None, live):
         for length in range(1, len(leaf) + 1):
@@ -44,7 +44,7 @@ def _split(text: str) -> Iterator[str]:
 def own_fields(
     live: JSONObject, text: str, *, kind: KindSchema | None
 ) -> tuple[MutableObject, tuple[GivenProblem, ...]]:
-    """Return the live object with managedFields as the lines say, and the lines that cannot be used."""
+    """Return the live object with the managedFields of the lines, and the lines that cannot be used."""
     named = _name_paths(kind, live)
     entries: list[MutableObject] = []
     problems: list[GivenProblem] = []

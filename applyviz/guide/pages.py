@@ -1,11 +1,11 @@
-"""The pages of the guide and their worked examples.
+"""Parse the pages of the guide and their worked examples.
 
 A page is a Markdown file of `docs/semantics`: prose, and sections titled "Example: …" whose fenced blocks are the
-inputs and the recorded answers. The word after the language says what a block is: `manifest`, `last-applied` and
-`live` are the versions of one object; `apply MANAGER [force]`, `update MANAGER [SUBRESOURCE]` and
-`migrate MANAGER FROM…` are steps, in order; `definition` is the CustomResourceDefinition that holds from there on;
-`set` and `cluster` hold many objects for a `command`; `patch`, `after`, `owners`, `conflict`, `read` and `prints` are
-answers. Files are read by the caller.
+inputs and the recorded answers. The word after the language names the part of a block: `manifest`, `last-applied` and
+`live` are the versions of one object; `apply MANAGER [force]`, `update MANAGER [SUBRESOURCE]` and `migrate MANAGER
+FROM…` are steps, in order; `definition` is the CustomResourceDefinition that applies from there on; `set` and `cluster`
+contain many objects for a `command`; `patch`, `after`, `owners`, `conflict`, `read` and `prints` are answers. The
+caller reads the files.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class PagePart(StrEnum):
 
     @property
     def is_step(self) -> bool:
-        """Whether it is one write of a story."""
+        """Whether the part is one write of a story."""
         return self in (PagePart.APPLY, PagePart.UPDATE, PagePart.MIGRATE)
 
     @property
     def is_given(self) -> bool:
-        """Whether it is an input, and no answer."""
+        """Whether the part is an input, not an answer."""
         return self.is_step or self in _GIVEN
 
 
@@ -63,7 +63,7 @@ _GIVEN = (
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One fenced block: what it is, its further words (manager, `force`), and its text."""
+    """One fenced block: its part, its further words (manager, `force`), and its text."""
 
     part: PagePart
     words: tuple[str, ...]
@@ -84,7 +84,7 @@ class Example:
 
     @property
     def is_set(self) -> bool:
-        """Whether it is about a whole set of objects, which the playground cannot hold."""
+        """Whether the example is about a set of objects, which the playground does not support."""
         return self.find(PagePart.COMMAND) is not None
 
     @property
@@ -114,9 +114,9 @@ def _parse_example(title: str, text: str) -> Example:
 
 
 def parse_page(name: str, text: str) -> Page:
-    """Read one page.
+    """Parse one page.
 
-    - Raises `ValueError` for a block whose first word is no `Part`: a page is checked by its test.
+    - Raises `ValueError` for a block whose first word is no `PagePart`: a test checks every page.
     """
     title = _TITLE.search(text)
     prose, *sections = _HEADING.split(text)

@@ -1,8 +1,8 @@
-"""What would this apply do? The calculation of a plan, for one object that was given as text.
+"""Calculate the plan of one object that was given as text.
 
-What people bring comes here in a disposable child process alone (`limited`). Live answers the reads, and no dry
-run is made: nothing is sent anywhere, and the result is *estimated*. A kind that neither the bundled documents
-nor a given CustomResourceDefinition know is treated as kubectl treats a custom resource.
+Untrusted input is handled only in a disposable child process (`limited`). The given live object answers the reads, and
+there is no dry run: nothing is sent anywhere, and the result is *estimated*. A kind that neither the bundled documents
+nor a given CustomResourceDefinition define is treated as kubectl treats a custom resource.
 """
 
 from __future__ import annotations
@@ -44,27 +44,27 @@ NOT_COMPUTED = GivenProblem("manifest", "this cannot be computed")
 
 
 class _UnknownKinds:
-    """Resources for unknown kinds, guessed from the usual naming of custom resources."""
+    """Resources for unknown kinds, guessed from the naming conventions of custom resources."""
 
     def __init__(self, *, is_namespaced: bool) -> None:
         self._is_namespaced = is_namespaced
 
     def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
-        """Return a plural with an s; only for kinds of a group, as the core group has no custom resources."""
+        """Return a plural with an s; only for kinds of a group, because the core group has no custom resources."""
         return Resource(gvk, f"{gvk.kind.lower()}s", self._is_namespaced) if gvk.group and gvk.kind else None
 
     def find_preferred(self, group: str, kind: str) -> Resource | None:
-        """Nothing is known of other versions."""
+        """Return None: other versions are unknown."""
         return None
 
     def list_resources(self) -> tuple[Resource, ...]:
-        """Nothing can be listed."""
+        """Return no resources: unknown kinds cannot be listed."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The texts as objects."""
+    """The texts, parsed to objects."""
 
     document: ManifestDocument
     catalog: SourceChain
@@ -88,7 +88,7 @@ def _check_same(manifest: ObjectRef, part: str, other: ManifestDocument) -> Iter
 
 
 def _read_text(part: str, text: str) -> ParsedFile:
-    """Return one text, parsed here: this process is the disposable one, or the text is an example of the guide."""
+    """Return one text, parsed in this process: it is disposable, or the text is an example of the guide."""
     data, position = text.encode(), SourcePosition(part)
     if len(data) > LIMITS.file_bytes:
         return ParsedFile(
@@ -121,7 +121,7 @@ def _read_kinds(documents: tuple[ManifestDocument, ...], *, is_namespaced: bool)
 
 
 def read(given: Given) -> Read:
-    """Read all texts.
+    """Parse all texts.
 
     - Raises `GivenError` with every problem of every text.
     """
@@ -152,7 +152,7 @@ def read(given: Given) -> Read:
 
 
 def _place(live: JSONObject | None, resource: Resource | None, namespace: str) -> JSONObject | None:
-    """Live as a server would show it: never without its namespace."""
+    """Return live as a server would return it: always with its namespace."""
     if live is None or resource is None or not resource.is_namespaced:
         return live
     return {**live, "metadata": {"namespace": namespace, **(live.get("metadata") or {})}}
@@ -167,7 +167,7 @@ def _remember(live: JSONObject | None, applied: JSONObject | None) -> JSONObject
 
 
 def options_of(given: Given, *, namespace: str = "default") -> ApplyOptions:
-    """Return how it is applied."""
+    """Return the apply options of a question."""
     return ApplyOptions(
         mode=given.mode,
         field_manager=given.field_manager,
@@ -201,9 +201,9 @@ def explain(given: Given, *, now: str) -> PlannedObject:
 
 
 def without_secrets(given: Given) -> Given:
-    """Return the input as others may read it: texts that contain secrets are rewritten with masked values.
+    """Return the question without secrets: texts that contain secrets are rewritten with masked values.
 
-    - Raises `GivenError`; what cannot be read cannot be masked.
+    - Raises `GivenError`; an unreadable text cannot be masked.
     """
     documents, problems = _parse(given)
     if problems:

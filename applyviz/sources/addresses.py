@@ -1,8 +1,8 @@
-"""May the server connect to this address? Links: only to public unicast ones. Clusters: never to link-local ones.
+"""Check addresses: links may connect only to public unicast addresses, clusters never to link-local ones.
 
-Rule: IANA special-purpose registries as `ipaddress` knows them, and what `is_global` alone accepts: IPv4
-addresses that hide in IPv6 (mapped and ISATAP ones are unwrapped; compatible, NAT64, 6to4 and Teredo are
-refused), multicast, and the metadata addresses of clouds.
+Rule: IANA special-purpose registries as `ipaddress` knows them, and what `is_global` alone accepts: IPv4 addresses that
+hide in IPv6 (mapped and ISATAP ones are unwrapped; compatible, NAT64, 6to4 and Teredo are refused), multicast, and the
+metadata addresses of clouds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REFUSED_V6 = (
     IPv6Network("64:ff9b::/96"),
     IPv6Network("64:ff9b:1::/48"),
 )
-# What a machine asks for its own credentials, and what is reached without a router; never a cluster, never a link.
+# Metadata services, which give a machine its credentials, and addresses without a router; neither clusters nor links.
 _LINK_LOCAL = (
     IPv4Network("169.254.0.0/16"),
     IPv4Network("168.63.129.16/32"),
@@ -76,14 +76,14 @@ def _list_hidden(address: IPv6Address) -> Iterator[IPv4Address]:
 
 
 def is_link_local(address: Address) -> bool:
-    """Return whether an address is link-local or a cloud's metadata service, also when it hides in an IPv6 one."""
+    """Return whether an address is link-local or a cloud's metadata service, also inside an IPv6 address."""
     if any(address in network for network in _LINK_LOCAL if network.version == address.version):
         return True
     return isinstance(address, IPv6Address) and any(map(is_link_local, _list_hidden(address)))
 
 
 def find_link_local(texts: Iterable[str]) -> str:
-    """Return the first of some addresses that is link-local, "" when none is; what is no address is not looked at."""
+    """Return the first link-local address, "" if there is none; texts that are not addresses are skipped."""
     for text in texts:
         with suppress(ValueError):
             if is_link_local(ip_address(text.partition("%")[0])):
@@ -92,7 +92,7 @@ def find_link_local(texts: Iterable[str]) -> str:
 
 
 def find_public(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the addresses when every one of them is public, else (): one bad answer spoils the name."""
+    """Return the addresses if every one of them is public, else (): one forbidden address excludes the name."""
     try:
         addresses = [ip_address(text) for text in texts]
     except ValueError:

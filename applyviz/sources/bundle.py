@@ -1,7 +1,7 @@
-"""The frozen bytes of one source: files with where each came from, and a keyed digest over all.
+"""The frozen bytes of one source: files with their provenance, and a keyed digest over all.
 
-A source revision is fetched once; what is planned, shown and applied is read from these bytes and never
-from the place they came from again. The digest depends on names and bytes alone, not on provenance.
+A source revision is fetched once; planning, pages and runs read these bytes and never the original location again. The
+digest depends on names and bytes alone, not on provenance.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from applyviz.engine.objects.errors import SourceError
 
 
 def digest_bytes(data: bytes, key: bytes) -> str:
-    """Return the keyed digest of bytes, in hex: without the key, nobody can try out what they may be."""
+    """Return the keyed digest of bytes, in hex; the key prevents guessing the bytes."""
     return hmac.digest(key, data, "sha256").hex()
 
 
 @dataclass(frozen=True, slots=True)
 class BundledFile:
-    """One file: its name within the source, its bytes, and facts about where they came from."""
+    """One file: its name within the source, its bytes, and its provenance."""
 
     name: str
     data: bytes = field(repr=False)
@@ -37,7 +37,7 @@ class SourceBundle:
 
     @classmethod
     def of(cls, files: Iterable[BundledFile]) -> Self:
-        """Bundle files; raises `SourceError` when two have one name."""
+        """Return a bundle of files; raises `SourceError` if two have one name."""
         bundle = cls(tuple(files))
         names = [file.name for file in bundle.files]
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -47,11 +47,11 @@ class SourceBundle:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The bytes of all files."""
         return sum(len(file.data) for file in self.files)
 
     def make_digest(self, key: bytes) -> str:
-        """Return a keyed digest over names and bytes in order; lengths keep a name from looking like two."""
+        """Return a keyed digest over names and bytes in order; lengths separate one name from the next."""
         total = hmac.new(key, b"applyviz source 1\n", hashlib.sha256)
         for file in self.files:
             name = file.name.encode("utf-8", "surrogateescape")

@@ -1,7 +1,7 @@
-"""A disposable child process with limits: a module of ours answers one message, and hostile bytes kill only it.
+"""Run a module of ours in a disposable child process with limits, so that hostile bytes kill only the child.
 
-Safe from any thread: nothing is forked with our memory in it. The child gets no environment, no files and no
-arguments but the parent's search path.
+Safe from any thread: no memory of ours is forked. The child gets no environment, no files and no arguments except the
+parent's search path.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-# Without `site` the start is shorter; the parent's own search path is all that the child needs.
+# Without `site` the start is faster; the child needs only the parent's search path.
 _START = (
     "import json,sys;sys.path[:]=json.loads(sys.argv[1]);"
     "from {module} import main;main(sys.stdin.buffer,sys.stdout.buffer)"
@@ -24,7 +24,7 @@ _PRODUCT_ROOT = str(Path(__file__).resolve().parents[2])
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """What one child may use, and after how many broken files the rest is refused."""
+    """The resource limits of one child, and the number of broken files after which the rest is refused."""
 
     memory_bytes: int = 512 * 1024 * 1024
     cpu_seconds: int = 20
@@ -34,7 +34,7 @@ class ChildLimits:
 
 
 def limit_self(memory_bytes: int, cpu_seconds: int) -> None:
-    """Set hard limits on this process: memory, processor time, and not one byte of files."""
+    """Set hard limits on this process: memory, processor time, and no written files."""
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -63,9 +63,9 @@ def _explain_end(code: int | None, limits: ChildLimits, act: str) -> str:
 
 
 def ask_child(module: str, message: bytes, limits: ChildLimits, *, act: str = "reading") -> tuple[bytes, str]:
-    """What the `main` of a module answers to a message, and why it ended early ("" when it did not).
+    """Return the answer of a module's `main` to a message, and why it ended early ("" if it did not).
 
-    - `act` is what it does, for the reason.
+    - `act` names its work in the reason.
     """
     child = _start_child(module)
     try:

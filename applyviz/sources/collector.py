@@ -1,7 +1,7 @@
-"""Python's garbage collector while a plan is made: very many values come to be, and nearly all of them stay.
+"""Tune Python's garbage collector while a plan is made: it creates very many values, and nearly all of them stay.
 
-A full collection looks at everything that lives, again and again as a plan grows: a quarter of its time, and nothing
-is found. So only what is young is looked at meanwhile, which finds the cycles of short-lived objects all the same.
+Full collections would visit every live value again and again as a plan grows: a quarter of its time, without a result.
+So only young objects are collected meanwhile, which still finds the cycles of short-lived objects.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# New objects before the young are looked at; how often that is before those that stayed are; and those, before all are.
+# New objects before a young collection; young collections before a middle one; middle ones before a full one.
 _PATIENT = (50_000, 20, 1_000)
 _lock = threading.Lock()
 _depth = 0
@@ -20,8 +20,8 @@ _usual = gc.get_threshold()
 
 @contextmanager
 def defer_full_gc() -> Iterator[None]:
-    """Leave what has stayed alone until the last plan that is being made in this process is ready."""
-    global _depth, _usual  # the collector is one for the whole process
+    """Defer full collections until the last plan in progress in this process is ready."""
+    global _depth, _usual  # the collector is shared by the whole process
     with _lock:
         if not _depth:
             _usual = gc.get_threshold()

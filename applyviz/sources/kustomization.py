@@ -1,8 +1,8 @@
-"""The references of a kustomization, and whether the uploaded tree contains all of them.
+"""List the references of a kustomization, and check that the uploaded tree contains all of them.
 
-Rule: https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/. Every reference has to name a
-file or folder of the tree: that excludes remote bases, absolute paths and ways out in one stroke. Helm
-charts, plugins and functions run programs and are refused by name.
+Rule: https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/. Every reference must name a file or folder
+of the tree, which excludes remote bases, absolute paths and parent folders at once. Helm charts, plugins and functions
+run programs and are refused by name.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _generator_files(entry: JSONObject) -> Iterator[str]:
 
 def _references(value: JSONObject) -> Iterator[tuple[str, str]]:
     for name in _PATH_LISTS:
-        # A text of several lines is a patch written inline.
+        # A text of several lines is an inline patch.
         yield from ((name, text) for text in _texts(value.get(name)) if "\n" not in text)
     for name in _PATH_FIELDS:
         for entry in value.get(name) or ():

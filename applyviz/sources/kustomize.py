@@ -1,7 +1,7 @@
-"""Render a kustomization with the machine's `kustomize` or `kubectl`, in a temporary copy and nothing else.
+"""Render a kustomization with the machine's `kustomize` or `kubectl`, in a temporary copy of the tree.
 
-The tree is checked first (`kustomization`), then written to a private folder; the program gets an empty
-environment, no kubeconfig, no network where the system allows that, and limits on time and output.
+The tree is checked first (`kustomization`), then written to a private folder; the program gets an empty environment, no
+kubeconfig, no network where the system supports that, and limits on time and output.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _READ_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RenderLimits:
-    """Time and output of one rendering."""
+    """The limits on time and output of one rendering."""
 
     seconds: float = 30.0
     output_bytes: int = 10 * 1024 * 1024
@@ -37,7 +37,7 @@ DEFAULT_LIMITS = RenderLimits()
 
 
 def find_program(search: str | None = None) -> tuple[str, ...]:
-    """Return the command that renders: `kustomize build` or `kubectl kustomize`, () when there is neither."""
+    """Return the command that renders: `kustomize build` or `kubectl kustomize`, () if neither is installed."""
     kustomize = shutil.which("kustomize", path=search)
     if kustomize:
         return kustomize, "build"
@@ -68,7 +68,7 @@ def _environment(root: Path) -> dict[str, str]:
 
 
 def _read_output(process: subprocess.Popen[bytes], limits: RenderLimits) -> tuple[bytes, bytes]:
-    """Both outputs of the program; raises `SourceError` at a limit."""
+    """Return both outputs of the program; raises `SourceError` at a limit."""
     ends = time.monotonic() + limits.seconds
     found = {"out": bytearray(), "err": bytearray()}
     with selectors.DefaultSelector() as waiting:
@@ -122,7 +122,7 @@ def render(
     program: Sequence[str] | None = None,
     limits: RenderLimits = DEFAULT_LIMITS,
 ) -> BundledFile:
-    """Render the kustomization in `folder` of a tree; raises `SourceError` with what is refused.
+    """Render the kustomization in `folder` of a tree; raises `SourceError` with the reasons of a refusal.
 
     - `program` is the command to use; by default the machine's own.
     """

@@ -1,6 +1,6 @@
-"""Manifests whose text holds a NUL character: no database keeps one in text, so such a document is refused at intake.
+"""Refuse manifests whose text contains a NUL character at intake, because no database stores one in text.
 
-kubectl would send it on; here it would stop the plan much later, and with a worse reason.
+kubectl would send it; here it would stop the plan much later, with a worse reason.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SHOWN = "\N{SYMBOL FOR NULL}"
 
 
 def refuse_nuls(parsed: ParsedFile) -> ParsedFile:
-    """The file without the documents that hold a NUL character, each of which becomes a problem with its place."""
+    """Return the file without documents that contain a NUL character; each becomes a problem with a position."""
     kept: list[ManifestDocument] = []
     problems = [replace(p, reason=_show(p.reason), path=_show_path(p.path)) for p in parsed.problems]
     for document in parsed.documents:
@@ -38,7 +38,7 @@ def _show_path(path: FieldPath) -> FieldPath:
 
 
 def _find_nul(value: JSONValue) -> PlainPath | None:
-    """Where the first text with a NUL is; None when there is none. Shared values are looked at once."""
+    """Return the path of the first text with a NUL; None if there is none. Shared values are visited once."""
     seen: set[int] = set()
     waiting: list[tuple[PlainPath, JSONValue]] = [((), value)]
     while waiting:

@@ -1,7 +1,7 @@
-"""The disposable process that parses what people bring: limits first, then bytes, then answers.
+"""The disposable process that parses untrusted files: limits first, then bytes, then answers.
 
-Run by `sandboxed` and by nothing else. It sets hard limits on its own memory, time and files before it
-looks at a byte, so that whatever a text does to the parser happens here.
+Only `sandboxed` runs it. It sets hard limits on its own memory, time and files before it reads a byte, so that any
+effect of a text on the parser stays in this process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _answer(name: str, data: bytes, limits: ReadLimits, answer_bytes: int) -> by
 def main(source: BinaryIO, target: BinaryIO) -> None:
     """Answer one line per file of the header."""
     header = json.loads(source.readline())
-    gc.disable()  # one short life: collecting would only cost time
+    gc.disable()  # a short-lived process does not need collection
     limit_self(header["memory_bytes"], header["cpu_seconds"])
     known = {field.name for field in fields(ReadLimits)}
     limits = ReadLimits(**{k: v for k, v in header["limits"].items() if k in known})

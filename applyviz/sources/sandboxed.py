@@ -1,7 +1,7 @@
 """Parse a whole bundle in one disposable child process with limits; a bomb kills only the child.
 
-Which file did it is known, because answers come one line per file: that file is refused with a plain
-reason and the rest goes to a new child. Safe from any thread: nothing is forked with our memory in it.
+Answers come one line per file, which identifies the file that killed the child: that file is refused with a plain
+reason and the rest goes to a new child. Safe from any thread: no memory of ours is forked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TOO_MUCH = "reading it needs more memory or a deeper stack than is allowed"
 
 
 def _ask_child(files: Sequence[BundledFile], limits: ReadLimits, child_limits: ChildLimits) -> tuple[list[bytes], str]:
-    """Return the lines of one child, and why it ended early ("" when it did not)."""
+    """Return the lines of one child, and why it ended early ("" if it did not)."""
     header = {
         "memory_bytes": child_limits.memory_bytes,
         "cpu_seconds": child_limits.cpu_seconds,
@@ -46,8 +46,8 @@ def _refuse(file: BundledFile, reason: str) -> ParsedFile:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    # Positions are many small lists that all stay: looking for garbage among them is most of the cost.
-    # Two threads at once are harmless: whoever found the collector on turns it on again.
+    # Positions are many small lists that all stay: searching them for garbage is most of the cost. Two threads at once
+    # are harmless: the one that found the collector enabled enables it again.
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -63,9 +63,9 @@ def read_bundle(
     limits: ReadLimits = DEFAULT_LIMITS,
     child_limits: ChildLimits = DEFAULT_CHILD_LIMITS,
 ) -> tuple[ParsedFile, ...]:
-    """Parse every file of a bundle outside this process; one `ParsedFile` per file, in order.
+    """Parse every file of a bundle outside this process; return one `ParsedFile` per file, in order.
 
-    - Never raises for what the bytes hold: a file that breaks its child is one named problem.
+    - Never raises for the content of a file: a file that kills its child becomes one problem that names it.
     """
     waiting = [file for file in bundle.files if len(file.data) <= limits.file_bytes]
     parsed: dict[str, ParsedFile] = {}
@@ -75,7 +75,7 @@ def read_bundle(
         with _collector_paused():
             for file, line in zip(waiting, lines, strict=False):
                 found = decode_file(file.name, line)
-                # As JSON a NUL is always spelled like this; most files are spared the search.
+                # JSON always spells a NUL like this; most files skip the search.
                 parsed[file.name] = refuse_nuls(found) if b"\\u0000" in line else found
         waiting = waiting[len(lines) :]
         if not waiting:

@@ -1,7 +1,7 @@
-"""Files that a person uploads: several files or a folder with its relative paths.
+"""Collect the files that a person uploads: several files, or a folder with its relative paths.
 
-Only what kubectl would read from a folder is kept (`.yaml`, `.yml`, `.json`); names are cleaned of every
-way out of the folder. Sizes are counted while files come in, so that too much is refused early.
+Only files that kubectl would read from a folder are kept (`.yaml`, `.yml`, `.json`); names must stay inside the folder.
+Sizes are counted while files arrive, so that oversized uploads are refused early.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
-    """How much one upload may bring.
+    """The limits of one upload.
 
     - `total_bytes`: of all manifests that are kept; `given_bytes`: of everything that is sent.
     """
@@ -47,18 +47,17 @@ def clean_name(name: str) -> str:
 
 
 def is_manifest_name(name: str) -> bool:
-    """Return whether kubectl would read a file of a folder: its extension decides, and case counts."""
+    """Return whether kubectl would read a file of a folder, by its case-sensitive extension."""
     return name.endswith(EXTENSIONS)
 
 
 def collect(
     parts: Iterable[tuple[str, bytes]], *, limits: UploadLimits = DEFAULT_LIMITS, takes_all: bool = False
 ) -> SourceBundle:
-    """Freeze uploaded files in the order of their names; raises `SourceError` with what is refused.
+    """Freeze uploaded files in the order of their names; raises `SourceError` with the reason of a refusal.
 
-    - `parts` is consumed lazily: reading stops at the first limit that is passed.
-    - Files of other kinds are left out unless `takes_all` (kustomizations need them); none left at all is
-      an error.
+    - `parts` is consumed lazily: reading stops at the first exceeded limit.
+    - Files of other kinds are left out unless `takes_all` (kustomizations need them); an empty result is an error.
     """
     files: list[BundledFile] = []
     kept = given = 0

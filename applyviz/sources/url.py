@@ -1,9 +1,9 @@
 """Fetch a URL on the server without giving anyone access to the internal network.
 
-Each hop (the link and at most three redirects) is vetted anew: https on port 443, or a host the operator
-allows by name; the name is resolved once, every address has to be public, and the connection goes to that
-very address with the name kept for TLS and Host. No credentials, no proxies, no compression; size and time
-have caps. What fails says the same whether an address is closed, refused, slow or forbidden.
+Each hop (the link and at most three redirects) is checked separately: https on port 443, or a host that the operator
+allows by name; the name is resolved once, every address must be public, and the connection goes to exactly that address
+with the name kept for TLS and Host. No credentials, no proxies, no compression; size and time are limited. Failures
+look the same whether an address is closed, refused, slow or forbidden.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HEADERS = {"Accept-Encoding": "identity", "Accept": "*/*", "User-Agent": "apply
 
 
 def resolve_name(host: str, port: int) -> tuple[str, ...]:
-    """Ask the system's resolver once; () when there is no answer."""
+    """Resolve a name with the system's resolver, once; return () if there is no answer."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -48,11 +48,11 @@ def resolve_name(host: str, port: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FetchPolicy:
-    """Which URLs may be fetched, and their limits.
+    """The URLs that may be fetched, and their limits.
 
-    - `internal`: origins such as `https://git.example:8443` or `http://127.0.0.1:8080` whose addresses
-      need not be public; the only ones that may use http or another port.
-    - `ca_file`: a certificate authority to trust besides the system's.
+    - `internal`: origins such as `https://git.example:8443` or `http://127.0.0.1:8080` whose addresses need not be
+      public; only these may use http or another port.
+    - `ca_file`: a certificate authority to trust in addition to the system's.
     - `failure_seconds`: no failure is reported earlier, so that fast and slow failures look alike.
     """
 
@@ -93,7 +93,7 @@ def _origin(parts: SplitResult) -> tuple[str, str, int]:
 
 
 def _read_target(url: str, policy: FetchPolicy) -> _Target:
-    """Read a URL strictly; raises `SourceError` with what a person can put right."""
+    """Parse a URL strictly; raises `SourceError` with a reason that a person can act on."""
     if _UNSAFE.search(url) or len(url) > 4096:
         raise SourceError("the link holds spaces, control characters or backslashes, or is too long")
     try:
@@ -116,7 +116,7 @@ def _read_target(url: str, policy: FetchPolicy) -> _Target:
 
 
 class _PinnedHTTPConnection(HTTPConnection):
-    # Connects to an address that was vetted; `host` stays the name, so Host stays right.
+    # Connects to a checked address; `host` stays the name, so the Host header is right.
     pinned: tuple[str, ...] = ()
 
     def _new_conn(self) -> socket.socket:
@@ -124,7 +124,7 @@ class _PinnedHTTPConnection(HTTPConnection):
 
 
 class _PinnedHTTPSConnection(HTTPSConnection):
-    # The same for TLS: `host` is what SNI names and what the certificate is checked against.
+    # The same for TLS: SNI and the certificate check use `host`.
     pinned: tuple[str, ...] = ()
 
     def _new_conn(self) -> socket.socket:
@@ -150,7 +150,7 @@ class _Fetcher:
     open_connections: list[HTTPConnection] = field(default_factory=list)
 
     def fetch(self, url: str) -> tuple[str, str, bytes]:
-        """Final URL, content type and bytes."""
+        """Return final URL, content type and bytes."""
         target = _read_target(url, self.policy)
         for _ in range(self.policy.max_redirects + 1):
             response = self._ask(target)
@@ -164,7 +164,7 @@ class _Fetcher:
         raise SourceError(f"the link is redirected more than {self.policy.max_redirects} times")
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
-        """Send once; the status of the answer, of which nothing is read."""
+        """Send once and return the status; the body of the answer is not read."""
         target = _read_target(url, self.policy)
         response = self._ask(target, "POST", {**headers, "Accept-Encoding": "identity"}, body)
         response.close()
@@ -176,7 +176,7 @@ class _Fetcher:
         asking.start()
         asking.join(self.deadline.left())
         addresses = found[0] if found else ()
-        if target.is_internal:  # the operator vouches for the host, not for the credentials of this machine
+        if target.is_internal:  # the operator trusts the host, but not with this machine's credentials
             return () if find_link_local(addresses) else addresses
         return find_public(addresses)
 
@@ -245,7 +245,7 @@ class _Fetcher:
         return bytes(data)
 
     def close(self) -> None:
-        """Cut every connection, whatever it is waiting for."""
+        """Close every connection, even while it waits."""
         for connection in self.open_connections:
             sock = connection.sock
             if sock is not None:
@@ -273,14 +273,14 @@ def fetch(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> BundledFile:
-    """Fetch one link and freeze what it gave; raises `SourceError`.
+    """Fetch one link and freeze its content; raises `SourceError`.
 
     - `now` is the time of fetching for the provenance, as text.
-    - A failure is told no earlier than `policy.failure_seconds` after the start.
+    - A failure is raised no earlier than `policy.failure_seconds` after the start.
     """
     started = clock()
     fetcher = _Fetcher(policy, resolver, _Deadline(started + policy.total_seconds, clock))
-    # Reading headers byte by byte never times out on a socket: at the deadline the line is cut.
+    # Reading headers byte by byte never triggers a socket timeout, so the connection is closed at the deadline.
     watchdog = threading.Timer(policy.total_seconds, fetcher.close)
     watchdog.daemon = True
     watchdog.start()
@@ -311,10 +311,10 @@ def post(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> int:
-    """Send bytes to an address that may be fetched from; gives the status of the answer, raises `SourceError`.
+    """Send bytes to an allowed address; return the status of the answer, raise `SourceError`.
 
-    - No redirect is followed, nothing of the answer's body is read.
-    - A failure is told no earlier than `policy.failure_seconds` after the start.
+    - No redirect is followed, and the body of the answer is not read.
+    - A failure is raised no earlier than `policy.failure_seconds` after the start.
     """
     started = clock()
     fetcher = _Fetcher(policy, resolver, _Deadline(started + policy.total_seconds, clock))

@@ -1,7 +1,7 @@
-"""Parsed files as JSON lines: what the reading child says to its parent, and nothing else.
+"""Parsed files as JSON lines: the messages of the reading child to its parent.
 
-One line per file. JSON and not pickle, because what comes back from a process that read hostile bytes is
-data to be checked, never code.
+One line per file. JSON and not pickle, because the output of a process that read hostile bytes is data to be checked,
+never code.
 """
 
 from __future__ import annotations
