@@ -1,4 +1,4 @@
-"""Which pages does the guide have, in which order, and which question does each answer?
+"""The pages of the guide, in order, each with the question that it answers.
 
 The pages are the files of `docs/semantics`; the table of its README gives order and questions. Files belong to
 the release and never change while it runs, so they are read once.
@@ -27,7 +27,7 @@ class Entry:
 
     @property
     def examples(self) -> Mapping[str, Example]:
-        """The worked examples by the names that addresses use."""
+        """The worked examples, by their names in addresses."""
         return {f"{self.page.name}-{n}": example for n, example in enumerate(self.page.examples, 1)}
 
 
@@ -48,6 +48,6 @@ def find_entry(name: str) -> Entry | None:
 
 @cache
 def list_examples() -> Mapping[str, Example]:
-    """Return every worked example that the playground can hold, by its name."""
+    """Return every worked example that the playground supports, by its name."""
     examples = ((name, example) for entry in list_entries() for name, example in entry.examples.items())
     return {name: example for name, example in examples if not example.is_set}

@@ -1,7 +1,7 @@
-"""Questions to the playground are computed outside of the process that serves pages, under limits, and in turn.
+"""Compute answers of the playground outside of the process that serves pages, with limits and a queue.
 
-Visitors without an account have a pool of their own, in which one question is computed at a time: whatever they send
-keeps nobody else waiting. What was computed is kept for the next pages of the same answer.
+Visitors without an account have a separate pool that computes one question at a time, so that they never delay people
+with an account. Results are cached for the next pages of the same answer.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ BUSY = "very many people are asking just now; ask again in a moment"
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Turns of one sort of people; `wait_seconds` is how long somebody waits for theirs."""
+    """The slots of one group of people; `wait_seconds` is the longest wait for a slot."""
 
     turns: BoundedSemaphore
     wait_seconds: float
 
     @contextmanager
     def take_turn(self) -> Iterator[None]:
-        """Hold one turn; raises `GivenError` when none becomes free."""
+        """Hold one slot; raises `GivenError` if none becomes free."""
         if not self.turns.acquire(timeout=self.wait_seconds):
             raise GivenError((GivenProblem("manifest", BUSY),))
         try:
@@ -50,14 +50,14 @@ PEOPLE = Pool(BoundedSemaphore(3), wait_seconds=LIMITS.wall_seconds)
 
 @dataclass(frozen=True, slots=True)
 class GuideResult:
-    """An answer, and the question as others may read it: with the values of Secrets masked."""
+    """An answer, and the question with the values of Secrets masked, as others may see it."""
 
     kept: Given
     change: PlannedObject
 
 
 def check_size(given: Given) -> None:
-    """Raise `GivenError` for more text than a visitor without an account may send."""
+    """Raise `GivenError` if the text exceeds the limit of visitors without an account."""
     size = sum(len(value.encode()) for value in given.to_json().values() if isinstance(value, str))
     if size > VISITOR_BYTES:
         reason = f"all texts together are {size:,} bytes; without signing in at most {VISITOR_BYTES:,} are computed"
@@ -99,7 +99,7 @@ def _read_change(said: JSONObject) -> PlannedObject:
 
 @lru_cache(maxsize=32)
 def explain_once(kept: Given, now: str, pool: Pool = PEOPLE) -> PlannedObject:
-    """Return the answer to a question that is masked already; it is not computed again for each of its pages.
+    """Return the answer to a masked question; the pages of one answer share one calculation.
 
     - Raises `GivenError`.
     """

@@ -1,4 +1,4 @@
-"""The data application: after each migration guards and full text are there."""
+"""The data application: it installs triggers and full text after each migration."""
 
 from __future__ import annotations
 
@@ -12,31 +12,30 @@ from django.db.models.signals import post_migrate, pre_migrate
 _TIMEOUT = "idle_in_transaction_session_timeout"
 
 
-def _set_patience(using: str, command: str) -> None:
-    """A migration may think for long inside its transaction; nothing else may."""
+def _set_timeout(using: str, command: str) -> None:
+    """Remove the time limits of a migration, which may run long inside its transaction."""
     connection = connections[using]
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(command)
 
 
-def _make_way(sender: AppConfig, using: str, plan: list[Any], **_: Any) -> None:
+def _drop_triggers(sender: AppConfig, using: str, plan: list[Any], **_: Any) -> None:
     # Late: models exist only after the applications are loaded.
-    from applyviz.records import triggers as guards  # noqa: PLC0415  # slow import
+    from applyviz.records import triggers  # noqa: PLC0415  # slow import
 
-    _set_patience(using, f"SET {_TIMEOUT} = 0")
+    _set_timeout(using, f"SET {_TIMEOUT} = 0")
     if plan:
-        guards.lift(using)
+        triggers.lift(using)
 
 
-def _prepare(sender: AppConfig, using: str, **_: Any) -> None:
+def _install(sender: AppConfig, using: str, **_: Any) -> None:
     # Late: models exist only after the applications are loaded.
-    from applyviz.records import full_text as words  # noqa: PLC0415  # slow import
-    from applyviz.records import triggers as guards  # noqa: PLC0415  # slow import
+    from applyviz.records import full_text, triggers  # noqa: PLC0415  # slow import
 
-    words.install(using)
-    guards.install(using)
-    _set_patience(using, f"RESET {_TIMEOUT}")
+    full_text.install(using)
+    triggers.install(using)
+    _set_timeout(using, f"RESET {_TIMEOUT}")
 
 
 def _check_keys(**_: Any) -> list[checks.CheckMessage]:
@@ -47,13 +46,13 @@ def _check_keys(**_: Any) -> list[checks.CheckMessage]:
 
 
 class RecordsConfig(AppConfig):
-    """Models, migrations, enums and nothing else."""
+    """Models, migrations and enums."""
 
     name = "applyviz.records"
     label = "records"
 
     def ready(self) -> None:
-        """Lift the triggers for a migration, and install afterwards what it lost; check that keys fit each other."""
+        """Remove the triggers before a migration and install them afterwards; check that the keys match."""
         checks.register(_check_keys)
-        pre_migrate.connect(_make_way, sender=self, dispatch_uid="records.make-way")
-        post_migrate.connect(_prepare, sender=self, dispatch_uid="records.prepare")
+        pre_migrate.connect(_drop_triggers, sender=self, dispatch_uid="records.make-way")
+        post_migrate.connect(_install, sender=self, dispatch_uid="records.prepare")

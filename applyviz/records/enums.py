@@ -1,4 +1,4 @@
-"""The closed sets of the database: kinds and states, each with the text that people read."""
+"""The enums of the database: kinds and states, each with its text for people."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from django.utils.translation import gettext_lazy as _
 
 
 class ClusterKind(models.TextChoices):
-    """A built-in cluster in a box, or a real API server."""
+    """A sandbox, or a real API server."""
 
     SANDBOX = "sandbox", _("sandbox")
     LIVE = "live", _("live")
 
 
 class ReviewState(models.TextChoices):
-    """Whether the conversation goes on."""
+    """Whether the review is open."""
 
     OPEN = "open", _("open")
     APPLYING = "applying", _("applying")
@@ -52,7 +52,7 @@ class PlanState(models.TextChoices):
 
 
 class RuleState(models.TextChoices):
-    """Where a conflict rule stands; the last two are final."""
+    """The state of a conflict rule; the last two are final."""
 
     PROPOSED = "proposed", _("awaiting approval")
     IN_FORCE = "in-force", _("in force")
@@ -61,7 +61,7 @@ class RuleState(models.TextChoices):
 
 
 class RunState(models.TextChoices):
-    """Where an apply run stands; the last four are final."""
+    """The state of an apply run; the last four are final."""
 
     QUEUED = "queued", _("queued")
     APPLYING = "applying", _("applying")
@@ -72,12 +72,12 @@ class RunState(models.TextChoices):
 
     @classmethod
     def unfinished(cls) -> tuple[RunState, ...]:
-        """Return the states that a worker still has to end."""
+        """Return the states in which a run is not finished."""
         return (cls.QUEUED, cls.APPLYING)
 
 
 class Outcome(models.TextChoices):
-    """What came out for one object of a run."""
+    """The outcome of one object of a run."""
 
     WAITING = "waiting", _("not attempted")
     APPLYING = "applying", _("applying")
@@ -93,17 +93,17 @@ class Outcome(models.TextChoices):
 
     @classmethod
     def unfinished(cls) -> tuple[Outcome, ...]:
-        """Return the outcomes that are none yet."""
+        """Return the outcomes that are not final."""
         return (cls.WAITING, cls.APPLYING)
 
     @property
     def is_good(self) -> bool:
-        """Whether the object is as the plan promised, or at least was applied."""
+        """Whether the object was applied, or is as the plan promised."""
         return self in (Outcome.VERIFIED, Outcome.DIFFERS, Outcome.UNCHANGED)
 
 
 class RolloutState(models.TextChoices):
-    """Whether what an applied object brings about is done; "" where nobody waits for it."""
+    """The state of the rollout of an applied object; "" if the run does not watch it."""
 
     NONE = "", _("not watched")
     WAITING = "rolling-out", _("rolling out")
@@ -114,7 +114,7 @@ class RolloutState(models.TextChoices):
 
 
 class FindingSort(models.TextChoices):
-    """What a scan of a live cluster finds."""
+    """The kind of finding of a scan."""
 
     CHANGED = "changed", _("changed outside review")
     DRIFTED = "drifted", _("drifted")
@@ -123,7 +123,7 @@ class FindingSort(models.TextChoices):
 
 
 class EntryState(models.TextChoices):
-    """A request of a run: written down before it is sent, answered, or resolved by reading live."""
+    """A request of a run: recorded before it is sent, answered, or resolved by reading live."""
 
     INTENT = "intent", _("not sent yet")
     ANSWERED = "answered", _("answered")
@@ -131,7 +131,7 @@ class EntryState(models.TextChoices):
 
 
 class Role(models.TextChoices):
-    """What a grant gives (`workflow/access.py` says which rights that are)."""
+    """The role that a grant gives (`workflow/foundation/access.py` maps it to rights)."""
 
     VIEWER = "viewer", _("viewer")
     AUTHOR = "author", _("author")
@@ -143,7 +143,7 @@ class Role(models.TextChoices):
 
 
 class TokenScope(models.TextChoices):
-    """What a program may do with a token; each includes the one before, and none lets it approve."""
+    """The scope of a token; each includes the one before, and none allows approving."""
 
     READ = "read", _("View reviews and runs")
     PLAN = "plan", _("Create reviews and plans")
@@ -151,7 +151,7 @@ class TokenScope(models.TextChoices):
 
 
 class LimitKind(models.TextChoices):
-    """What failed sign-ins are counted by, and questions to the playground (`VISITOR`)."""
+    """The counters of failed sign-ins, and of playground questions (`VISITOR`)."""
 
     NAME = "name", _("name")
     ADDRESS = "address", _("address")
@@ -162,7 +162,7 @@ class LimitKind(models.TextChoices):
 
 
 class PendingKind(models.TextChoices):
-    """What waits for a second administrator."""
+    """The kind of a change that needs a second administrator."""
 
     GRANT = "grant", _("grant a role")
     MEMBER = "member", _("add to a team")
@@ -174,7 +174,7 @@ class PendingKind(models.TextChoices):
 
 
 class PendingState(models.TextChoices):
-    """How far a change is that needs a second administrator."""
+    """The state of a change that needs a second administrator."""
 
     WAITING = "waiting", _("waiting for a second administrator")
     CONFIRMED = "confirmed", _("confirmed")
@@ -182,7 +182,7 @@ class PendingState(models.TextChoices):
 
 
 class Applier(models.TextChoices):
-    """Who applies what a review is about: applyviz itself, or another tool whose field manager is reviewed."""
+    """The tool that applies the plan of a review: applyviz itself, or another tool whose field manager is reviewed."""
 
     SELF = "", _("applyviz")
     HELM = "helm", _("Helm")
@@ -192,7 +192,7 @@ class Applier(models.TextChoices):
 
 
 class VerificationState(models.TextChoices):
-    """How far looking at live is, after another tool applied."""
+    """The state of a verification after another tool applied."""
 
     WAITING = "waiting", _("waiting for a worker")
     DONE = "done", _("done")
@@ -200,7 +200,7 @@ class VerificationState(models.TextChoices):
 
 
 class WorkerRequestKind(models.TextChoices):
-    """What a page asks a worker for, because only workers hold the keys that open."""
+    """The kind of a page's request to a worker, because only workers have the keys that open."""
 
     INVENTORY = "inventory", _("the live objects of a cluster")
     HOLDINGS = "holdings", _("the fields of a field manager")
@@ -218,7 +218,7 @@ class WorkerRequestKind(models.TextChoices):
 
 
 class WorkerRequestState(models.TextChoices):
-    """How far a worker request is; waiting is the only state that is left."""
+    """The state of a worker request; only waiting is not final."""
 
     WAITING = "waiting", _("waiting for a worker")
     DONE = "done", _("done")
@@ -227,7 +227,7 @@ class WorkerRequestState(models.TextChoices):
 
 
 class VerificationResult(models.TextChoices):
-    """What live says of one object that another tool was to apply."""
+    """The verification result of one object that another tool should apply."""
 
     AS_REVIEWED = "as-reviewed", _("as reviewed")
     DIFFERS = "differs", _("differs")
@@ -236,7 +236,7 @@ class VerificationResult(models.TextChoices):
 
 
 class NotificationKind(models.TextChoices):
-    """What people and other programs are told of."""
+    """The events that people and webhooks are notified of."""
 
     NEEDS_YOU = "review.needs_you", _("A review needs you")
     APPROVED = "plan.approved", _("A plan was approved")
@@ -254,7 +254,7 @@ class NotificationKind(models.TextChoices):
 
 
 class DeliveryState(models.TextChoices):
-    """How far telling one webhook of one thing is."""
+    """The state of one delivery to a webhook."""
 
     WAITING = "waiting", _("not attempted")
     DELIVERED = "delivered", _("delivered")
@@ -262,7 +262,7 @@ class DeliveryState(models.TextChoices):
 
 
 class AuditAction(models.TextChoices):
-    """What an audit entry tells."""
+    """The action that an audit entry records."""
 
     REVIEW_CREATED = "review.created", _("created a review")
     REVIEW_CLOSED = "review.closed", _("closed a review")

@@ -1,4 +1,4 @@
-"""The database column of sealed content; it hands out `Sealed`, never the content itself."""
+"""The database column of sealed content; it returns `Sealed`, never the content itself."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class SealedField(_Column):
     description = "Sealed content"
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Sealed | None:
-        """Wrap what the database holds; nothing is opened here."""
+        """Return the database value as `Sealed`, without opening it."""
         return None if value is None else Sealed(bytes(value))
 
     def to_python(self, value: Any) -> Any:
-        """Take a `Sealed` as it is; plain bytes never become one silently."""
+        """Return a `Sealed` unchanged; plain bytes are never wrapped silently."""
         if value is None or isinstance(value, Sealed):
             return value
         raise TypeError(f"{self.name}: expected Sealed, got {type(value).__name__}")
 
     def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
-        """Give the database the sealed bytes."""
+        """Return the sealed bytes for the database."""
         sealed = self.to_python(value)
         return None if sealed is None else super().get_db_prep_value(sealed.token, connection, prepared)
 
     def value_to_string(self, obj: models.Model) -> str:
-        """Serialised dumps hold no sealed content."""
+        """Return empty text: dumps contain no sealed content."""
         raise TypeError(f"{self.name} is sealed and is not serialised")

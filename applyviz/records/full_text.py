@@ -1,9 +1,9 @@
-"""Full text of the history: which words an entry has, and how both databases find them.
+"""Full text search of the history: the words of an entry, and how both databases find them.
 
-Words are runs of letters and digits without case. PostgreSQL holds them in a generated `tsvector`, with a GIN index
-over words and their beginnings: to look for a beginning as a word of its own takes a twentieth of the time that all
-words with this beginning take. SQLite has an FTS5 table that triggers keep. Both are made after each migration,
-because Django knows neither.
+Words are runs of letters and digits without case. PostgreSQL stores them in a generated `tsvector`, with a GIN index
+over words and their prefixes: looking up a prefix as an indexed word takes a twentieth of the time of a prefix search
+over words. SQLite has an FTS5 table that triggers maintain. Both are created after each migration, because Django
+supports neither.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from applyviz.engine.objects.values import JSONValue
 
 _WORD = re.compile(r"[^\W_]+")
 _LONGEST, _MOST = 64, 4_000
-# Shorter words are taken as they are: too many begin like them. Longer beginnings than the index has are rare.
+# Shorter prefixes are not indexed: too many words share them. Prefixes longer than the indexed ones are rare.
 _PREFIX, _LONGEST_PREFIX = 4, 16
 # Digests and identifiers: each is rare, and there are very many of them.
 _HEXADECIMAL = re.compile(r"[0-9a-f]+")
-# What PostgreSQL may keep while it meets the entries of several words: of a million entries, all that have them. With
-# less it remembers pages alone, and reads and compares every entry of these.
+# Memory for PostgreSQL to intersect the entries of several words: enough for all matches among a million entries. With
+# less it remembers only pages, and reads and compares every entry of these.
 _MEMORY = "64MB"
 _TABLE = "records_auditentry"
 _POSTGRESQL = (
@@ -59,14 +59,14 @@ _SQLITE_TRIGGERS = {
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text, as they are stored and as they are looked for."""
+    """Return the words of a text in the form for storage and search."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return [word[:_LONGEST] for word in _WORD.findall(plain)]
 
 
 def _texts(value: JSONValue) -> Iterator[str]:
     if isinstance(value, Mapping):
-        # By name: PostgreSQL keeps the names of a body in an order of its own.
+        # By name: PostgreSQL sorts the names of a body in its own order.
         for key, child in sorted(value.items()):
             yield str(key)
             yield from _texts(child)
@@ -80,7 +80,7 @@ def _texts(value: JSONValue) -> Iterator[str]:
 
 
 def collect_words(columns: Iterable[str], detail: JSONValue) -> str:
-    """Return all words of an entry, each once; of a very long body the first ones alone."""
+    """Return all words of an entry, each once; of a very long body only the first ones."""
     found: dict[str, None] = {}
     for text in (*columns, *_texts(detail)):
         found.update(dict.fromkeys(split_words(text)))
@@ -90,7 +90,7 @@ def collect_words(columns: Iterable[str], detail: JSONValue) -> str:
 
 
 def _lexeme(word: str) -> str:
-    """A word as the index of PostgreSQL is asked for it: itself, or, where the index lacks beginnings, by these."""
+    """Return a word as the query of PostgreSQL's index: itself or, where the index lacks prefixes, its prefixes."""
     is_indexed = len(word) <= _LONGEST_PREFIX and not _HEXADECIMAL.fullmatch(word)
     return f"'{word}'" if is_indexed or len(word) < _PREFIX else f"'{word}':*"
 
@@ -103,7 +103,7 @@ def _query(text: str, vendor: str) -> str:
 
 
 def _match_near(text: str, vendor: str) -> RawSQL:
-    """Without the index, which would go through all entries that have the words to find those of the last few."""
+    """Return a condition without the index, which would scan all matching entries to find the few recent ones."""
     wanted = split_words(text)
     if vendor == "postgresql":
         near = " & ".join(f"'{word}'{':*' if len(word) >= _PREFIX else ''}" for word in wanted)
@@ -114,11 +114,11 @@ def _match_near(text: str, vendor: str) -> RawSQL:
 
 
 def match(text: str, using: str = "default", *, is_near: bool = False, is_common: bool = False) -> Q | RawSQL:
-    """The condition that an entry has, for each word of `text`, a word that begins with it (short ones: that word).
+    """Return the condition that an entry has, for each word of `text`, a word with this prefix.
 
-    - A text without any word is found nowhere.
-    - `is_near`: of few entries, which are read one by one.
-    - `is_common`: very many have the words, so that other conditions come first and SQLite lists them only then.
+    - Short words must match exactly; a text without any word matches nothing.
+    - `is_near`: only few entries are candidates, which are read one by one.
+    - `is_common`: very many entries match, so that other conditions come first and SQLite lists the matches only then.
     """
     vendor = connections[using].vendor
     if is_near:
@@ -128,14 +128,14 @@ def match(text: str, using: str = "default", *, is_near: bool = False, is_common
         return RawSQL(f"audit_lexemes({_TABLE}.words) @@ %s::tsquery", query, output_field=BooleanField())  # noqa: S611
     rows = "SELECT rowid FROM audit_words WHERE audit_words MATCH %s"
     if is_common:
-        # The plus keeps SQLite from walking through the rows of this condition first.
+        # The plus keeps SQLite from scanning the rows of this condition first.
         return RawSQL(f"+{_TABLE}.id IN ({rows})", query, output_field=BooleanField())  # noqa: S611
     return Q(id__in=RawSQL(rows, query))  # noqa: S611
 
 
 @contextmanager
 def searching(using: str = "default") -> Iterator[None]:
-    """While words are looked for: PostgreSQL meets the entries of several words in memory, and not in the table."""
+    """Raise the memory limit during a search, so that PostgreSQL intersects words in memory, not in the table."""
     if connections[using].vendor != "postgresql":
         yield
         return
@@ -146,9 +146,9 @@ def searching(using: str = "default") -> Iterator[None]:
 
 
 def find_numbers(text: str, *, most: int, using: str = "default") -> list[int] | None:
-    """The numbers of all entries that match, newest first, straight from the index; None when more than `most` do."""
+    """Return the numbers of all matching entries, newest first, from the index; None for more than `most`."""
     vendor = connections[using].vendor
-    # The inner query is fenced: with a limit inside, PostgreSQL would walk the table instead of asking the index.
+    # The inner query is fenced: with a limit inside, PostgreSQL would scan the table instead of the index.
     statement = (
         f"SELECT id FROM (SELECT id FROM {_TABLE} WHERE audit_lexemes(words) @@ %s::tsquery OFFSET 0) found LIMIT %s"  # noqa: S608
         if vendor == "postgresql"
@@ -172,7 +172,7 @@ def _install_sqlite(using: str) -> None:
 
 
 def install(using: str) -> None:
-    """Make what searches; nothing happens while the table is not there."""
+    """Create the search structures; do nothing while the table does not exist."""
     connection = connections[using]
     with connection.cursor() as cursor:
         if _TABLE not in connection.introspection.table_names(cursor):

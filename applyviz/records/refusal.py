@@ -1,16 +1,16 @@
-"""One refusal of the database as data, and who the human behind an account is, as SQL says it."""
+"""One refusal of the database as data, and the SQL for the human behind an account."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# The person behind an account: linked accounts have one name.
+# The person behind an account: linked accounts share one name.
 HUMAN = "COALESCE((SELECT l.human FROM records_accountlink l WHERE l.person_id = {0}), 'account-' || {0})"
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """One refusal: on which table and event, under which condition ("" always), and what is said."""
+    """One refusal: its table and event, its condition ("" always), and its message."""
 
     name: str
     table: str

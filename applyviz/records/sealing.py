@@ -1,8 +1,8 @@
-"""Seals what may hold a secret before it reaches the database: everybody may seal, only workers open.
+"""Seal content that may contain a secret before it reaches the database: every process may seal, only workers open.
 
-`APPLYVIZ_SEALING_KEY` seals and opens nothing; `APPLYVIZ_OPENING_KEYS` open, each what was sealed for it, so that keys
-can be rotated. A `Sealed` prints nothing of its content and is opened only by name: a page cannot show what it never
-opened.
+`APPLYVIZ_SEALING_KEY` seals and opens nothing; `APPLYVIZ_OPENING_KEYS` open, each the content sealed for it, so that
+keys can be rotated. A `Sealed` prints nothing of its content and is opened only explicitly: a page cannot show what it
+never opened.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class SealError(ApplyVizError):
 
 
 def can_open() -> bool:
-    """Return whether this process holds a key that opens anything; a web process of a team does not."""
+    """Return whether this process has an opening key; a web process of a team does not."""
     return bool(settings.APPLYVIZ_OPENING_KEYS)
 
 
 def find_mismatch() -> str:
-    """What is wrong between the keys of this process: what it seals, it cannot open; "" when nothing is."""
+    """Return the mismatch of the keys of this process: it seals content that it cannot open; "" if there is none."""
     if not settings.APPLYVIZ_OPENING_KEYS:
         return ""
     try:
@@ -44,9 +44,9 @@ def find_mismatch() -> str:
 
 
 def sealing_key() -> str:
-    """Return the key that seals here: the one that is set, else that of the first opening key.
+    """Return the key that seals in this process: the configured one, else that of the first opening key.
 
-    - Raises `ImproperlyConfigured` when there is none, or the text is no such key.
+    - Raises `ImproperlyConfigured` if there is none, or if the text is not such a key.
     """
     try:
         if settings.APPLYVIZ_SEALING_KEY:
@@ -75,7 +75,7 @@ def _open(token: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sealed:
-    """Sealed bytes; equality is that of the sealed form, never of the content."""
+    """Sealed bytes; equality compares the sealed form, never the content."""
 
     token: bytes
 
@@ -86,16 +86,16 @@ class Sealed:
 
     @classmethod
     def of_bytes(cls, content: bytes) -> Self:
-        """Seal bytes; who sealed them cannot open them by that."""
+        """Return sealed bytes, which the sealing process cannot open."""
         return cls(hpke.seal(content, sealing_key()))
 
     @classmethod
     def of_json(cls, value: JSONValue) -> Self:
-        """Seal a JSON value; key order and number forms are kept."""
+        """Return a sealed JSON value; key order and number forms are kept."""
         return cls.of_bytes(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
     def open_bytes(self) -> bytes:
-        """Return the content; raises `SealError` when no key fits, or this process holds none."""
+        """Return the content; raises `SealError` if no key fits, or if this process has none."""
         return _open(self.token)
 
     def open_json(self) -> JSONValue:
@@ -104,9 +104,9 @@ class Sealed:
 
     @property
     def is_current(self) -> bool:
-        """Whether it was sealed under the key that seals now."""
+        """Whether it was sealed under the current sealing key."""
         return hpke.is_sealed_for(self.token, sealing_key())
 
     def resealed(self) -> Self:
-        """Return the same content sealed anew, under the key that seals now."""
+        """Return the same content, sealed under the current key."""
         return self.of_bytes(self.open_bytes())

@@ -1,6 +1,6 @@
-"""The refusals of the database as data: on which table and event, under which condition, and what is said.
+"""The refusals of the database as data: table, event, condition and message of each.
 
-Conditions are SQL that SQLite and PostgreSQL read alike; `guards.py` makes triggers of them.
+Conditions are SQL that works in SQLite and PostgreSQL; `triggers.py` creates triggers from them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["GUARDS", "KEPT_ACTIONS", "KEPT_TABLES", "Guard"]
 
 _APPROVED = "records_approval"
 _ME = HUMAN.format("NEW.by_id")
-# Whoever had a hand in a plan: rows that name them, and the column that does.
+# The people involved in a plan: the rows that name them, and the column.
 _PLAN = "FROM records_plan p JOIN records_review r ON r.id = p.review_id"
 _INVOLVED = (
     (f"SELECT 1 {_PLAN} WHERE p.id = NEW.plan_id", "r.author_id"),
@@ -24,7 +24,7 @@ _INVOLVED = (
     ),
     (f"SELECT 1 {_PLAN} JOIN records_resolution d ON d.review_id = r.id WHERE p.id = NEW.plan_id", "d.by_id"),
 )
-# A program counts as whoever owns it, whether its account is linked or not.
+# A program counts as its owner, whether its account is linked or not.
 _OWNED = (
     "EXISTS (SELECT 1 FROM records_serviceaccount sa WHERE sa.person_id = {0} AND "
     "COALESCE((SELECT l.human FROM records_accountlink l WHERE l.person_id = sa.owner_id), 'account-' || sa.owner_id)"
@@ -38,7 +38,7 @@ _SAME_DIGEST = (
 _SAME_RUN = "SELECT 1 FROM records_approval a WHERE a.run_id = NEW.run_id AND a.id <> NEW.id"
 _REVIEWED = "SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"
 
-# A run stands on approvals that were spent on it, or on emergency apply; none are asked for only by a policy's word.
+# A run requires approvals that were spent on it, or an emergency apply; only a policy can require no approvals.
 _SPENT = (
     "(SELECT COUNT(*) FROM records_approval a JOIN records_plan o ON o.id = a.plan_id"
     " JOIN records_plan p ON p.id = NEW.plan_id WHERE a.run_id = NEW.id AND o.review_id = p.review_id"
@@ -68,7 +68,7 @@ _FIXED = (
     *("agent", "request_id", "cluster", "review", "plan", "run", '"group"', "kind", "namespace", "name"),
     *("field_manager", "plan_digest", "detail_hash", "previous_hash", "hash"),
 )
-# Verification needs what these say.
+# Verification needs the content of these entries.
 KEPT_ACTIONS = (
     AuditAction.RUN_FINISHED,
     AuditAction.HISTORY_ANCHORED,
@@ -99,14 +99,14 @@ GUARDS = (
         " OR ".join(
             f"EXISTS ({rows} AND ({HUMAN.format(who)} = {_ME} OR {_OWNED.format(who, _ME)}))" for rows, who in _INVOLVED
         ),
-        "nobody approves what they wrote, edited, decided or requested",
+        "a person cannot approve what they wrote, edited, resolved or requested",
     ),
     Guard(
         "approval_once_per_human",
         _APPROVED,
         "INSERT",
         f"NEW.spent_at IS NULL AND EXISTS ({_SAME_DIGEST} AND {HUMAN.format('a.by_id')} = {_ME})",
-        "one person approves once; a unique approval under any account",
+        "one person approves once, under any account",
     ),
     Guard(
         "approval_not_expired",
@@ -129,7 +129,7 @@ GUARDS = (
         "NEW.spent_at IS NOT NULL AND OLD.spent_at IS NULL AND ("
         + " OR ".join(f"EXISTS ({rows} AND {HUMAN.format(who)} = {_ME})" for rows, who in _INVOLVED)
         + ")",
-        "nobody approves what they wrote, edited, decided or requested: such an approval is never spent",
+        "a person cannot approve what they wrote, edited, resolved or requested: such an approval is never spent",
     ),
     Guard(
         "approval_once_per_run",
@@ -180,7 +180,7 @@ GUARDS = (
         ' OR OLD."group" <> NEW."group" OR CAST(OLD.elements AS text) <> CAST(NEW.elements AS text)'
         " OR OLD.number <> NEW.number OR OLD.plan_id <> NEW.plan_id OR OLD.reason <> NEW.reason"
         " OR (OLD.agreed_by_id IS NOT NULL AND OLD.agreed_by_id IS DISTINCT FROM NEW.agreed_by_id)",
-        "a conflict rule is only ever agreed to by another person, or ended, once",
+        "a conflict rule is only ever approved by another person, or ended, once",
     ),
     Guard(
         "rule_starts_proposed",
@@ -215,7 +215,7 @@ GUARDS = (
         "records_emergencyapply",
         "INSERT",
         _IS_PROGRAM.format("NEW.by_id"),
-        "a program breaks no glass",
+        "a program cannot start an emergency apply",
     ),
     Guard(
         "rule_of_a_person",
@@ -225,14 +225,14 @@ GUARDS = (
         f"({_IS_PROGRAM.format('NEW.agreed_by_id')}"
         f" OR {HUMAN.format('NEW.agreed_by_id')} = {HUMAN.format('NEW.proposed_by_id')}"
         f" OR {_OWNED.format('NEW.proposed_by_id', HUMAN.format('NEW.agreed_by_id'))})",
-        "nobody agrees to a conflict rule of their own, under any account; a program agrees to none",
+        "a person cannot approve their own conflict rule, under any account; a program can approve none",
     ),
     Guard(
         "service_is_fixed",
         "records_serviceaccount",
         "UPDATE",
         "OLD.person_id <> NEW.person_id OR OLD.owner_id <> NEW.owner_id",
-        "a service account stays with who made it",
+        "a service account never changes its owner",
     ),
     Guard("service_no_delete", "records_serviceaccount", "DELETE", "", "service accounts are never deleted"),
     Guard(
@@ -261,21 +261,21 @@ GUARDS = (
         "records_review",
         "UPDATE",
         "OLD.applied_by <> NEW.applied_by",
-        "who applies a review never changes",
+        "the tool that applies a review never changes",
     ),
     Guard(
         "run_is_possible",
         "records_applyrun",
         "INSERT",
         f"NOT {_RUNNABLE}",
-        "a run is of a complete plan, and never of what another tool applies",
+        "a run needs a complete plan that applyviz itself applies",
     ),
     Guard(
         "run_begins_waiting",
         "records_applyrun",
         "INSERT",
         f"NEW.state <> 'queued' OR NEW.epoch <> 0 OR (NEW.needed = 0 AND NOT {_EMERGENCY} AND NOT {_ASKS_NOTHING})",
-        "a run begins waiting for a worker, and asks for what its policy asks for",
+        "a new run is queued, and requires the approvals of its policy",
     ),
     Guard(
         "run_is_consented",
@@ -291,7 +291,7 @@ GUARDS = (
         "OLD.plan_id <> NEW.plan_id OR OLD.needed <> NEW.needed OR NEW.epoch < OLD.epoch"
         " OR (NEW.state = 'applying' AND NEW.epoch = 0)"
         " OR (OLD.state NOT IN ('queued', 'applying') AND NEW.state IN ('queued', 'applying'))",
-        "a run stays with its plan, and is picked up by a worker",
+        "a run never changes its plan, and starts only by a worker",
     ),
     Guard("run_no_delete", "records_applyrun", "DELETE", "", "runs are never deleted"),
     Guard(
@@ -310,7 +310,7 @@ GUARDS = (
         "records_objectchange",
         "INSERT",
         "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = NEW.plan_id AND p.state = 'planning')",
-        "a finished plan takes no further change",
+        "no change can be added to a finished plan",
     ),
     Guard(
         "change_no_delete",

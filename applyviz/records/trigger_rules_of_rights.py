@@ -1,6 +1,7 @@
-"""What the database refuses of grants and memberships: one's own, those that lack a second administrator, changed ones.
+"""The refusals of grants and memberships: for oneself, without a second administrator, or changed later.
 
-Rows without `by` were made by a command on the machine. The use cases say the same (`workflow/administrators.py`).
+Rows without `by` were created by a command on the machine. The use cases enforce the same rules
+(`workflow/people/administrators.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ _OF_PERSON = f"EXISTS (SELECT 1 FROM records_grant g WHERE g.person_id = u.id AN
 _OVERLAP = "(m.ended_at IS NULL OR m.ended_at > g.since) AND (g.ended_at IS NULL OR g.ended_at > m.since)"
 _JOINED = "records_grant g JOIN records_teammember m ON m.team_id = g.team_id"
 _OF_TEAM = f"EXISTS (SELECT 1 FROM {_JOINED} WHERE m.person_id = u.id AND {_WHOLE} AND {_OVERLAP})"  # noqa: S608 - constants
-# How many humans have ever been administrators, of those whom somebody could sign in as.
+# How many humans have ever been administrators, counting only accounts that can sign in.
 _EVER_WHO = f"u.password NOT LIKE '!%' AND (u.is_superuser OR {_OF_PERSON} OR {_OF_TEAM})"
 _EVER = f"(SELECT COUNT(DISTINCT {HUMAN.format('u.id')}) FROM auth_user u WHERE {_EVER_WHO})"  # noqa: S608 - constants
 
@@ -44,14 +45,14 @@ OF_RIGHTS = (
         "records_grant",
         "INSERT",
         f"NEW.by_id IS NOT NULL AND ({_PERSON} = {_BY} OR {_IN_TEAM.format(_BY)})",
-        "nobody grants a role to themselves or to a team of theirs, under any account",
+        "a person cannot grant a role to themselves or to their own team, under any account",
     ),
     Guard(
         "grant_of_two",
         "records_grant",
         "INSERT",
         f"NEW.role IN ({_SENSITIVE}) AND {_IS_ALONE} OR {_SECOND} = {_PERSON} OR {_IN_TEAM.format(_SECOND)})",
-        "a second administrator confirms what approves, runs or administers, and gains nothing by it",
+        "a second administrator confirms grants that approve, run or administer, and gains nothing by them",
     ),
     Guard(
         "member_is_fixed",
@@ -66,14 +67,14 @@ OF_RIGHTS = (
         "records_teammember",
         "INSERT",
         f"NEW.by_id IS NOT NULL AND {_PERSON} = {_BY}",
-        "nobody puts themselves into a team, under any account",
+        "a person cannot add themselves to a team, under any account",
     ),
     Guard(
         "member_of_two",
         "records_teammember",
         "INSERT",
         f"EXISTS ({_GAINS} AND t.role IN ({_SENSITIVE})) AND {_IS_ALONE} OR {_SECOND} = {_PERSON})",
-        "a second administrator confirms who joins a team that approves, runs or administers",
+        "a second administrator confirms new members of a team that approves, runs or administers",
     ),
     Guard("link_no_delete", "records_accountlink", "DELETE", "", "accounts that are one human stay one"),
 )

@@ -1,16 +1,18 @@
-"""What the database itself refuses, on SQLite and PostgreSQL: triggers, installed after each migration.
+"""Triggers that enforce rules in the database, on SQLite and PostgreSQL; installed after each migration.
 
-- Audit entries are never changed or deleted; a body may go when an entry of the history tells which policy asked.
-- Nobody approves what they wrote, edited, decided or requested, under any account of theirs; a spent approval is
-  never changed, an expired one never spent; none is deleted. In a run one human counts once; links of accounts stay.
-- Nobody agrees to a conflict rule of their own, under any account; what a rule says is never changed, none is deleted.
+- Audit entries are never changed or deleted; a body may be removed if an entry of the history names the policy.
+- A person cannot approve what they wrote, edited, resolved or requested, under any account of theirs; a spent approval
+  is never changed, an expired one never spent; none is deleted. In a run one human counts once; links of accounts stay.
+- A person cannot approve their own conflict rule, under any account; the content of a rule never changes, none is
+  deleted.
 - Versions of policies and records of emergency apply are never changed; grants and memberships are only ever ended.
-- A plan that is complete or failed stays as it is, and so do its object changes.
-- A run is of a complete plan that applyviz applies, and no worker can take it without approvals spent on it.
-- A program approves nothing, and its owner nothing that it asked for; tokens and mappings are only ever ended.
-Installed after every migration because SQLite loses triggers when a table is rebuilt. On PostgreSQL no table of these
-is ever emptied, and what a trigger asks is found in our schema whatever a session puts before it. Who owns the tables
-can take triggers away: `docs/configuration.md` says which role the processes should have, so that they cannot.
+- A complete or failed plan never changes, and neither do its object changes.
+- A run needs a complete plan that applyviz applies, and no worker can take it without approvals spent on it.
+- A program approves nothing, and its owner nothing that it requested; tokens and mappings are only ever ended.
+
+They are installed after every migration because SQLite drops triggers when it rebuilds a table. On PostgreSQL these
+tables cannot be truncated, and a trigger finds our schema regardless of a session's search path. The owner of the
+tables can drop triggers: `docs/configuration.md` says which role the processes should have, so that they cannot.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def _sqlite(guard: Guard) -> list[str]:
 
 
 def _function(name: str, body: str, schema: str) -> str:
-    """Return a trigger's function that finds our tables, whatever a session creates or puts on its search path."""
+    """Return a trigger's function that finds our tables, regardless of a session's objects and search path."""
     return (
         f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SET search_path = {schema}, pg_temp"
         f" AS $$ BEGIN {body} END $$"
@@ -72,7 +74,7 @@ def _is_ready(using: str) -> bool:
 
 
 def install(using: str) -> None:
-    """Make the database refuse what it must; nothing happens while the tables are not there."""
+    """Create the triggers; do nothing while the tables do not exist."""
     connection = connections[using]
     if not _is_ready(using):
         return
@@ -89,7 +91,7 @@ def install(using: str) -> None:
 
 
 def remove(using: str) -> None:
-    """Take the triggers away; for tests, which empty every table between them."""
+    """Drop the triggers; for tests, which empty every table between them."""
     connection = connections[using]
     with connection.cursor() as cursor:
         for guard in GUARDS:
@@ -100,9 +102,9 @@ def remove(using: str) -> None:
 
 
 def lift(using: str) -> None:
-    """Take every trigger of our tables away, those of earlier versions too, before tables are rebuilt.
+    """Drop every trigger of our tables, including those of earlier versions, before tables are rebuilt.
 
-    SQLite refuses to rename a table that a trigger names; `install` brings back what belongs there.
+    SQLite refuses to rename a table that a trigger names; `install` creates them again.
     """
     connection = connections[using]
     with connection.cursor() as cursor:

@@ -101,4 +101,4 @@ def test_tables_of_a_session_do_not_take_the_place_of_ours():
     execute("CREATE TEMP TABLE records_accountlink (person_id bigint, human text)")
     execute("CREATE TEMP TABLE records_review AS SELECT * FROM public.records_review LIMIT 0")
 
-    assert "nobody approves what they wrote" in refused(lambda: row.save(force_insert=True))
+    assert "a person cannot approve what they wrote" in refused(lambda: row.save(force_insert=True))

@@ -1,10 +1,10 @@
-"""The database, one file per group of rows that live and die together.
+"""The database models, one file per group of rows with a common lifetime.
 
-Team and Grant say who may do what, Policy what must hold first. Review → Target (one per cluster) → Plan (immutable,
-numbered) → ObjectChange; Decision and Comment hang on the Review; Approval on a Plan's digest; ApplyRun → ObjectResult
-→ JournalEntry; AuditEntry tells of all. A StandingRule hangs on its Cluster; an Undo ties a Review to the ApplyRun that
-it would undo. Nothing cascades: what was agreed and done stays. PlaygroundInput and Worker request stand alone and go
-after some days or minutes.
+Team and Grant say what people may do, Policy what a run requires. Review → Target (one per cluster) → Plan (immutable,
+numbered) → ObjectChange; Resolution and Comment belong to the Review; Approval to the digest of a Plan; ApplyRun →
+ObjectResult → JournalEntry; AuditEntry records all of it. A ConflictRule belongs to its Cluster; an Undo links a Review
+to the ApplyRun that it would revert. Nothing cascades: approvals and runs stay. PlaygroundInput and WorkerRequest are
+independent rows and are deleted after some days or minutes.
 """
 
 from applyviz.records.models.agreement import (

@@ -1,7 +1,7 @@
-"""How people agree: decisions, acknowledged risks, comments, what each has seen, approvals of one plan digest.
+"""Reviewing: resolutions, acknowledged risks, comments, viewed objects, approvals of one plan digest.
 
-The database itself refuses an approval by whoever wrote, edited, decided or requested, under any account of
-theirs, a second one by the same person, and any change to one that was spent (`records/guards.py`).
+The database itself refuses an approval by a person who wrote, edited, resolved or requested the plan, under any of
+their accounts, a second approval by the same person, and any change to a spent one (`records/trigger_rules.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from applyviz.records.models.reviews import Review
 
 
 class Resolution(models.Model):
-    """The answer to one conflict: object, field (`path` as people read it, `elements` as the engine does), way out.
+    """The resolution of one conflict: object, field (`path` for people, `elements` for the engine), choice.
 
-    The latest one for a field counts; plans hold those that they carry out. One that was undone stays.
+    The latest one for a field counts; plans contain those that they apply. A withdrawn resolution stays in the table.
     """
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="decisions")
@@ -41,10 +41,10 @@ class Resolution(models.Model):
 
 
 class Acknowledgement(models.Model):
-    """Somebody acknowledged one kind of risk of one object, or (without an `object_key`) of a whole plan.
+    """The acknowledgement of one kind of risk of one object, or (without an `object_key`) of a whole plan.
 
-    It holds in its review while `effect`, the keyed hash of what happens to the object, stays the same; for a plan
-    that is its digest.
+    It holds in its review while `effect`, the keyed hash of what happens to the object, stays the same; for a plan that
+    is its digest.
     """
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="+")
@@ -72,7 +72,7 @@ class Acknowledgement(models.Model):
 
 
 class Comment(models.Model):
-    """A remark on a review, an object or a field; `earlier` keeps each text before it was edited: [{at, text}]."""
+    """A comment on a review, an object or a field; `earlier` keeps each text before it was edited: [{at, text}]."""
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="comments")
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, null=True, related_name="comments")
@@ -94,7 +94,7 @@ class Comment(models.Model):
 
 
 class ViewedObject(models.Model):
-    """One person had one object of a plan before their eyes; it holds for every plan with the same digest."""
+    """A mark that one person viewed one object of a plan; it holds for every plan with the same digest."""
 
     digest = models.CharField(max_length=80)
     object_key = models.CharField(max_length=1100)
@@ -109,13 +109,13 @@ class ViewedObject(models.Model):
 
 
 class Approval(models.Model):
-    """One person's approval to one plan digest; revocable until it is spent, spent once, on `run`.
+    """One person's approval of one plan digest; revocable until it is spent, spent once, on `run`.
 
     It counts for every plan of the review with that digest, until `expires_at`.
 
     - `entry` is the audit entry that records it. `mac` covers digest, person, time and the hash of that entry under a
-      key that the database does not hold (`workflow/approval_macs.py`).
-    - `is_sole`: whoever approved holds the role by grants that the sole administrator made.
+      key that the database does not contain (`workflow/audit/approval_macs.py`).
+    - `is_sole`: the approver has the role by grants of the sole administrator.
     """
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="approvals")
@@ -148,7 +148,7 @@ class Approval(models.Model):
 
 
 class ChangeRequest(models.Model):
-    """Somebody asks for changes of what one plan digest does; nothing with that digest runs until it is withdrawn."""
+    """A request for changes to one plan digest; nothing with that digest runs until it is withdrawn."""
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="change_requests")
     digest = models.CharField(max_length=80)
@@ -165,9 +165,9 @@ class ChangeRequest(models.Model):
 
 
 class EmergencyApply(models.Model):
-    """A run that somebody started without the approvals that the policy asks for; `missing` is what it lacked.
+    """A run without the approvals that the policy requires; `missing` says what it lacked.
 
-    `entry` and `mac` vouch for it as they do for an approval.
+    `entry` and `mac` authenticate it like an approval.
     """
 
     plan = models.OneToOneField(Plan, on_delete=models.PROTECT, related_name="emergency_apply")

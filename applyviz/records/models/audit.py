@@ -1,7 +1,7 @@
 """The tamper-evident history, and the outbox of messages that must not get lost.
 
-Entries are only ever added, each into the chain of its run or into the global chain; triggers refuse every change
-but the removal of a body that a retention policy asked for.
+Entries are only ever added, each to the chain of its run or to the global chain; triggers refuse every change except
+the removal of a body that a retention policy requires.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from django.db import models
 
 
 class AuditEntry(models.Model):
-    """One line of the history; the actor's name and roles are copied, so that they stay as they were then.
+    """One entry of the history; the actor's name and roles are copied, so that they stay as they were then.
 
     - `chain` is 0 for the global chain, else the number of the apply run; `sequence` counts within it.
     - `hash` covers `detail_hash`, so that a body can be removed.
-    - `detail_hash` is sha256 over `salt` and the detail; `pruned_by` is the global sequence of the entry that tells
-      which retention policy removed detail and salt.
-    - `words` is what full text search looks at (`records/words.py`); it is derived, and verified against what the
-      hash covers.
+    - `detail_hash` is sha256 over `salt` and the detail; `pruned_by` is the global sequence of the entry of the
+      retention policy that removed detail and salt.
+    - `words` is the full text for search (`records/full_text.py`); it is derived, and verified against the hashed
+      fields.
     """
 
     chain = models.PositiveBigIntegerField(default=0)
     sequence = models.PositiveBigIntegerField()
     at = models.DateTimeField(db_index=True)
-    action = models.CharField(max_length=40)  # an `AuditAction`; what older or newer versions wrote stays readable
+    action = models.CharField(max_length=40)  # an `AuditAction`; actions of older or newer versions stay readable
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     actor_name = models.CharField(max_length=150)
     roles = models.CharField(max_length=400, blank=True)
@@ -84,10 +84,10 @@ class ChainEnd(models.Model):
 
 
 class RetentionPolicy(models.Model):
-    """How long bodies of audit entries are kept; hashes stay for ever.
+    """How long bodies of audit entries are kept; hashes stay forever.
 
-    - `actions` are the kinds of entries it is about, [] means all but those that verification needs.
-    - `has_requests` says whether requests and answers in the journals of finished runs go as well.
+    - `actions` are the kinds of entries that it applies to, [] means all but those that verification needs.
+    - `has_requests`: also remove requests and answers from the journals of finished runs.
     """
 
     name = models.CharField(max_length=80, unique=True)
@@ -106,7 +106,7 @@ class RetentionPolicy(models.Model):
 
 
 class OutboxMessage(models.Model):
-    """A task to be asked for; written in the transaction that needs it, sent after the commit."""
+    """A task to enqueue; written in the transaction that needs it, sent after the commit."""
 
     task = models.CharField(max_length=60)
     ids = models.JSONField()

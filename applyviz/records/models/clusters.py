@@ -12,12 +12,13 @@ from applyviz.records.fields import SealedField
 class Cluster(models.Model):
     """A target.
 
-    - `credential` is the sealed connection of a live cluster (a vetted kubeconfig, or a mark that the
-      process's own is used); a sandbox holds its HTTP token there.
-    - `token_hash` is the SHA-256 of a sandbox's token (256 random bits), "" until a worker has put it there.
-    - `uid` is that of namespace kube-system: the identity that a plan's digest is bound to. No two clusters have one.
-    - `account` is as whom the cluster knows the credential: {user, groups}, {} when it does not say.
-    - A paused cluster starts no plan and no run; an archived one is history alone.
+    - `credential` is the sealed connection of a live cluster (a checked kubeconfig, or a mark that the process's own is
+      used); for a sandbox it is its HTTP token.
+    - `token_hash` is the SHA-256 of a sandbox's token (256 random bits), "" until a worker has set it.
+    - `uid` is that of namespace kube-system: the identity that a plan's digest is bound to. It is unique among
+      clusters.
+    - `account` is the account of the credential in the cluster: {user, groups}, {} if the cluster does not report it.
+    - A paused cluster starts no plan and no run; an archived one has only its history.
     - `masks_credentials`: whether credentials in plain fields are masked in its plans.
     """
 
@@ -49,5 +50,5 @@ class Cluster(models.Model):
 
     @property
     def is_sandbox(self) -> bool:
-        """Whether it is built in."""
+        """Whether the cluster is a sandbox."""
         return self.kind == ClusterKind.SANDBOX

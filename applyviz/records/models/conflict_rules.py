@@ -1,7 +1,7 @@
-"""Conflict rules: decisions that hold for every later plan of a cluster, agreed upon by two people.
+"""Conflict rules: resolutions that apply to every later plan of a cluster, approved by two people.
 
-A rule is proposed by one person and in force once another agreed; the database refuses one's own approval
-(`records/guards.py`). Nothing is deleted: a rule that ended says who ended it, and why.
+One person proposes a rule, and it is active once another one approved it; the database refuses one's own approval
+(`records/trigger_rules.py`). Nothing is deleted: an ended rule records who ended it, and why.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from applyviz.records.models.plans import Plan
 
 
 class ConflictRule(models.Model):
-    """The standing answer for one field of the objects it names.
+    """The saved resolution for one field of the objects that it names.
 
     - `kind` and `group` name the kind, `name` is a pattern with `*`; `namespace` "" means any.
-    - `elements` is the field as the engine names it, `path` as people read it.
-    - `manager` is the field manager that it answers, "" for any; `way` the way out, or that the field is
-      left out of comparison.
+    - `elements` is the field for the engine, `path` for people.
+    - `manager` is the field manager that it applies to, "" for any; `way` the resolution, or ignoring the field in
+      comparisons.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="rules")

@@ -1,4 +1,4 @@
-"""Looking at live after another tool applied what was reviewed."""
+"""Verification of live after another tool applied a reviewed plan."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from applyviz.records.models.plans import Plan
 
 
 class Verification(models.Model):
-    """One look at every object of a plan that applyviz does not apply.
+    """One verification of every object of a plan that another tool applies.
 
     - `results` are masked: {position, verdict, differences: [{path, promised, got}], detail}.
-    - `lease_until` lets another worker take over one that was lost.
+    - `lease_until` lets another worker take over a lost verification.
     """
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="verifications")

@@ -1,4 +1,4 @@
-"""As whom people's requests go to a cluster: mappings that are made and ended, never changed (`records/guards.py`)."""
+"""Impersonation of people in a cluster: mappings are added and ended, never changed (`records/trigger_rules.py`)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from applyviz.records.models.people import Team
 
 
 class IdentityMapping(models.Model):
-    """The user and groups that a cluster is asked as, for a person, for a team, or (neither) for everybody else.
+    """The user and groups to impersonate for a person, for a team, or (neither) for everyone else.
 
-    - `number` counts the mappings of a cluster; a change ends one and makes the next.
-    - `{name}` in `user` stands for the name of the account.
+    - `number` counts the mappings of a cluster; a change ends one and creates the next.
+    - `{name}` in `user` is replaced by the name of the account.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="mappings")

@@ -1,7 +1,7 @@
-"""What people and other programs are told: happenings, who is told of each in the product, and webhooks.
+"""Notifications of people and other programs: events, recipients, and webhooks.
 
-A happening is made once for each entry of the history that is worth telling; it holds numbers, names and titles, and
-no value of any field. A webhook's secret is sealed and never shown again.
+An event is created once for each entry of the history that is worth a notification; it contains numbers, names and
+titles, and no value of any field. A webhook's secret is sealed and never shown again.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from applyviz.records.models.audit import AuditEntry
 
 
 class NotificationEvent(models.Model):
-    """Something worth telling.
+    """One event to notify people and webhooks of.
 
-    - `key` is made of what it tells of, so that it is told once; `is_quiet`: it concerns nobody after all.
-    - `facts` are those that a webhook gets: review, plan, run, cluster, by.
+    - `key` identifies its subject, so that it is created only once; `is_quiet`: the event has no recipients.
+    - `facts` are the fields that a webhook gets: review, plan, run, cluster, by.
     """
 
     key = models.CharField(max_length=80, unique=True)
@@ -36,9 +36,9 @@ class NotificationEvent(models.Model):
 
 
 class Notification(models.Model):
-    """One person is told of one happening: in the product, by mail, or both.
+    """The notification of one person of one event: in the product, by email, or both.
 
-    - `mail_due_at` is when the mail is (next) to be sent, None when none is or it was sent.
+    - `mail_due_at` is when to send the email (next), None if there is none or it was sent.
     """
 
     notification_event = models.ForeignKey(NotificationEvent, on_delete=models.PROTECT, related_name="notifications")
@@ -62,7 +62,7 @@ class Notification(models.Model):
 
 
 class NotificationChoice(models.Model):
-    """How one person wants to be told of one event; without a row the default holds."""
+    """How one person is notified of one kind of event; without a row the default applies."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     event = models.CharField(max_length=40, choices=NotificationKind.choices)
@@ -77,7 +77,7 @@ class NotificationChoice(models.Model):
 
 
 class Webhook(models.Model):
-    """An address that is told; `events` are those it wants, [] for all."""
+    """An address to notify; `events` are the kinds that it subscribes to, [] for all."""
 
     name = models.CharField(max_length=80)
     url = models.CharField(max_length=1000)
@@ -96,10 +96,11 @@ class Webhook(models.Model):
 
 
 class Delivery(models.Model):
-    """Telling one webhook of one happening, tried until it is taken or given up.
+    """The delivery of one event to one webhook, retried until it is accepted or given up.
 
     - `identifier` is the id that the receiver sees, the same at every attempt.
-    - `due_at` is when it is (next) to be tried; an attempt moves it ahead first, so that two workers never try at once.
+    - `due_at` is the time of the (next) attempt; an attempt moves it ahead first, so that two workers never try at
+      once.
     """
 
     webhook = models.ForeignKey(Webhook, on_delete=models.PROTECT, related_name="deliveries")

@@ -1,7 +1,7 @@
 """People beyond their accounts: teams, grants of roles, accounts of one human, failed sign-ins.
 
-What was granted when stays on record: memberships and grants are ended, never changed or deleted
-(`records/guards.py`), so that the roles of any past day can be told.
+The record shows which grants were in force at any time: memberships and grants are ended, never changed or deleted
+(`records/trigger_rules.py`), so that the roles of any past day are known.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from applyviz.records.enums import LimitKind, PendingKind, PendingState, Role
 
 
 class Team(models.Model):
-    """People who are named together; policies and grants refer to its slug."""
+    """A named group of people; policies and grants refer to its slug."""
 
     slug = models.SlugField(unique=True, max_length=63)
     name = models.CharField(max_length=120)
@@ -28,7 +28,7 @@ class Team(models.Model):
 
 
 class TeamMember(models.Model):
-    """Somebody is in a team from one moment to another; the last three say who let them in, as for a grant."""
+    """A membership in a team from one time to another; the last three fields say who granted it, as in a grant."""
 
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="members")
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="memberships")
@@ -51,12 +51,12 @@ class TeamMember(models.Model):
 
 
 class Grant(models.Model):
-    """A role for a person or a team, on the clusters and namespaces that fit two patterns.
+    """A role for a person or a team, on the clusters and namespaces that match two patterns.
 
-    - Patterns: `*` stands for any text, `?` for one character; every other character for itself.
-    - Objects of no namespace are covered only where `is_cluster_scoped` says so.
-    - `confirmed_by` is the second administrator. `is_sole`: there had only ever been one when it was made.
-    - `by` is nobody for what a command on the machine granted.
+    - Patterns: `*` matches any text, `?` one character; every other character itself.
+    - Cluster-scoped objects are covered only if `is_cluster_scoped` says so.
+    - `confirmed_by` is the second administrator. `is_sole`: there had only ever been one when it was granted.
+    - `by` is None for a grant by a command on the machine.
     """
 
     role = models.CharField(max_length=16, choices=Role.choices)
@@ -87,9 +87,9 @@ class Grant(models.Model):
 
 
 class PendingChange(models.Model):
-    """A change of who may do what that a second administrator has to confirm before it happens.
+    """A change of permissions that a second administrator must confirm before it takes effect.
 
-    - `given` is what the use case needs, by ids and names; `told` is what people read of it.
+    - `given` is the input of the use case, by ids and names; `told` is its description for people.
     """
 
     kind = models.CharField(max_length=16, choices=PendingKind.choices)
@@ -110,7 +110,7 @@ class PendingChange(models.Model):
 
 
 class AccountClaim(models.Model):
-    """A one-time link by which an invited person sets their own password; the database holds its hash alone."""
+    """A one-time link by which an invited person sets a password; the database contains only its hash."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="claims")
     token_hash = models.CharField(max_length=64, unique=True)
@@ -127,7 +127,7 @@ class AccountClaim(models.Model):
 
 
 class OpenSession(models.Model):
-    """A session that somebody signed in to, so that they can end their others."""
+    """A session of a person, so that they can end their other sessions."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="open_sessions")
     session_key = models.CharField(max_length=40, unique=True)
@@ -143,7 +143,7 @@ class OpenSession(models.Model):
 
 
 class AccountLink(models.Model):
-    """Accounts with the same `human` are one and the same person, for everything that asks for somebody else."""
+    """Accounts with the same `human` belong to one person, for every rule that requires another person."""
 
     person = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="link"
@@ -155,7 +155,7 @@ class AccountLink(models.Model):
 
 
 class SignInLimit(models.Model):
-    """Failed sign-ins of a bucket; there is a fixed number of buckets, so nothing is ever thrown away."""
+    """Failed sign-ins of a bucket; the number of buckets is fixed, so that no count is ever evicted."""
 
     kind = models.CharField(max_length=8, choices=LimitKind.choices)
     bucket = models.PositiveIntegerField()

@@ -1,6 +1,6 @@
-"""A plan and its object changes; immutable once complete (`records/guards.py` sees to it).
+"""A plan and its object changes; immutable once complete (enforced by `records/trigger_rules.py`).
 
-Each change is stored twice: masked, for everything that is shown, and sealed, for the sender alone.
+Each change is stored twice: masked, for everything that is shown, and sealed, only for the sender.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from applyviz.records.models.sources import SourceRevision
 
 
 class Plan(models.Model):
-    """All object changes of one source revision against one cluster at one moment.
+    """All object changes of one source revision against one cluster at one time.
 
-    - `digest` is keyed; `digest_key_id` says under which key. Same digest, same approvals.
-    - `decisions` are the answers to conflicts that it carries out: {object, path, manager, way}.
-    - `identity` is as whom it asks the cluster and would be run: {user, groups}, {} the cluster's own credential;
-      `account` is as whom the cluster knows that credential: {user, groups}, {} when it does not say.
-    - `denied` names what that identity may not do of what would be written.
-    - `rules` are the conflict rules that were in force on its cluster when it was planned.
-    - `masking` says what is masked besides Secrets, as it was settled when it was planned.
-    - `tag_key` makes the tags by which masked values are compared within this plan.
-    - `counts` is {operation: number}; `summary` what the sentence needs; `problems` what could not be
-      read, each {reason, file, line, column}.
+    - `digest` is keyed; `digest_key_id` names the key. Equal digests share their approvals.
+    - `decisions` are the resolutions that it applies: {object, path, manager, way}.
+    - `identity` is the impersonated user of its requests and its run: {user, groups}, {} the cluster's own credential;
+      `account` is the account of that credential in the cluster: {user, groups}, {} if the cluster does not report it.
+    - `denied` lists the writes for which that identity lacks permission.
+    - `rules` are the conflict rules that were active on its cluster when it was planned.
+    - `masking` says what was masked besides Secrets when it was planned.
+    - `tag_key` is the key of the tags by which masked values are compared within this plan.
+    - `counts` is {operation: number}; `summary` the input of the sentence; `problems` what could not be read, each
+      {reason, file, line, column}.
     - `policy_version` names the policies that the digest is bound to, each with its version.
-    - `lease_until` and `epoch` let another worker take over planning that was lost.
+    - `lease_until` and `epoch` let another worker take over lost planning.
     """
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="plans")
@@ -68,10 +68,10 @@ class Plan(models.Model):
 
 
 class ObjectChange(models.Model):
-    """Everything about one object in a plan.
+    """The change of one object in a plan.
 
-    - `document` is the masked JSON that pages, exports and audit read; `sealed` the whole of it.
-    - `dangers` holds kind and level of each of its risks (`workflow/risks.py`).
+    - `document` is the masked JSON for pages, exports and audit; `sealed` the complete change.
+    - `dangers` contains kind and level of each of its risks (`workflow/policies/risks.py`).
     - `effect` is the keyed hash of what this change does; the runner compares it with live.
     """
 

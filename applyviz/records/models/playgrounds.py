@@ -1,4 +1,4 @@
-"""What people put into the playground, kept for a time so that they can share a link to it."""
+"""Inputs of the playground, kept for a time so that people can share a link to them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from django.db import models
 
 
 class PlaygroundInput(models.Model):
-    """One question under an unguessable key; it belongs to nobody and goes when its time is over.
+    """One question under an unguessable key; it has no owner and is deleted when it expires.
 
-    - `key` is the SHA-256 of the key in the link; `content` is sealed under what that key gives: who has the link
-      can open it, and nobody else, no worker either.
+    - `key` is the SHA-256 of the key in the link; `content` is sealed under a key derived from it: only people with the
+      link can open it, and no worker can.
     """
 
     key = models.CharField(max_length=64, unique=True)

@@ -1,4 +1,4 @@
-"""Policies: what must hold before a plan runs on some clusters and namespaces, in immutable versions."""
+"""Policies: the requirements for a run on some clusters and namespaces, in immutable versions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db import models
 
 
 class Policy(models.Model):
-    """A policy by its name; `number` is that of the version in force."""
+    """A policy by its name; `number` is its active version."""
 
     slug = models.SlugField(unique=True, max_length=63)
     number = models.PositiveIntegerField(default=0)
@@ -21,9 +21,9 @@ class Policy(models.Model):
 
 
 class PolicyVersion(models.Model):
-    """What a policy said from one moment on: where it holds, and its rules (`workflow/policies/rules.py`).
+    """One version of a policy: its scope, and its rules (`workflow/policies/rules.py`).
 
-    - Patterns are those of grants; `is_cluster_scoped`: it holds for objects of no namespace as well.
+    - Patterns are those of grants; `is_cluster_scoped`: it also applies to cluster-scoped objects.
     """
 
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="versions")

@@ -1,4 +1,4 @@
-"""A review that undoes a run: which one, and what of it cannot be undone."""
+"""A review that reverts a run: the run, and the parts of it that cannot be reverted."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from applyviz.records.models.runs import ApplyRun
 
 
 class Undo(models.Model):
-    """The tie between a review and the run that it would undo.
+    """The link between a review and the run that it would revert.
 
-    - `notes` are sentences about what cannot be undone; `moved` are, by the number of a plan, those about what
-      moved since the run and goes back all the same. None holds a value of a field.
+    - `notes` are sentences about what cannot be reverted; `moved` are, by the number of a plan, those about fields that
+      changed since the run and are reverted nevertheless. None contains a value of a field.
     """
 
     review = models.OneToOneField(Review, on_delete=models.PROTECT, related_name="undoes")

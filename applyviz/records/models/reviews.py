@@ -1,4 +1,4 @@
-"""A review: the conversation about one intended change, and the clusters it is meant for."""
+"""A review: the discussion of one intended change, and its target clusters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Review(models.Model):
-    """Title, why, who, and where it stands."""
+    """The title, description, author and state of a review."""
 
     number = models.PositiveIntegerField(unique=True)
     title = models.CharField(max_length=200)
@@ -35,12 +35,12 @@ class Review(models.Model):
 
     @property
     def latest_plan(self) -> Plan | None:
-        """The plan that counts: the one with the greatest number."""
+        """The current plan: the one with the greatest number."""
         return self.plans.defer("summary").order_by("-number").first()
 
 
 class Target(models.Model):
-    """One cluster that a review is meant for."""
+    """One target cluster of a review."""
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="targets")
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="targets")
@@ -53,7 +53,7 @@ class Target(models.Model):
 
 
 class ReviewScope(models.Model):
-    """A namespace that a review touches, "" for objects of none; who may not look at one does not see the review."""
+    """A namespace of a review, "" for cluster-scoped objects; people need access to all of them to see the review."""
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="places")
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")

@@ -1,4 +1,4 @@
-"""An apply run: its objects' results and the journal, one entry per request.
+"""An apply run: the results of its objects, and the journal with one entry per request.
 
 A worker owns a run while its lease lasts and its epoch is the row's; a worker that lost it writes nothing.
 """
@@ -16,9 +16,9 @@ from applyviz.records.models.plans import ObjectChange, Plan
 class ApplyRun(models.Model):
     """The execution of one approved plan; a plan is run once.
 
-    - `needed` approvals were asked for when it was made: no worker can pick it up without them, spent on it.
-    - `rules` say how it goes about it, frozen at its start: what happens at a failure, how many objects at once,
-      what is waited for.
+    - `needed` approvals were required when it was created: no worker can pick it up until they are spent on it.
+    - `rules` are frozen at its start: what happens after a failure, how many objects are applied concurrently, what the
+      run waits for.
     """
 
     number = models.PositiveIntegerField(unique=True)
@@ -46,19 +46,19 @@ class ApplyRun(models.Model):
 
     @property
     def is_finished(self) -> bool:
-        """Whether no worker will touch it again."""
+        """Whether the run is final: no worker will change it again."""
         return self.state not in RunState.unfinished()
 
 
 class ObjectResult(models.Model):
-    """What came out for one object of a run.
+    """The outcome of one object of a run.
 
     - `detail` is one sentence.
-    - `checked` is the {uid, resourceVersion} at which the effect was found to be the approved one ({} for
-      absent, None: not checked yet).
-    - `rollout` says whether what it brings about is done, where the run waits for it; `rollout_at` since when.
-    - `differences` are masked: {path, promised, got} when the answer differs, {path, reviewed, live} when stale.
-    - `pods` is what was last seen of the pods of a workload: {new, ready, wanted, problems, unread}.
+    - `checked` is the {uid, resourceVersion} at which the effect was found to be the approved one ({} for absent, None:
+      not checked yet).
+    - `rollout` says whether its rollout is done, if the run waits for it; `rollout_at` since when.
+    - `differences` are masked: {path, promised, got} if the answer differs, {path, reviewed, live} if stale.
+    - `pods` is the last known state of the pods of a workload: {new, ready, wanted, problems, unread}.
     """
 
     run = models.ForeignKey(ApplyRun, on_delete=models.PROTECT, related_name="results")
@@ -85,7 +85,7 @@ class ObjectResult(models.Model):
 
 
 class RolloutSample(models.Model):
-    """How many pods of a workload were ready from a moment on: one per change, at most some hundred a run."""
+    """The number of ready pods of a workload from one time on: one row per change, at most some hundred per run."""
 
     result = models.ForeignKey(ObjectResult, on_delete=models.PROTECT, related_name="samples")
     at = models.DateTimeField()
@@ -101,12 +101,12 @@ class RolloutSample(models.Model):
 
 
 class JournalEntry(models.Model):
-    """One request of a run: written as an intent before it is sent, completed when it is answered.
+    """One request of a run: recorded as an intent before it is sent, completed when it is answered.
 
-    - `part` counts the requests of the object change; a part that is sent again has several entries.
-    - `before` is the {uid, resourceVersion} that the object had when it was sent, {} for absent.
-    - `request` and `answer` are masked; `sealed_request` and `sealed_answer` hold the bytes.
-    - `request_digest` is keyed over the bytes that went out.
+    - `part` counts the requests of the object change; a request that is sent again has several entries.
+    - `before` is the {uid, resourceVersion} of the object when it was sent, {} for absent.
+    - `request` and `answer` are masked; `sealed_request` and `sealed_answer` contain the bytes.
+    - `request_digest` is keyed over the bytes that were sent.
     """
 
     result = models.ForeignKey(ObjectResult, on_delete=models.PROTECT, related_name="journal")

@@ -9,7 +9,7 @@ from applyviz.records.models.clusters import Cluster
 
 
 class SandboxState(models.Model):
-    """The write lock of one sandbox, its last resourceVersion, and the last one whose change is not kept any more."""
+    """The write lock of one sandbox, its newest resourceVersion, and the last one whose change was compacted."""
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="sandbox")
     revision = models.BigIntegerField(default=0)
@@ -20,7 +20,7 @@ class SandboxState(models.Model):
 
 
 class SandboxObject(models.Model):
-    """One stored object, sealed as a whole: it may be a Secret or name one's values."""
+    """One stored object, sealed as a whole: it may be a Secret, or contain values of one."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="sandbox_objects")
     group = models.CharField(max_length=253, blank=True)
@@ -41,7 +41,7 @@ class SandboxObject(models.Model):
 
 
 class SandboxChange(models.Model):
-    """One write of one object, for watches: before and after it, sealed together; `size` is that of the sealed body."""
+    """One write of one object, for watches: before and after it, sealed together; `size` of the sealed bytes."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="sandbox_changes")
     revision = models.BigIntegerField()

@@ -1,6 +1,6 @@
-"""What was found in live clusters: changes that no run explains, and objects that are not as they were applied.
+"""Findings of scans in live clusters: changes that no run explains, and objects that differ from what was applied.
 
-A scan looks at a bounded number of objects; a finding stays when it is gone, with the moment it was last seen.
+A scan reads a bounded number of objects; a finding stays in the table, with the time when it was last seen.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from applyviz.records.models.clusters import Cluster
 
 
 class ClusterScan(models.Model):
-    """One look at the live objects of a cluster.
+    """One scan of the live objects of a cluster.
 
-    - `lease_until` lets another worker take over a scan that was lost; `is_cut` says that objects were left out.
-    - `unread` names kinds that could not be listed, `problem` says why nothing could be.
+    - `lease_until` lets another worker take over a lost scan; `is_cut` says that objects were left out.
+    - `unread` names kinds that could not be listed, `problem` says why the scan failed.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="scans")
@@ -41,9 +41,9 @@ class ClusterScan(models.Model):
 
 
 class LiveFinding(models.Model):
-    """Something live that no run explains.
+    """A live change that no run explains.
 
-    - `key` is made of what the finding says, so that the same one is found again and not added twice.
+    - `key` is derived from the content of the finding, so that a repeated finding is not added twice.
     - `fields` are paths for a change, {path, promised, live} (masked) for drift.
     - `run` is the number of the last run that wrote the object.
     """

@@ -1,4 +1,4 @@
-"""How many values of a Secret somebody planned with on one day, so that plans answer few guesses."""
+"""The number of values of a Secret that a person planned with on one day, to limit guessing by plans."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from applyviz.records.models.clusters import Cluster
 
 
 class PlannedSecretValue(models.Model):
-    """One set of values of one Secret that a person's plans held on a day.
+    """One set of values of one Secret in a person's plans of one day.
 
-    - `human` is the person behind all their accounts; `value` a keyed hash, which tells nothing but "the same".
+    - `human` is the person behind all their accounts; `value` a keyed hash, which only shows equality.
     """
 
     human = models.CharField(max_length=200)

@@ -9,9 +9,9 @@ from applyviz.records.fields import SealedField
 
 
 class SourceRevision(models.Model):
-    """The files of one intended change, at one moment, with digest and provenance.
+    """The files of one intended change, frozen at one time, with digest and provenance.
 
-    - Digests are keyed, with a `salt` of this revision: they betray neither bytes nor that two revisions are equal.
+    - Digests are keyed, with a `salt` of this revision: they reveal neither bytes nor that two revisions are equal.
     """
 
     digest = models.CharField(max_length=80, db_index=True)

@@ -1,7 +1,7 @@
-"""Doors for programs: tokens, of which only a hash is kept, and the service accounts that pipelines use.
+"""Access of programs: tokens, of which only a hash is kept, and the service accounts of pipelines.
 
-The database itself refuses an approval by a service account, and one by its owner of what it asked for; what a token
-may do and until when is never changed (`records/guards.py`).
+The database itself refuses an approval by a service account, and an approval by its owner of what it requested; the
+scope and the expiry of a token are never changed (`records/trigger_rules.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from applyviz.records.enums import TokenScope
 
 
 class ServiceAccount(models.Model):
-    """An account of a program, owned by who made it: both count as one human, and it never approves."""
+    """The account of a program, owned by a person: both count as one human, and the program never approves."""
 
     person = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="service"
@@ -30,9 +30,9 @@ class ServiceAccount(models.Model):
 
 
 class ApiToken(models.Model):
-    """Lets a program act as an account, within a scope and until it expires; the token itself is shown once.
+    """A token by which a program acts as an account, within a scope and until it expires; shown once.
 
-    - `hint` is how it begins; `token_hash` is SHA-256 of its 256 random bits.
+    - `hint` is its beginning; `token_hash` is the SHA-256 of its 256 random bits.
     - `minute` and `asked` count the requests of one minute, for the limit.
     """
 

@@ -1,4 +1,4 @@
-"""What pages ask of workers: a question by ids, and an answer that may be shown."""
+"""Requests of pages to workers: a question by ids, and an answer that may be shown."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from applyviz.records.models.clusters import Cluster
 
 
 class WorkerRequest(models.Model):
-    """One question to a worker; it goes some minutes after it was answered.
+    """One question to a worker; it is deleted some minutes after it was answered.
 
-    - `key` is the same for the same question of the same person; `asked_by` None: nobody in particular.
-    - `question` holds ids and names, `sealed` what only a worker may read (a kubeconfig, a request to a sandbox).
+    - `key` is the same for the same question of the same person; `asked_by` is None for a question without a person.
+    - `question` contains ids and names, `sealed` what only a worker may read (a kubeconfig, a request to a sandbox).
     - `result` is masked; `sealed_result` is sealed under the one-time key `reply_to`, which the asking process holds.
-    - `reasons` and `status` say why it was refused. Past `expires_at` nobody answers any more.
+    - `reasons` and `status` say why it was refused. After `expires_at` it is not answered any more.
     """
 
     kind = models.CharField(max_length=16, choices=WorkerRequestKind.choices)
