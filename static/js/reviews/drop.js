@@ -2,7 +2,7 @@
  * Accepts dropped files and folders on the new review form, and checks manifests as soon as they are added.
  * Without script the two file inputs do the same; problems are then told after the form was sent.
  */
-const form = document.querySelector("[data-drop-form]");
+let form = document.querySelector("[data-drop-form]");
 const MANIFEST = /\.(ya?ml|json)$/i;
 const KUSTOMIZATION = /(^|\/)(kustomization\.ya?ml|Kustomization)$/;
 
@@ -106,6 +106,38 @@ function listen() {
     showChosen();
     check();
   });
+  form.addEventListener("submit", send);
+}
+
+/** Puts the form of an answer with problems in the place of this one; the chosen files move along. */
+function replaceForm(text) {
+  const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("[data-drop-form]");
+  if (!fresh) return false;
+  const next = document.adoptNode(fresh);
+  for (const kind of ["[data-files]", "[data-folder]"]) {
+    next.querySelector(kind).replaceWith(form.querySelector(kind));
+  }
+  form.replaceWith(next);
+  form = next;
+  listen();
+  showChosen();
+  (form.querySelector("[data-error-summary]") ?? form.querySelector("[data-found][tabindex]"))?.focus();
+  return true;
+}
+
+/** Sends the form itself: a page that comes back with problems could not keep the chosen files. */
+async function send(event) {
+  event.preventDefault();
+  const button = event.submitter ?? form.querySelector(".submit button");
+  button.disabled = true;
+  const answer = await fetch(form.action, { method: "POST", body: new FormData(form) }).catch(() => undefined);
+  if (answer?.redirected) {
+    location.assign(answer.url);
+    return;
+  }
+  if (answer?.status === 422 && replaceForm(await answer.text())) return;
+  button.disabled = false;
+  HTMLFormElement.prototype.submit.call(form);
 }
 
 if (form) listen();

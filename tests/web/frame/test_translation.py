@@ -24,7 +24,7 @@ SPOKEN = {"title", "aria-label", "placeholder", "alt", "data-label"}
 # What these hold is data or code in every language.
 DATA_ELEMENTS = {"script", "style", "code", "pre", "kbd", "textarea", "time"}
 # `told`: what a run or a cluster said at its time stays in the words of that time.
-DATA_CLASSES = {"mono", "owner", "code", "schema-words", "brand", "zone", "told"}
+DATA_CLASSES = {"mono", "owner", "code", "value", "schema-words", "brand", "zone", "told"}
 FRONTEND = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "frontend")
 
 

@@ -1,0 +1,172 @@
+"""The frame of a review in a browser: tabs and keys, the drawer of risks, the approve sheet, the phone."""
+
+import re
+import secrets
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import open_dangers, open_page, open_tab
+from tests.e2e.test_accessibility import describe
+from tests.e2e.test_main_job import drop_files
+
+pytestmark = pytest.mark.e2e
+
+ROLE = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: {name}}}
+rules:
+  - apiGroups: [""]
+    resources: [pods]
+    verbs: [get]
+"""
+SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: b}}\n"
+
+
+def make_review(page: Page, template: str) -> str:
+    """A review of one new object; gives its address."""
+    page.goto("/reviews/new/")
+    drop_files(page, {"one.yaml": template.format(name=f"shell-{secrets.token_hex(3)}")})
+    expect(page.get_by_text("1 object found")).to_be_visible()
+    page.get_by_label("Title").fill("One object")
+    page.get_by_label("Namespace").fill("shop")
+    page.get_by_role("button", name="Create plan").click()
+    expect(page.locator("#strip .counts")).to_have_attribute("aria-label", "1 to create")
+    found = re.search(r"/reviews/\d+/", page.url)
+    assert found
+    return found[0]
+
+
+def test_frame_keeps_its_measures(sign_in):
+    page = sign_in("alice")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto("/reviews/2/plans/1/changes/")
+
+    bottoms = [page.locator(name).bounding_box() for name in (".review-header", "#strip", ".review-tabs")]
+
+    assert [round(box["y"] + box["height"]) for box in bottoms if box] == [96, 168, 204]
+    page.mouse.wheel(0, 3000)
+    expect(page.locator(".review-header")).to_be_in_viewport()
+
+
+def test_tabs_open_by_keys_and_the_last_one_is_kept(sign_in):
+    page = sign_in("alice")
+    page.goto("/reviews/2/overview/")
+    for name in ("Changes", "Activity"):
+        number = page.locator("[data-review-tab]", has_text=name).get_attribute("data-review-tab")
+        page.wait_for_load_state()
+        page.keyboard.press("g")
+        page.keyboard.press(number or "")
+        expect(page.locator("[data-review-tab][aria-current]")).to_contain_text(name)
+    open_tab(page, "Requests")
+    page.goto("/reviews/2/")
+
+    expect(page.locator("[data-review-tab][aria-current]")).to_contain_text("Requests")
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    expect(page.locator("[data-next-act]")).to_be_focused()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_risk_is_acknowledged_in_the_drawer(sign_in, theme):
+    page = sign_in("alice", color_scheme=theme)
+    address = make_review(page, ROLE)
+    page.goto(f"{address}overview/")
+    drawer, count = page.locator("#drawer"), page.locator("#strip [data-risks]")
+    expect(count).to_have_attribute("aria-expanded", "false")
+
+    page.keyboard.press("r")
+    expect(drawer).to_be_visible()
+    expect(page.locator("#risks-heading")).to_be_focused()
+    expect(count).to_have_attribute("aria-expanded", "true")
+    assert describe(Axe().run(page).response["violations"]) == []
+    page.keyboard.press("j")
+    expect(page.locator("#risk-rbac")).to_be_focused()
+    page.keyboard.press("a")
+
+    expect(drawer.locator(".said")).to_have_text("Acknowledged for 1 object.")
+    expect(count).to_contain_text("1 of 1 acknowledged")
+    expect(page.locator("#risks .is-done")).to_contain_text("acknowledged")
+    expect(page.locator("[data-review-header]")).not_to_contain_text("to acknowledge")
+    assert describe(Axe().run(page).response["violations"]) == []
+    drawer.get_by_role("button", name=re.compile("Undo")).click()
+    expect(count).to_contain_text("0 of 1 acknowledged")
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+    expect(count).to_be_focused()
+
+
+def test_risks_are_acknowledged_without_script(sign_in, product, browser):
+    alice = sign_in("alice")
+    address = make_review(alice, ROLE)
+    plain = browser.new_context(
+        base_url=product.url, java_script_enabled=False, storage_state=alice.context.storage_state()
+    )
+    page = open_page(plain)
+    page.goto(f"{address}overview/")
+    page.locator("#strip [data-risks]").click()
+    page.get_by_role("button", name=re.compile("^Acknowledge RBAC")).click()
+
+    expect(page).to_have_url(re.compile(r"/risks/#risk-rbac$"))
+    expect(page.locator("#risk-rbac")).to_contain_text("acknowledged by alice")
+    plain.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_plan_is_approved_in_the_sheet(sign_in, theme):
+    alice, bob = sign_in("alice"), sign_in("bob", is_let_in=False, color_scheme=theme)  # a 422 is told on the console
+    address = make_review(alice, ROLE)
+    bob.goto(address)
+    open_dangers(bob)
+    bob.goto(f"{address}overview/")
+    bob.get_by_role("link", name=re.compile("Approve plan")).click()
+    sheet = bob.locator("dialog[data-sheet]")
+    expect(sheet).to_be_visible()
+    expect(sheet.get_by_role("radio", name=re.compile("^Approve"))).to_be_focused()
+    assert describe(Axe().run(bob).response["violations"]) == []
+
+    sheet.get_by_role("radio", name=re.compile("^Request changes")).check()
+    sheet.get_by_role("button", name="Request changes").click()
+    expect(sheet.locator("#note-error")).to_have_text("Say what needs to change.")
+    expect(sheet.locator("#id_note")).to_be_focused()
+    sheet.locator("#id_note").fill("Fine for me.")
+    sheet.get_by_role("radio", name=re.compile("^Approve")).check()
+    sheet.get_by_label("Apply when approved").uncheck()
+    sheet.locator("#id_note").press("Control+Enter")
+
+    expect(bob.locator(".messages")).to_contain_text("You approved plan 1.")
+    expect(bob.locator("[data-next-act]")).to_have_text("Apply 1 change")
+
+
+def test_two_clicks_on_a_phone_approve_what_has_no_high_risk(sign_in):
+    alice, bob = sign_in("alice"), sign_in("bob")
+    address = make_review(alice, SETTINGS)
+    bob.set_viewport_size({"width": 390, "height": 844})
+    bob.goto(f"{address}overview/")
+    act = bob.locator("[data-next-act]")
+    box = act.bounding_box()
+    assert box
+    assert (box["height"] >= 44, box["y"] + box["height"] <= 844) == (True, True), "in the bar at the bottom"
+    assert bob.evaluate("document.documentElement.scrollWidth") <= 390
+
+    act.click()
+    bob.get_by_role("button", name="Approve and apply 1 change").click()
+
+    bob.wait_for_url("**/runs/*/")
+
+
+def test_chosen_files_stay_after_an_error(sign_in):
+    page = sign_in("alice", is_let_in=False)  # a 422 is told on the console
+    page.goto("/reviews/new/")
+    drop_files(page, {"one.yaml": SETTINGS.format(name="kept")})
+    page.get_by_label("Title").fill("x")
+    page.get_by_label("Namespace").fill("Not A Name")
+    with page.expect_response(lambda answer: answer.request.method == "POST" and "/check/" not in answer.url) as answer:
+        page.get_by_role("button", name="Create plan").click()
+    assert answer.value.status == 422
+
+    expect(page.locator("[data-error-summary]")).to_be_focused()
+    expect(page.locator("[data-chosen]")).to_contain_text("one.yaml")
+    assert page.locator("[data-files]").evaluate("input => input.files.length") == 1
