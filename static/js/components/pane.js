@@ -26,7 +26,7 @@ function shownObject() {
   return document.querySelector("#pane .pane-head")?.textContent;
 }
 
-/** Rows that a reader opened stay open when the same object is shown anew, also when its answer was under way. */
+/** Rows that a reader opened stay open when the same object is shown again, even when its answer was under way. */
 let opened = { of: undefined, rows: [] };
 
 function remember() {

@@ -1,4 +1,4 @@
-"""Decisions: the ways chosen for the fields of one object, one way for many conflicts, conflict rules, risks."""
+"""Forms of resolutions: for the fields of one object, for many conflicts, conflict rules, and acknowledgements."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _WAY_OF = re.compile(r"way-(\d{1,5})\Z")
 
 
 class MixedForm(forms.Form):
-    """The ways chosen for open fields of one object, each named by its place: `way-0`, `way-1` …"""
+    """The resolutions of open fields of one object, each named by its index: `way-0`, `way-1` …"""
 
     note = forms.CharField(required=False, max_length=2000)
     then = forms.ChoiceField(choices=[("decide", "decide"), ("preview", "preview")], required=False)
 
     def read_ways(self) -> dict[int, ResolutionKind]:
-        """The way chosen for each place; what is no way is left out."""
+        """Return the resolution of each index; ignore invalid ones."""
         data: Mapping[str, str] = self.data
         known = {way.value for way in ResolutionKind}
         named = ((_WAY_OF.match(name), str(value)) for name, value in data.items())
         return {int(found[1]): ResolutionKind(value) for found, value in named if found and value in known}
 
     def read_choices(self, change: PlannedObject) -> list[Choice]:
-        """The decisions, one for each field manager in the way; none for a place that is not open."""
+        """Return the resolutions, one for each conflicting field manager; none for an index that is not open."""
         return [
             Choice(change.ref, change.ways[place].path, manager, way)
             for place, way in self.read_ways().items()
@@ -43,14 +43,14 @@ class MixedForm(forms.Form):
         ]
 
     def keep_hidden(self) -> Iterator[tuple[str, str]]:
-        """What the page that asks once more sends again."""
+        """Return the fields that a confirmation page submits again."""
         yield from ((f"way-{place}", way.value) for place, way in self.read_ways().items())
 
 
 class EverywhereForm(forms.Form):
-    """One way out for every open conflict that a scope reaches.
+    """One resolution for every open conflict within a scope.
 
-    - `scope` is a query of its own (`manager=…`, `position=…`, `kind=group/Kind`), so that one choice names it.
+    - `scope` is a query in itself (`manager=…`, `position=…`, `kind=group/Kind`), so that a single choice names it.
     """
 
     way = forms.ChoiceField(choices=_WAYS)
@@ -59,7 +59,7 @@ class EverywhereForm(forms.Form):
     note = forms.CharField(required=False, max_length=2000)
 
     def read_scope(self) -> ResolutionScope:
-        """The conflicts that are meant."""
+        """Return the selected conflicts."""
         given = QueryDict(self.cleaned_data["scope"])
         group, slash, kind = given.get("kind", "").partition("/")
         position = given.get("position", "")
@@ -71,7 +71,7 @@ class EverywhereForm(forms.Form):
 
 
 class RuleForm(forms.Form):
-    """A conflict rule: for which objects, against whom, and why."""
+    """A conflict rule: its objects, its field manager, and the reason."""
 
     name = forms.CharField(
         label=_("Names"),
@@ -102,13 +102,13 @@ class RuleForm(forms.Form):
 
 
 class RuleNoteForm(forms.Form):
-    """A word along with an approval, a refusal or an end."""
+    """A note on an approval, a refusal or an end."""
 
     note = forms.CharField(required=False, max_length=2000)
 
 
 class RiskForm(forms.Form):
-    """Which risk is acknowledged: of one object, or of the plan itself; `shown` are the others that were listed."""
+    """The acknowledged risk, of one object or of the plan; `shown` are the other objects that were listed."""
 
     kind = forms.ChoiceField(choices=[(kind.value, kind.value) for kind in RiskKind])
     position = forms.IntegerField(min_value=PLAN_ITSELF)
@@ -117,7 +117,7 @@ class RiskForm(forms.Form):
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """The objects whose risk was shown and is acknowledged."""
+        """Return the objects whose risk was listed and is acknowledged."""
         data = self.data
         shown = data.getlist("shown") if isinstance(data, QueryDict) and "all" in data else []
         return (self.cleaned_data["position"], *(int(one) for one in shown if re.fullmatch("[0-9]{1,6}", one)))
@@ -130,7 +130,7 @@ class RiskPairsForm(forms.Form):
 
     @property
     def shown(self) -> dict[RiskKind, list[int]]:
-        """The positions by kind; a pair that names no risk is left out."""
+        """Return the positions by kind; ignore pairs that name no risk."""
         found: dict[RiskKind, list[int]] = {}
         given = self.data.getlist("pair") if isinstance(self.data, QueryDict) else []
         for pair in given:

@@ -1,4 +1,4 @@
-"""Acknowledging risks: which of an object's need it, who did, and where a person does or undoes it."""
+"""Read model of acknowledgements: which risks of an object need one, who gave it, and the form to give or undo it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from applyviz.workflow.approvals.acknowledgements import OpenRisk
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 
-# So many other objects of the same risk are shown, and acknowledged, at once.
+# This many other objects with the same risk are listed, and acknowledged, at once.
 SHOWN = 50
 
 
@@ -42,7 +42,7 @@ def _list_alike(plan: Plan, others: Iterable[OpenRisk]) -> Iterator[AlikeRow]:
 
 @dataclass(frozen=True, slots=True)
 class _Desk:
-    """Everything about the acknowledgements of one plan that one person sees."""
+    """The acknowledgements of one plan for one person."""
 
     plan: Plan
     person: Person
@@ -82,7 +82,7 @@ def _open_desk(plan: Plan, person: Person) -> _Desk:
 def present_acts(
     plan: Plan, person: Person, position: int, change: engine.PlannedObject
 ) -> dict[RiskKind, AcknowledgeAction]:
-    """What is needed and done about the risks of one object, by kind; empty when none needs anything."""
+    """Return the acknowledgements of the risks of one object, by kind; empty when none needs one."""
     if not acknowledgements.find_kinds(change.risks):
         return {}
     answerer = _open_desk(plan, person)
@@ -90,13 +90,13 @@ def present_acts(
 
 
 def present_plan_acts(plan: Plan, person: Person) -> dict[RiskKind, AcknowledgeAction]:
-    """The same for the risks of the plan as a whole."""
+    """Return the same for the risks of the whole plan."""
     answerer = _open_desk(plan, person)
     of_plan = (h for h in answerer.required if h.position == acknowledgements.PLAN_ITSELF)
     return {risk.kind: answerer.present(risk) for risk in of_plan}
 
 
 def present_all_acts(plan: Plan, person: Person) -> dict[tuple[int, RiskKind], AcknowledgeAction]:
-    """The same for every risk of a plan that must be acknowledged, by position and kind; others are not offered."""
+    """Return the same for every risk of a plan that must be acknowledged, by position and kind."""
     answerer = _open_desk(plan, person)
     return {(risk.position, risk.kind): answerer.present(risk, has_alike=False) for risk in answerer.required}

@@ -1,4 +1,4 @@
-"""Where a plan stands for one person: who agreed, what is missing, what stands in the way and where to go about it."""
+"""The approval state of a plan for one person: who approved, what is missing, and the blockers with their links."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _risk_url(plan: Plan, risk: acknowledgements.OpenRisk) -> str:
 
 
 def _name_not_counting(found: Quorum, person: Person) -> tuple[str, ...]:
-    """That an approval of this person would meet nothing that is missing."""
+    """Return that an approval of this person would meet no demand; empty when it would."""
     if quorum.would_count(found, person):
         return ()
     return (
@@ -40,7 +40,7 @@ def _name_not_counting(found: Quorum, person: Person) -> tuple[str, ...]:
 
 
 def name_approver(approval: Approval) -> str:
-    """Who approved; marked where the role rests on a grant by the sole administrator."""
+    """Return the name of the approver, marked if their role rests on a grant by the sole administrator."""
     if not approval.is_sole:
         return approval.by_name
     return _("%(name)s (role granted by the sole administrator)") % {"name": approval.by_name}
@@ -79,7 +79,7 @@ def _link_objects(plan: Plan, rows: Sequence[ObjectChange]) -> tuple[dict[str, s
 def find_approval_state(
     plan: Plan, person: Person, rows: Sequence[ObjectChange], found: Quorum, acts: NextActs
 ) -> ApprovalState:
-    """Who agreed, what is missing, and what keeps this person from the button."""
+    """Return who approved, what is missing, and the blockers for this person."""
     role_blockers = approving.find_role_blockers(plan, for_user=person)
     change_requests, closed = approving.list_change_requests(plan), approving.find_start_blockers(plan, found.policy)
     latest = plan.review.latest_plan

@@ -88,7 +88,7 @@ class Confirmation:
     lists: tuple[OperationList, ...]
     blockers: tuple[Blocker, ...]
     revert_note: str
-    consent: ApprovalForPage
+    approval: ApprovalForPage
     can_apply_now: bool
     can_wait: bool
     must_wait: bool
@@ -245,7 +245,7 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         lists=_list_operations(plan, changes),
         blockers=_list_blockers(plan, for_user),
         revert_note=_describe_way_back(changes),
-        consent=present_approval(plan, found, for_user=for_user),
+        approval=present_approval(plan, found, for_user=for_user),
         can_wait=can_wait(plan),
         must_wait=found.policy.waits_for_rollout,
         can_apply_now=_can_apply_now(plan, found, for_user),

@@ -18,7 +18,7 @@ from applyviz.workflow.foundation.access import Action, Person
 
 
 class ReplanHow(StrEnum):
-    """What one click changes in the options of the next plan."""
+    """The change of one click in the options of the next plan."""
 
     CLIENT_SIDE = "client-side"
     SERVER_SIDE = "server-side"

@@ -37,7 +37,7 @@ LATEST = 3
 
 @dataclass(frozen=True, slots=True)
 class OverviewTab:
-    """Everything that the tab prints."""
+    """The Overview tab."""
 
     notices: tuple[Notice, ...]
     risks: tuple[HighRisk, ...]
@@ -54,7 +54,7 @@ class OverviewTab:
 
     @property
     def has_high_risk(self) -> bool:
-        """Whether an object in the picture is marked."""
+        """Return whether an object in the picture is marked."""
         return any(cell.has_risk for row in self.picture for cell in row.cells)
 
 
@@ -101,7 +101,7 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
 
 
 def list_shown_risks(context: PlanContext) -> tuple[HighRisk, ...]:
-    """The high and medium risks of a complete plan with what is to be done about each."""
+    """Return the high and medium risks of a complete plan, each with its action."""
     if not context.is_complete:
         return ()
     open_kinds = {risk.kind for risk in context.state.open_risks}
@@ -143,7 +143,7 @@ def _present_facts(context: PlanContext) -> tuple[PlanFact, ...]:
 
 
 def present_overview(context: PlanContext) -> OverviewTab:
-    """The whole tab."""
+    """Return the tab."""
     plan, url_of = context.plan, link_objects(context.plan)
     summary: dict[str, Any] = plan.summary
     restarts: Sequence[RestartRow] = list_restarts(summary)

@@ -1,6 +1,6 @@
-"""The sticky line of a review: who stands where, and what the one button does or why it cannot.
+"""The sticky header of a review: its steps, and the main button or why it is disabled.
 
-Everything that blocks comes from `workflow.approvals.approving`, the one list that the use cases enforce too.
+All blockers come from `workflow.approvals.approving`, the list that the use cases enforce too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NAMED = 2
 
 @dataclass(frozen=True, slots=True)
 class ApprovalState:
-    """What the header needs to know besides the plan itself."""
+    """The input of the header besides the plan itself."""
 
     approved_by: tuple[str, ...]
     needed: int
@@ -75,11 +75,11 @@ class ApprovalState:
 
     @property
     def has_only_risks(self) -> bool:
-        """Whether nothing but risks that nobody acknowledged is in the way."""
+        """Return whether unacknowledged risks are the only blocker."""
         return bool(self.risk_blockers) and set(self.plan_blockers) <= set(self.risk_blockers)
 
     def link(self, blocker: str) -> str:
-        """Where to go about a blocker of the plan."""
+        """Return the address at which a blocker of the plan can be resolved."""
         if self.replaced_by:
             return self.latest_url
         if blocker in self.risk_blockers:
@@ -88,29 +88,29 @@ class ApprovalState:
 
 
 def count_effects(plan: Plan) -> int:
-    """How many objects the plan would write."""
+    """Return how many objects the plan would write."""
     calm = (Operation.UNCHANGED, Operation.BLOCKED, Operation.ERROR)
     return sum(number for operation, number in plan.counts.items() if operation not in calm)
 
 
 def can_wait(plan: Plan) -> bool:
-    """Whether a run can wait until workloads are ready: in a sandbox no pod ever runs."""
+    """Return whether a run can wait until workloads are ready: in a sandbox no pod ever runs."""
     return plan.target.cluster.kind != ClusterKind.SANDBOX
 
 
 def name_target(plan: Plan, options: ApplyOptions) -> str:
-    """Cluster and namespace as one text."""
+    """Return cluster and namespace as one text."""
     return f"{plan.target.cluster.name} / {options.namespace}"
 
 
 def name_identity(plan: Plan) -> str:
-    """As whom a plan asks its cluster; "" for the cluster's own credential."""
+    """Return the identity that a plan impersonates; "" for the cluster's own credential."""
     identity = impersonation.read_identity(plan)
     return "" if identity.is_own else str(identity)
 
 
 def _name_stop(plan: Plan, standing: ApprovalState) -> str:
-    """In two words, what keeps a plan from being agreed on."""
+    """Return, in two words, what prevents the approval of a plan."""
     if standing.objectors:
         return _("changes requested")
     if standing.is_outdated:
@@ -175,14 +175,14 @@ def _step_verify(run: ApplyRun | None) -> HeaderStep:
 
 
 def _tell_rollouts(run: ApplyRun) -> str:
-    """What was verified beyond the objects themselves, where something is brought about by them."""
+    """Return whether rollouts were watched, for a run with workloads."""
     if not run.plan.changes.filter(kind__in=ROLLED_OUT, has_effect=True).exclude(operation=Operation.PRUNE).exists():
         return ""
     return _("rollouts watched") if RunRules.from_json(run.rules).waits_for_rollout else _("rollouts not watched")
 
 
 def _present_watched_track(plan: Plan, author: str) -> tuple[HeaderStep, ...]:
-    """The steps of what another tool applies: planned here, applied there, verified here."""
+    """Return the steps of a review that another tool applies: planned here, applied there, verified here."""
     tool = plan.review.get_applied_by_display()
     looked = Verification.objects.filter(plan=plan, state=VerificationState.DONE).first()
     hidden = hidden_positions(plan)
@@ -202,7 +202,7 @@ def _present_watched_track(plan: Plan, author: str) -> tuple[HeaderStep, ...]:
 
 
 def present_track(plan: Plan, standing: ApprovalState, run: ApplyRun | None) -> tuple[HeaderStep, ...]:
-    """The five steps."""
+    """Return the five steps."""
     author = plan.review.author.get_username()
     if plan.review.applied_by:
         return _present_watched_track(plan, author)
@@ -227,7 +227,7 @@ def _describe(plan: Plan) -> str:
 
 
 def _name_candidates(standing: ApprovalState) -> str:
-    """Whom to ask, where that is a person or two."""
+    """Return whom to ask, if that is one or two people."""
     if not standing.missing or not 0 < len(standing.candidates) <= NAMED:
         return ""
     return _(" or ").join(standing.candidates)
@@ -287,7 +287,7 @@ def _present_apply(plan: Plan, standing: ApprovalState) -> Button:
 
 
 def _present_after_run(plan: Plan, standing: ApprovalState, run: ApplyRun) -> Button:
-    """A run that did not bring the plan about leaves an author with planning again."""
+    """Return the button after a run that did not complete the plan: an author can re-plan."""
     url = reverse("runs:show-run", args=[run.number])
     if run.state in (RunState.STALE, RunState.FAILED, RunState.CANCELED) and standing.can_replan:
         told = _("Run %(number)d: %(state)s") % {"number": run.number, "state": run.get_state_display()}
@@ -300,7 +300,7 @@ def _present_after_run(plan: Plan, standing: ApprovalState, run: ApplyRun) -> Bu
 
 
 def present_button(plan: Plan, standing: ApprovalState, run: ApplyRun | None) -> Button:
-    """The one button of the page."""
+    """Return the main button of the page."""
     if run is not None:
         return _present_after_run(plan, standing, run)
     if plan.state == PlanState.PLANNING:
@@ -330,7 +330,7 @@ def present_button(plan: Plan, standing: ApprovalState, run: ApplyRun | None) ->
 
 
 def present_header(plan: Plan, options: ApplyOptions, standing: ApprovalState, run: ApplyRun | None) -> ReviewHeader:
-    """The whole sticky line."""
+    """Return the sticky header."""
     has_emergency = run is None and plan.state == PlanState.COMPLETE and not plan.review.applied_by
     return ReviewHeader(
         title=plan.review.title,

@@ -35,7 +35,7 @@ from applyviz.workflow.plans.live_values import view_of
 
 @dataclass(frozen=True, slots=True)
 class ChangesTab:
-    """Everything that the tab prints below the frame."""
+    """The Changes tab."""
 
     listing: ObjectList
     pane: Pane | None
@@ -43,7 +43,7 @@ class ChangesTab:
     chosen: ObjectChange | None = None
 
     def parts(self) -> dict[str, object]:
-        """The parts by their names."""
+        """Return the parts by their names."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
@@ -59,7 +59,7 @@ def _get_row(plan: Plan, position: int) -> ObjectChange:
 
 
 def present_field_schema(plan: Plan, position: int, index: int, *, for_user: Person, after: int = 0) -> FieldSchema:
-    """What the schema says of one field of one object, who owns it, and what runs did to it."""
+    """Return the schema of one field of one object, its owners, and its changes by runs."""
     row = _get_row(plan, position)
     change = view_of(plan).read(row)
     if index >= len(change.fields):
@@ -72,7 +72,7 @@ def present_field_schema(plan: Plan, position: int, index: int, *, for_user: Per
 
 
 def read_change(plan: Plan, position: int) -> engine.PlannedObject:
-    """One object of a plan as it is shown."""
+    """Return one object of a plan, masked for its reader."""
     return view_of(plan).read(_get_row(plan, position))
 
 
@@ -108,7 +108,7 @@ def _present_talk(
 
 
 def get_row(plan: Plan, position: int) -> ObjectChange:
-    """The row of one object of a plan, without its documents."""
+    """Return the row of one object of a plan, without its documents."""
     try:
         return plan.changes.defer("document", "sealed").get(position=position)
     except ObjectChange.DoesNotExist as error:
@@ -123,9 +123,9 @@ def _present_header(plan: Plan, person: Person) -> ReviewHeader:
 def present_switch(
     plan: Plan, row: ObjectChange, choice: PaneChoice, *, for_user: Person, is_first: bool
 ) -> dict[str, object]:
-    """What moves when another object is chosen: its pane, what was said of it, and what is left to look at.
+    """Return the parts that change when another object is chosen: its pane, its comments, and the blockers.
 
-    - The header changes when a high risk was opened for the first time, because it may have stood in the way.
+    - The header changes when a high-risk object was viewed for the first time, because that may have been a blocker.
     """
     change = read_change(plan, row.position)
     viewed = viewed_objects.list_viewed(plan, by=for_user)
@@ -161,14 +161,14 @@ def _list(
 
 
 def present_listing(plan: Plan, listed: ListChoice, *, for_user: Person, current: int | None = None) -> ObjectList:
-    """The object list alone, as the reader narrowed it."""
+    """Return the filtered object list."""
     changes = list_changes(plan)
     reading = read_for_reader(plan) if plan.state == PlanState.COMPLETE else PlanOverview()
     return _list(plan, changes, listed, reading, current, viewed_objects.list_viewed(plan, by=for_user))
 
 
 def _choose_first(context: PlanContext, listed: ListChoice, overview: PlanOverview) -> int | None:
-    """The object that a page shows whose address names none: the first that changes."""
+    """Return the object of a page whose address names none: the first that changes."""
     if not context.is_complete:
         return None
     items = _list(context.plan, context.changes, listed, overview, None, context.viewed).items
@@ -183,7 +183,7 @@ def present_changes(
     listed: ListChoice | None = None,
     is_open: bool = False,
 ) -> ChangesTab:
-    """The whole tab; `is_open` leaves the pane out, for a page that is there already."""
+    """Return the tab; `is_open` leaves the pane out, for a page that already has it."""
     plan, person, listed = context.plan, context.person, listed or ListChoice()
     overview = read_for_reader(plan) if context.is_complete else PlanOverview()
     if position is None:

@@ -1,4 +1,4 @@
-"""The frame of a review: header, strip, tabs, and what a page watches while its plan is calculated."""
+"""The frame of a review: header, strip, tabs, and the parts that update while its plan is calculated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from applyviz.web.reviews.pages.tabs import ReviewTab, TabLink, link_tab, presen
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """Everything that surrounds the content of a tab; `poll_url` is empty once the plan is there."""
+    """The parts around a tab; `poll_url` is empty once the plan is complete."""
 
     header_line: ReviewHeader
     strip: Strip
@@ -31,7 +31,7 @@ class Shell:
     tab_name: str
 
     def parts(self) -> dict[str, object]:
-        """The parts by their names."""
+        """Return the parts by their names."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
@@ -46,7 +46,7 @@ def _present_progress(plan: Plan, changes: Sequence[ObjectChange]) -> Progress |
 
 
 def present_shell(context: PlanContext, tab: ReviewTab | None) -> Shell:
-    """The frame around one tab, or around a page of the review that is no tab."""
+    """Return the frame around one tab, or around another page of the review."""
     plan = context.plan
     events_url = reverse("reviews:plan-events", args=context.address)
     return Shell(

@@ -1,6 +1,6 @@
-"""The strip under the header: how many objects change and how, what restarts, and how many risks there are.
+"""The strip below the header: changed objects by operation, restarts, and risks.
 
-The numbers are those of the plan and of its one list of risks, so that no other part of the page counts otherwise.
+The numbers come from the plan and its one list of risks, so that no other part of the page counts differently.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FIRST_LINE = 3
 
 @dataclass(frozen=True, slots=True)
 class CountLink:
-    """How many objects of one operation; leads to them."""
+    """The number of objects with one operation, linked to them."""
 
     look: Appearance
     number: int
@@ -47,7 +47,7 @@ class CountLink:
 
 @dataclass(frozen=True, slots=True)
 class RiskCounts:
-    """The risks of a plan by level, each kind once; `acknowledged` of the high ones, which all need it."""
+    """The risks of a plan by level, each kind once; `acknowledged`: those of the high ones, which all need it."""
 
     high: int = 0
     medium: int = 0
@@ -56,17 +56,17 @@ class RiskCounts:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Return the number of all risks."""
         return self.high + self.medium + self.info
 
     @property
     def is_open(self) -> bool:
-        """Whether a high risk is still to be acknowledged."""
+        """Return whether a high risk is not acknowledged yet."""
         return self.acknowledged < self.high
 
     @property
     def text(self) -> str:
-        """The high and medium ones in words."""
+        """Return the high and medium risks in words."""
         parts = []
         if self.high:
             parts.append(ngettext("%(n)d high", "%(n)d high", self.high) % {"n": self.high})
@@ -79,7 +79,7 @@ class RiskCounts:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Everything that the strip prints."""
+    """The strip."""
 
     counts: tuple[CountLink, ...]
     sentence: str
@@ -92,7 +92,7 @@ class Strip:
 
 
 def describe_certainty(changes: Iterable[ObjectChange]) -> str:
-    """How many results the API server confirmed and how many are estimated."""
+    """Return how many results the API server confirmed and how many are estimated."""
     counts: dict[str, int] = {}
     for change in changes:
         word = str(CERTAINTY_STYLES[Certainty(change.certainty)].word)
@@ -103,7 +103,7 @@ def describe_certainty(changes: Iterable[ObjectChange]) -> str:
 
 
 def count_risks(context: PlanContext) -> RiskCounts:
-    """The one count of risks; what a conflict blocks is one medium risk, because it is resolved."""
+    """Return the counts of risks; a conflict that blocks objects is one medium risk, because it can be resolved."""
     levels = [risk.level for risk in context.risks]
     needed = {risk.kind for risk in context.risks if risk.needs_acknowledgement}
     is_blocked = context.is_complete and bool(context.plan.counts.get(Operation.BLOCKED))
@@ -133,7 +133,7 @@ def _describe_impact(context: PlanContext) -> tuple[str, ...]:
 
 
 def present_strip(context: PlanContext) -> Strip:
-    """The whole strip."""
+    """Return the strip."""
     plan = context.plan
     certainty = describe_certainty(context.changes) if context.changes else ""
     return Strip(

@@ -21,7 +21,7 @@ from applyviz.web.reviews.pages.review_header import count_effects
 
 
 class ReviewTab(StrEnum):
-    """The tabs by the names that their addresses and the cookie use."""
+    """The tabs by the names in addresses and the cookie."""
 
     OVERVIEW = "overview"
     CHANGES = "changes"
@@ -33,7 +33,7 @@ class ReviewTab(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TabEntry:
-    """One tab: its word, and what it counts; None for a tab without a number."""
+    """One tab: its label and its number; None for a tab without one."""
 
     tab: ReviewTab
     word: Promise
@@ -42,7 +42,7 @@ class TabEntry:
 
 @dataclass(frozen=True, slots=True)
 class TabLink:
-    """One tab as the page prints it."""
+    """One tab on the page."""
 
     word: Promise
     url: str
@@ -70,12 +70,12 @@ TABS = (
 
 
 def link_tab(plan: Plan, tab: ReviewTab) -> str:
-    """Where a tab of a plan is."""
+    """Return the address of a tab of a plan."""
     return reverse(f"reviews:show-{tab.value}", args=[plan.review.number, plan.number])
 
 
 def present_tabs(context: PlanContext, current: ReviewTab | None) -> tuple[TabLink, ...]:
-    """All tabs of a plan; `current` is None on a page of the review that is no tab."""
+    """Return all tabs of a plan; `current` is None on a page of the review outside the tabs."""
     return tuple(
         TabLink(
             entry.word,

@@ -1,8 +1,7 @@
-"""Live against after apply as lines of YAML, in one column or side by side, with field owners beside them.
+"""The diff of live and after apply as lines of YAML, in one column or side by side, with field owners beside them.
 
-Pairing, folding and words are those of `engine.diff`; a text that is compared by its own fields says so. What the
-server writes by itself (managedFields, resourceVersion, status and their like) is left out unless it is asked for.
-Objects come masked.
+`engine.diff` pairs lines, folds them and marks words; a text that is compared by field says so. Server-managed fields
+(managedFields, resourceVersion, status and the like) are left out unless requested. Objects are masked.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """One row of the table; `fold` is its text when it stands for hidden rows."""
+    """One row of the table; `fold` is its text if it replaces hidden rows."""
 
     state: str
     before: Side | None = None
@@ -59,18 +58,18 @@ class DiffRow:
 
     @property
     def sign(self) -> str:
-        """The sign beside the colour."""
+        """Return the sign beside the color."""
         return _SIGNS[self.state]
 
     @property
     def shown(self) -> Side | None:
-        """The side that one column shows."""
+        """Return the side that one column shows."""
         return self.after or self.before
 
 
 @dataclass(frozen=True, slots=True)
 class _Gutter:
-    """What stands beside a line: field owners after apply, and the line of the manifest."""
+    """The margin of a line: field owners after apply, and the line of the manifest."""
 
     owners: Mapping[FieldPath, tuple[OwnerChip, ...]]
     lines: Mapping[FieldPath, int]
@@ -97,13 +96,13 @@ def _read_gutter(change: PlannedObject, you: str) -> _Gutter:
 def _present_side(side: DiffLine | None) -> Side | None:
     if side is None:
         return None
-    # What stands on one side alone is told by its row; words are marked where two lines differ.
+    # A row shows which side has a line; words are marked where two lines differ.
     parts = (Part(side.line.text),) if side.is_new else side.parts
     return Side(side.number, "  " * side.line.depth, parts, _INSIDE.get(side.line.inside, ""))
 
 
 def _present_rows(rows: Iterable[PairedRow | Fold], gutter: _Gutter) -> Iterator[DiffRow]:
-    """Rows as they are printed; the lines of one field have its owners beside the first of them."""
+    """Yield the printed rows; the owners of a field are beside its first line."""
     path: FieldPath = ()
     for row in rows:
         is_first, path = isinstance(row, Fold) or row.path != path, () if isinstance(row, Fold) else row.path
@@ -122,7 +121,7 @@ def _present_rows(rows: Iterable[PairedRow | Fold], gutter: _Gutter) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class DiffPage:
-    """Some rows of a diff; `first` counts from 1, `total` are all rows that are not folded away.
+    """Some rows of a diff; `first` counts from 1, `total` counts all rows that are not folded.
 
     - `has_inside`: some text is compared by its own fields.
     """
@@ -134,26 +133,26 @@ class DiffPage:
 
     @property
     def last(self) -> int:
-        """The last row of the page."""
+        """Return the last row of the page."""
         return self.first + len(self.rows) - 1
 
     @property
     def before(self) -> int:
-        """Where the page before begins, 0 when there is none."""
+        """Return the start of the previous page, 0 without one."""
         return max(1, self.first - PAGE) if self.first > 1 else 0
 
     @property
     def after(self) -> int:
-        """Where the next page begins, 0 when there is none."""
+        """Return the start of the next page, 0 without one."""
         return self.last + 1 if self.last < self.total else 0
 
 
 def present_diff(
     change: PlannedObject, *, you: str, is_split: bool, has_noise: bool, is_raw: bool = False, start: int = 1
 ) -> DiffPage:
-    """A page of the rows of an object; empty when nothing differs.
+    """Return a page of the rows of an object; empty when nothing differs.
 
-    - `is_raw`: texts that hold JSON or YAML are compared by their lines, as they stand.
+    - `is_raw`: texts with JSON or YAML are compared by line.
     """
     before, after = change.versions.live, change.versions.after
     if not has_noise:
@@ -170,7 +169,7 @@ def present_diff(
 
 
 def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
-    """The first lines that differ of two values of a field that are too long for one line; empty for short ones.
+    """Return the first differing lines of two long values of a field; empty for short values.
 
     - The last row says how many lines are left out.
     """
@@ -191,7 +190,7 @@ def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow
 
 
 def _look_inside(name: str, before: JSONValue, after: JSONValue) -> tuple[PairedRow | Fold, ...]:
-    """The rows of two texts that are compared by their own fields; empty where they are not."""
+    """Return the rows of two texts that are compared by field; empty for other texts."""
     if not isinstance(before, str) or not isinstance(after, str) or len(before) + len(after) > LOOKED_INTO:
         return ()
     rows = unify_rows(diff_lines({name: before}, {name: after}))
@@ -200,7 +199,7 @@ def _look_inside(name: str, before: JSONValue, after: JSONValue) -> tuple[Paired
 
 
 def _find_window(before: str, after: str) -> tuple[str, str, int]:
-    """Where two texts begin to differ, as far as a row shows it, and how many lines that leaves out."""
+    """Return where two texts start to differ, as far as a row shows it, and how many lines are left out."""
     old, new = before.split("\n"), after.split("\n")
     same = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     first = max(0, same - 1)
@@ -210,7 +209,7 @@ def _find_window(before: str, after: str) -> tuple[str, str, int]:
 
 
 def diff_bodies(before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
-    """The lines of two request bodies side by side."""
+    """Return the lines of two request bodies side by side."""
     old, new = (value if isinstance(value, Mapping) else {"body": value} for value in (before, after))
     return tuple(_present_rows(fold_rows(diff_lines(old, new), context=2), _NO_GUTTER))
 
@@ -222,9 +221,9 @@ def _is_short(value: JSONValue) -> bool:
 
 
 def diff_at(change: PlannedObject, path: FieldPath, *, most: int) -> tuple[DiffRow, ...]:
-    """The first lines that differ at a path of an object, without their neighbors; empty when nothing does.
+    """Return the first differing lines at a path of an object, without their neighbors; empty when nothing differs.
 
-    - Without a path it is the whole object; its metadata only when nothing else differs.
+    - Without a path it compares the whole object; its metadata only when nothing else differs.
     """
     live, after = _quiet(change.versions.live) or {}, _quiet(change.versions.after) or {}
     if path:
@@ -241,7 +240,7 @@ def diff_at(change: PlannedObject, path: FieldPath, *, most: int) -> tuple[DiffR
 
 
 def _dedent(rows: tuple[DiffRow, ...]) -> tuple[DiffRow, ...]:
-    """Take away the indentation that all lines share."""
+    """Remove the indentation that all lines share."""
     shared = min((len(side.indent) for row in rows for side in (row.before, row.after) if side), default=0)
 
     def cut(side: Side | None) -> Side | None:

@@ -1,4 +1,4 @@
-"""The tabs of a review: a page each; the address of the review itself opens the one that was used last."""
+"""The tabs of a review, one page each; the address of the review opens the tab that was used last."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _YEAR = 365 * 24 * 3600
 
 
 def render_tab(request: PageRequest, context: PlanContext, tab: ReviewTab, **parts: object) -> HttpResponse:
-    """Render one tab inside the frame, or what moved of it for a page that watches its plan.
+    """Render one tab inside the frame, or its changed parts for a polling page.
 
     - This browser opens its next review in the same tab.
-    - The page is `reviews/tabs/<tab>.html`, the moved parts are `reviews/tabs/_<tab>_moved.html`.
+    - The page is `reviews/tabs/<tab>.html`, the changed parts are `reviews/tabs/_<tab>_moved.html`.
     """
     name = f"reviews/tabs/_{tab.value}_moved.html" if is_fragment(request) else f"reviews/tabs/{tab.value}.html"
     response = render(request, name, {**present_shell(context, tab).parts(), **parts})
@@ -108,26 +108,26 @@ def _open_last(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 
 def _find_last_tab(request: PageRequest) -> ReviewTab:
-    """The tab that this browser used last; the Overview on the first visit."""
+    """Return the tab that this browser used last; the Overview on the first visit."""
     kept = request.COOKIES.get(COOKIE, "")
     return ReviewTab(kept) if kept in set(ReviewTab) else ReviewTab.OVERVIEW
 
 
 @requires(Action.VIEW)
 def show_review(request: PageRequest, number: int) -> HttpResponse:
-    """The latest plan of a review, in the tab that was used last."""
+    """Show the latest plan of a review, in the tab that was used last."""
     return _open_last(request, number, _find_latest(request, number))
 
 
 @requires(Action.VIEW)
 def show_latest_overview(request: PageRequest, number: int) -> HttpResponse:
-    """The Overview of the latest plan, where messages lead."""
+    """Show the Overview of the latest plan, the target of links in messages."""
     return open_tab(request, number, _find_latest(request, number), ReviewTab.OVERVIEW)
 
 
 @requires(Action.VIEW)
 def show_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """One plan of a review, in the tab that was used last."""
+    """Show one plan of a review, in the tab that was used last."""
     return _open_last(request, number, plan)
 
 
