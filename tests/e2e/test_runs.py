@@ -31,6 +31,8 @@ def test_pages_of_runs_and_notifications_have_no_finding(sign_in, theme, width):
     for address in (
         "/runs/1/",
         "/runs/1/objects/3/",
+        "/runs/1/requests/",
+        "/search/?q=web",
         "/notifications/",
         "/notifications/choices/",
         "/settings/webhooks/",
@@ -59,7 +61,7 @@ def test_what_would_undo_a_run_is_a_review_that_needs_approval(sign_in):
     page = sign_in("alice")
     page.goto("/runs/1/")
     page.get_by_role("button", name="Revert…").click()
-    expect(page.get_by_text("Reverts run 1")).to_be_visible()
+    expect(page.get_by_text("Reverts run 1").first).to_be_visible()
     expect(page.locator("[data-stream]")).to_have_count(0)
     assert find_faults(page) == []
     bob = sign_in("bob")
@@ -86,3 +88,41 @@ def test_what_another_tool_applies_is_verified_and_never_applied(sign_in):
     expect(page.locator("#watch").get_by_text("1 not applied yet")).to_be_visible()
     expect(page.get_by_role("link", name="Approve plan")).to_have_count(0)
     assert find_faults(page) == []
+
+
+def test_search_is_a_key_away_and_leads_to_the_run(sign_in):
+    page = sign_in("bob")
+    page.goto("/clusters/")
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox", name="Search")).to_be_focused()
+    page.keyboard.type("run 1")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Run 1", exact=True).click()
+
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Run 1")
+
+
+def test_run_is_read_with_keys_and_its_timeline_has_a_name(sign_in):
+    page = sign_in("bob")
+    page.goto("/runs/1/")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+
+    expect(page.locator("[data-row]").nth(1)).to_be_focused()
+    expect(page.get_by_role("img", name="Timeline of the run by step.")).to_be_visible()
+
+
+def test_run_is_whole_without_script(browser, product):
+    context = browser.new_context(base_url=product.url, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/login/?next=/runs/1/")
+    page.get_by_label("Username").fill("bob")
+    page.get_by_label("Password").fill(product.passwords["bob"])
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name="Requests", exact=False).first.click()
+    expect(page.get_by_role("table", name="Requests")).to_be_visible()
+    page.get_by_role("link", name="Timeline").click()
+
+    expect(page.locator(".run-table tbody tr").first).to_be_visible()
+    expect(page.locator(".run-timeline rect.rq").first).to_be_attached()
+    context.close()

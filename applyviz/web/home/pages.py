@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.enums import PlanState, ReviewState, ReviewStatus, RunState
-from applyviz.records.models import ApplyRun, Approval, ChangeRequest, Plan, Review
-from applyviz.web.clusters.pages.findings import DriftRow, present_drifted
+from applyviz.records.enums import Outcome, PlanState, ReviewState, ReviewStatus, RunState
+from applyviz.records.models import ApplyRun, Approval, ChangeRequest, ObjectResult, Plan, Review
+from applyviz.web.clusters.pages.cluster_health import ClusterHealth, present_health
+from applyviz.web.clusters.pages.findings import present_drifted
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
+from applyviz.web.home.attention import SHOWN, AttentionRow, NextAct, Urgency, Waiting, order_attention
 from applyviz.web.reviews.pages.review_header import count_effects
-from applyviz.web.reviews.pages.review_list import ReviewRow, present_review, show_newest, with_latest_plan
+from applyviz.web.reviews.pages.review_list import present_review, show_newest, with_latest_plan
 from applyviz.web.runs.pages.run_page import STATE_STYLES
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import acknowledgements, approving, quorum, viewed_objects
@@ -30,16 +32,8 @@ from applyviz.workflow.runs import emergency_apply
 
 OPEN_SHOWN = 50
 LAST_SHOWN = 8
+RUNS_SHOWN = 5
 EMERGENCIES_SHOWN = timedelta(days=7)
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A review with this person's possible action."""
-
-    review: ReviewRow
-    what: str | Promise
-    is_yours: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +48,8 @@ class RunRow:
     started_by: str
     count: int
     at: datetime
+    done: int = 0
+    total: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +57,23 @@ class Home:
     """The home page."""
 
     emergency: tuple[Notice, ...]
-    waiting: tuple[Waiting, ...]
+    attention: tuple[AttentionRow, ...]
+    clusters: tuple[ClusterHealth, ...]
     others: tuple[Waiting, ...]
     running: tuple[RunRow, ...]
     last: tuple[RunRow, ...]
-    drifted: tuple[DriftRow, ...]
     can_write: bool
     is_moving: bool
+
+    @property
+    def shown(self) -> tuple[AttentionRow, ...]:
+        """The lines that are listed."""
+        return self.attention[:SHOWN]
+
+    @property
+    def more(self) -> int:
+        """How many are not."""
+        return max(0, len(self.attention) - SHOWN)
 
 
 def _name_blocker(plan: Plan) -> str:
@@ -115,27 +121,31 @@ class _Said:
         return cls(quorum.find_agreed(plans), change_requests, approved, has_teams)
 
 
-def _what_waits(review: Review, plan: Plan, person: Person, *, can_approve: bool, said: _Said) -> tuple[str, bool]:
+def _find_next(review: Review, plan: Plan, person: Person, *, can_approve: bool, said: _Said) -> NextAct:
     is_author = person.pk in (review.author_id, plan.requested_by_id)
     run: ApplyRun | None = getattr(plan, "run", None)
     if plan.state == PlanState.PLANNING:
-        return _("planning"), False
+        return NextAct(_("planning"))
     if run is not None:  # the review is open again, because the run did not complete its plan
         facts = {"number": run.number, "state": run.get_state_display()}
-        return _("run %(number)d: %(state)s · re-plan") % facts, is_author
+        return NextAct(_("run %(number)d: %(state)s · re-plan") % facts, is_author, Urgency.BROKEN, _("Re-plan"))
     blocker = _name_blocker(plan)
     if blocker:
-        return blocker, is_author
+        act = _("Resolve") if plan.counts.get(Operation.BLOCKED) else _("View")
+        return NextAct(blocker, is_author, Urgency.BROKEN, act)
     if review.applied_by:
-        return _("applied by %(tool)s · verify afterwards") % {"tool": review.get_applied_by_display()}, is_author
+        what = _("applied by %(tool)s · verify afterwards") % {"tool": review.get_applied_by_display()}
+        return NextAct(what, is_author, act=_("Verify"))
     if asked := said.change_requests.get(plan.pk):
-        return _("changes requested by %(names)s") % {"names": ", ".join(asked)}, is_author
+        what = _("changes requested by %(names)s") % {"names": ", ".join(asked)}
+        return NextAct(what, is_author, Urgency.REQUESTED, _("Re-plan"))
     if plan.pk in said.agreed:
         closed = approving.find_start_blockers(plan, policies.find_policy(plan))
         if closed:
-            return _("approved · %(why)s") % {"why": "; ".join(closed)}, False
-        return _("approved · ready to apply"), can_approve
-    return _who_approves(plan, person, is_able=can_approve and not is_author, said=said)
+            return NextAct(_("approved · %(why)s") % {"why": "; ".join(closed)})
+        return NextAct(_("approved · ready to apply"), can_approve, Urgency.APPROVAL, _("Apply"))
+    what, is_yours = _who_approves(plan, person, is_able=can_approve and not is_author, said=said)
+    return NextAct(what, is_yours, Urgency.APPROVAL, _("Review"))
 
 
 def _who_approves(plan: Plan, person: Person, *, is_able: bool, said: _Said) -> tuple[str, bool]:
@@ -165,10 +175,9 @@ def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
     statuses = show_newest([review for review, _ in found], for_user=person)
     for review, newest in found:
         if newest:
-            what, is_yours = _what_waits(review, newest[0], person, can_approve=can_approve, said=said)
-            (mine if is_yours else others).append(
-                Waiting(present_review(review, statuses, for_user=person), what, is_yours)
-            )
+            found_next = _find_next(review, newest[0], person, can_approve=can_approve, said=said)
+            row = Waiting(present_review(review, statuses, for_user=person), found_next)
+            (mine if found_next.is_yours else others).append(row)
     return mine, others
 
 
@@ -188,6 +197,21 @@ def present_runs(runs: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRow
             at=run.finished_at or run.started_at or run.created_at,
         )
         for run in found
+    )
+
+
+def present_running(found: QuerySet[ApplyRun], *, for_user: Visitor) -> tuple[RunRow, ...]:
+    """Return rows of runs that go on, with how many of their objects are done."""
+    rows = present_runs(found, for_user=for_user)
+    if not rows:
+        return ()
+    results = ObjectResult.objects.filter(run__number__in=[row.number for row in rows]).order_by()
+    counted = results.values_list("run__number").annotate(
+        total=Count("pk"), open=Count("pk", filter=Q(outcome__in=Outcome.unfinished()))
+    )
+    done = {number: (total - left, total) for number, total, left in counted}
+    return tuple(
+        replace(row, done=done[row.number][0], total=done[row.number][1]) if row.number in done else row for row in rows
     )
 
 
@@ -212,15 +236,15 @@ def present_home(person: Person) -> Home:
     """Return the home page."""
     mine, others = _present_waiting(person)
     found = runs.list_runs(for_user=person)
-    running = present_runs(found.filter(state__in=RunState.unfinished()), for_user=person)
+    running = present_running(found.filter(state__in=RunState.unfinished()), for_user=person)
     is_planning = any(w.review.status in (ReviewStatus.READING, ReviewStatus.PLANNING) for w in others)
     return Home(
         emergency=_present_emergency(person),
-        waiting=tuple(mine),
+        attention=order_attention(mine, present_drifted(for_user=person)),
+        clusters=present_health(person),
         others=tuple(others),
         running=running,
-        last=present_runs(found.exclude(state__in=RunState.unfinished())[:LAST_SHOWN], for_user=person),
-        drifted=present_drifted(for_user=person),
+        last=present_runs(found.exclude(state__in=RunState.unfinished())[:RUNS_SHOWN], for_user=person),
         can_write=access.can(person, Action.WRITE),
         is_moving=bool(running) or is_planning,
     )

@@ -1,0 +1,116 @@
+"""The clusters on the first page: how each is, what differs there, what happened, and when changes may run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Max
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from applyviz.records.enums import FindingSort
+from applyviz.records.models import Cluster, ClusterScan, PolicyVersion
+from applyviz.web.clusters.pages.activity import ActivityStrip, present_activity
+from applyviz.web.components.badges import Appearance
+from applyviz.workflow import policies
+from applyviz.workflow.clusters.registration import list_clusters
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.scopes import fits
+from applyviz.workflow.live import scans
+from applyviz.workflow.policies import rules_from_json
+from applyviz.workflow.policies.windows import find_closed, find_opening
+
+SHOWN = 12
+_OUTSIDE = (FindingSort.CHANGED, FindingSort.MISSING)
+_PAUSED = Appearance("!", gettext_lazy("paused"), "warn")
+_UNREAD = Appearance("×", gettext_lazy("not readable"), "remove")  # noqa: RUF001 the cross is drawn
+_UNKNOWN = Appearance("?", gettext_lazy("not scanned yet"), "calm")
+_READ = Appearance("✓", gettext_lazy("read"), "add")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterHealth:
+    """One cluster."""
+
+    name: str
+    kind: str
+    version: str
+    url: str
+    look: Appearance
+    at: datetime | None
+    problem: str
+    drifted: int
+    outside: int
+    activity: ActivityStrip
+    opens: str | Promise
+    opens_at: datetime | None
+
+
+def _read_last_scans(clusters: Sequence[Cluster]) -> dict[int, ClusterScan]:
+    ended = ClusterScan.objects.filter(cluster__in=clusters, finished_at__isnull=False)
+    last = ended.order_by().values("cluster").annotate(last=Max("id")).values("last")
+    return {scan.cluster_id: scan for scan in ClusterScan.objects.filter(pk__in=last)}
+
+
+def _count_findings(clusters: Sequence[Cluster], person: Person) -> dict[int, Counter[str]]:
+    found = scans.list_findings(for_user=person).filter(cluster__in=clusters).order_by()
+    counted: dict[int, Counter[str]] = {}
+    rows = scans.find_distinct(found).values_list("cluster_id", "sort").annotate(count=Count("id"))
+    for cluster_id, sort, count in rows:
+        counted.setdefault(cluster_id, Counter())[sort] = count
+    return counted
+
+
+def _find_opening(cluster: Cluster, in_force: Sequence[PolicyVersion]) -> tuple[str, datetime | None]:
+    rules = [rules_from_json(row.rules) for row in in_force if fits(row.cluster_pattern, cluster.slug)]
+    windows = [rule.windows for rule in rules if rule.windows]
+    freezes = [freeze for rule in rules for freeze in rule.freezes]
+    now = clock.now()
+    closed = find_closed(windows, freezes, now)
+    if closed:
+        return closed[0], find_opening(windows, freezes, now)
+    return (_("change window is open") if windows else _("no windows or freezes")), None
+
+
+def _find_look(cluster: Cluster, scan: ClusterScan | None) -> Appearance:
+    if cluster.paused_at is not None:
+        return _PAUSED
+    if scan is None:
+        return _UNKNOWN
+    return _UNREAD if scan.problem else _READ
+
+
+def present_health(person: Person) -> tuple[ClusterHealth, ...]:
+    """Return the clusters that a person may see, trouble first; the number of queries does not grow with them."""
+    clusters = list(list_clusters(for_user=person).filter(archived_at=None)[:SHOWN])
+    if not clusters:
+        return ()
+    read, counted = _read_last_scans(clusters), _count_findings(clusters, person)
+    strips, in_force = present_activity(clusters, for_user=person), tuple(policies.list_in_force())
+    rows = []
+    for cluster in clusters:
+        scan, counts = read.get(cluster.pk), counted.get(cluster.pk, Counter[str]())
+        text, at = _find_opening(cluster, in_force)
+        rows.append(
+            ClusterHealth(
+                cluster.name,
+                cluster.get_kind_display(),
+                cluster.version,
+                reverse("clusters:show-cluster", args=[cluster.slug]),
+                _find_look(cluster, scan),
+                scan.finished_at if scan else None,
+                scan.problem if scan else "",
+                counts[FindingSort.DRIFTED],
+                sum(counts[sort] for sort in _OUTSIDE),
+                strips[cluster.pk],
+                text,
+                at,
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: (row.look.tone == "add", -row.outside, -row.drifted)))

@@ -1,0 +1,118 @@
+"""What needs the attention of a person, by urgency, each with one act; and what waits on others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.web.clusters.pages.findings import DriftRow
+from applyviz.web.reviews.pages.review_list import ReviewRow, Share
+
+Text = str | Promise
+SHOWN = 8
+_VIEW = _("View")
+
+
+class Urgency(IntEnum):
+    """The order of the list: what is broken, what waits for an approval, what changed in a cluster, the rest."""
+
+    BROKEN = 0
+    APPROVAL = 1
+    DRIFT = 2
+    REQUESTED = 3
+    CALM = 4
+
+
+_TONES = {
+    Urgency.BROKEN: "remove",
+    Urgency.APPROVAL: "warn",
+    Urgency.DRIFT: "warn",
+    Urgency.REQUESTED: "change",
+    Urgency.CALM: "calm",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NextAct:
+    """What a review waits for, whether for this person, and what they would do about it."""
+
+    what: Text
+    is_yours: bool = False
+    urgency: Urgency = Urgency.CALM
+    act: Text = _VIEW
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A review with what it waits for."""
+
+    review: ReviewRow
+    next: NextAct
+
+    @property
+    def tone(self) -> str:
+        """The tone of its bar."""
+        return _TONES[self.next.urgency]
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionRow:
+    """One line: a title, why it is there, and one act."""
+
+    tone: str
+    title: Text
+    number: int
+    what: Text
+    where: str
+    shares: tuple[Share, ...]
+    at: datetime | None
+    act: Text
+    url: str
+    is_first: bool = False
+
+
+def _present_review(waiting: Waiting, is_first: bool) -> AttentionRow:
+    review = waiting.review
+    return AttentionRow(
+        waiting.tone,
+        review.title,
+        review.number,
+        waiting.next.what,
+        review.target,
+        review.shares,
+        review.updated_at,
+        waiting.next.act,
+        review.url,
+        is_first,
+    )
+
+
+def _present_drift(row: DriftRow) -> AttentionRow:
+    told = ", ".join(f"{count} {look.word}" for look, count in row.counts)
+    return AttentionRow(
+        _TONES[Urgency.DRIFT],
+        gettext("%(name)s differs from what was applied") % {"name": row.name},
+        0,
+        told,
+        gettext("scanned before run %(number)d") % {"number": row.later_run} if row.later_run else "",
+        (),
+        row.at,
+        _("View changes"),
+        row.url,
+    )
+
+
+def order_attention(waiting: Iterable[Waiting], drifted: Sequence[DriftRow]) -> tuple[AttentionRow, ...]:
+    """Return what needs attention, the most urgent first; only the first act is primary."""
+    mine = sorted(waiting, key=lambda one: one.next.urgency)
+    urgent = [one for one in mine if one.next.urgency < Urgency.DRIFT]
+    rest = [one for one in mine if one.next.urgency >= Urgency.DRIFT]
+    rows = [_present_review(one, n == 0) for n, one in enumerate(urgent)]
+    rows += [_present_drift(row) for row in drifted]
+    return (*rows, *(_present_review(one, not rows and n == 0) for n, one in enumerate(rest)))

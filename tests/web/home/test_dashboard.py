@@ -1,0 +1,125 @@
+"""Home as a dashboard: what is urgent comes first, and each cluster has a picture of its last 30 days."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.enums import FindingSort, Role, RunState
+from applyviz.records.models import ApplyRun, Cluster, ClusterScan, LiveFinding, Review
+from applyviz.web.clusters.pages.activity import present_activity
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.policies.windows import Freeze
+from tests.builders import grant_role, make_policy
+from tests.web import builders, reading, rows
+
+
+@pytest.fixture
+def change():
+    return replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())
+
+
+def find(cluster, sort, days, *, gone=None, fields=(".spec.replicas", ".spec.paused")):
+    now = clock.now()
+    return LiveFinding.objects.create(
+        cluster=cluster,
+        key=f"{sort}{days}{gone}",
+        sort=sort,
+        group="apps",
+        kind="Deployment",
+        namespace="shop",
+        name=f"web-{sort}",
+        manager="kubectl-set",
+        fields=list(fields),
+        first_seen=now - timedelta(days=days),
+        last_seen=now,
+        changed_at=now - timedelta(days=days) if sort == FindingSort.CHANGED else None,
+        gone_at=None if gone is None else now - timedelta(days=gone),
+    )
+
+
+@pytest.fixture
+def busy(alice, bob, change):
+    """A cluster with runs, a failed one, changes outside review and drift."""
+    now = clock.now()
+    for days, state in ((1, RunState.APPLIED), (5, RunState.FAILED), (5, RunState.APPLIED), (40, RunState.FAILED)):
+        run = rows.make_run(rows.make_plan(alice, [change]), bob, state=state)
+        ApplyRun.objects.filter(pk=run.pk).update(created_at=now - timedelta(days=days))
+        Review.objects.filter(pk=run.plan.review_id).update(state="applied")
+    cluster = Cluster.objects.get()
+    find(cluster, FindingSort.CHANGED, 3)
+    find(cluster, FindingSort.DRIFTED, 12)
+    find(cluster, FindingSort.DRIFTED, 25, gone=20)
+    ClusterScan.objects.create(cluster=cluster, created_at=now, finished_at=now)
+    return cluster
+
+
+def test_strip_says_its_numbers_and_draws_them(busy, viewer):
+    strip = present_activity([busy], for_user=viewer)[busy.pk]
+
+    facts = "3 runs, 1 failed, 1 change outside review, 2 drifted fields now"
+    assert strip.label == f"{busy.name}, last 30 days: {facts}"
+    assert (len(strip.runs), len(strip.failed), len(strip.outside), strip.freezes) == (2, 1, 1, ())
+    assert len(strip.drift.split()) == 30
+
+
+def test_freeze_is_shaded_for_its_days(busy, viewer):
+    start, end = (clock.now() + timedelta(days=days) for days in (-8, 4))
+    make_policy(freezes=(Freeze(start.strftime("%Y-%m-%dT%H:%M"), end.strftime("%Y-%m-%dT%H:%M"), "UTC", "Holidays"),))
+
+    (freeze,) = present_activity([busy], for_user=viewer)[busy.pk].freezes
+
+    assert (freeze.title, freeze.x) == ("Holidays", "70.00%")
+
+
+def test_nobody_sees_the_activity_of_what_they_may_not_see(busy):
+    person = User.objects.create_user("elsewhere")
+    grant_role(person, Role.VIEWER, cluster="another")
+    strip = present_activity([busy], for_user=person)[busy.pk]
+
+    assert (strip.runs, strip.outside, strip.drift) == ((), (), "")
+
+
+@pytest.fixture
+def viewer(as_viewer):
+    return User.objects.get(pk=as_viewer.session["_auth_user_id"])
+
+
+def test_clusters_are_on_home_with_health_and_windows(as_viewer, busy):
+    page = reading.read(as_viewer, "/")
+    text = reading.text_of(page)
+
+    assert "1 drifted · 1 unreviewed" in text
+    assert "Any time No windows or freezes".lower() in text.lower()
+    assert [reading.attribute(e, "role") for e in reading.find_all(page, "svg") if reading.attribute(e, "role")] == [
+        "img"
+    ]
+
+
+def test_most_urgent_comes_first_and_only_its_act_is_primary(as_alice, alice, bob, busy, change):
+    rows.make_plan(alice, [builders.build_change()])
+    failed = rows.make_plan(alice, [change])
+    rows.make_run(failed, bob, state=RunState.FAILED)
+    Review.objects.filter(pk=failed.review_id).update(title="Failed one")
+
+    page = reading.read(as_alice, "/")
+    (listed,) = [e for e in reading.find_all(page, "ul") if "attention" in (reading.attribute(e, "class") or "")]
+    acts = [link for link in reading.find_all(listed, "a") if "button" in (reading.attribute(link, "class") or "")]
+
+    assert sorted(reading.text_of(act).split(":")[0].strip() for act in acts[:2]) == ["Re-plan", "Resolve"]
+    assert reading.text_of(acts[2]).startswith("View changes")
+    assert ["primary" in (reading.attribute(act, "class") or "") for act in acts] == [True, False, False]
+
+
+def test_more_than_eight_are_counted(as_alice, alice):
+    for _n in range(10):
+        rows.make_plan(alice, [builders.build_change()])
+
+    text = reading.text_of(reading.read(as_alice, "/"))
+
+    assert "10, most urgent first" in text
+    assert "2 more" in text
