@@ -26,6 +26,7 @@ from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import clock, digests, failpoints
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.live_values import is_compared
+from applyviz.workflow.runs.changed_fields import describe_changed_fields
 from applyviz.workflow.runs.lease import Claim
 
 
@@ -184,5 +185,7 @@ class Journal:
         ObjectResult.objects.filter(pk=self.result.pk).update(
             outcome=outcome, detail=detail, differences=differences, finished_at=clock.now()
         )
-        self._audit(AuditAction.OBJECT_RESULT, {"outcome": outcome.value, "detail": detail, "differences": differences})
+        changed = describe_changed_fields(self.result.change, self.masked, outcome)
+        said = {"outcome": outcome.value, "detail": detail, "differences": differences, **changed}
+        self._audit(AuditAction.OBJECT_RESULT, said)
         failpoints.reach("run.telling")

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from applyviz import audit_origin
 from applyviz.records.enums import AuditAction, Outcome
@@ -71,6 +72,15 @@ class EntryRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedField:
+    """One field that a write changed; values are masked, "" where there is none."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryPage:
     """Some entries, newest first, and the position of older ones."""
 
@@ -87,6 +97,7 @@ class EntryPage:
 
     row: EntryRow
     facts: tuple[PlanFact, ...]
+    changes: tuple[ChangedField, ...]
     detail: str
     hash: str
     previous_hash: str
@@ -121,7 +132,34 @@ def _describe_object(entry: AuditEntry) -> str:
     return f"{entry.kind} {where}{entry.name}"
 
 
+def list_changed_fields(entry: AuditEntry) -> tuple[ChangedField, ...]:
+    """Return what a write changed, as its entry tells it; nothing for other entries and those that are not shown."""
+    told = entry.detail.get("changes") if entry.action == AuditAction.OBJECT_RESULT else None
+    if not isinstance(told, list):
+        return ()
+    return tuple(
+        ChangedField(str(one.get("path", "")), str(one.get("before", "")), str(one.get("after", "")))
+        for one in told
+        if isinstance(one, Mapping)
+    )
+
+
+def _describe_changes(entry: AuditEntry) -> str:
+    """The first field that a write changed, and how many more."""
+    told = list_changed_fields(entry)
+    if not told:
+        return ""
+    nothing = _("nothing")
+    first = f"{told[0].path.lstrip('.')}: {told[0].before or nothing} → {told[0].after or nothing}"
+    left, more = len(told) - 1, entry.detail.get("more")
+    left += more if isinstance(more, int) else 0
+    facts = {"first": first, "n": left}
+    return ngettext("%(first)s, +%(n)d field", "%(first)s, +%(n)d fields", left) % facts if left else first
+
+
 def _about(entry: AuditEntry) -> str:
+    if changed := _describe_changes(entry):
+        return changed
     for name in ("title", "reason", "note", "name"):
         text = entry.detail.get(name)
         if isinstance(text, str) and text:
@@ -244,6 +282,7 @@ def present_entry_page(number: int, *, for_user: Visitor) -> EntryPage:
     return EntryPage(
         row=present_entry(entry, find_starters([entry])),
         facts=tuple(fact for fact in facts if fact.text),
+        changes=list_changed_fields(entry),
         detail=render_yaml(entry.detail) if entry.detail else "",
         hash=entry.hash,
         previous_hash=entry.previous_hash,
