@@ -21,6 +21,8 @@ from applyviz.workflow.plans.live_values import is_compared
 MOST_FIELDS = 60
 _LONGEST = 200
 _TOLD = frozenset({FieldOperation.SET.value, FieldOperation.CHANGED.value, FieldOperation.CLEARED.value})
+# What a server writes into every object at every write: nobody changed it.
+_OF_SERVER = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
 _WRITTEN = (Outcome.VERIFIED, Outcome.DIFFERS)
 
 
@@ -30,6 +32,11 @@ def _show(version: JSONObject | None, path: FieldPath) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
+def _is_of_server(path: FieldPath) -> bool:
+    first = render_path(path[:2]).split(".")[1:]
+    return first[:1] == ["status"] or (first[:1] == ["metadata"] and first[-1] in _OF_SERVER)
+
+
 def describe_changed_fields(row: ObjectChange, masked: PlannedObject, outcome: Outcome) -> dict[str, Any]:
     """Return {changes: [{path, before, after}]} for a write that was carried out, else {}; `more` counts the rest.
 
@@ -37,10 +44,11 @@ def describe_changed_fields(row: ObjectChange, masked: PlannedObject, outcome: O
     """
     if outcome not in _WRITTEN or is_compared(row) or masked.operation is Operation.PRUNE:
         return {}
-    fields = [one for one in row.document.get("fields", ()) if one.get("operation") in _TOLD]
+    told_of = (one for one in row.document.get("fields", ()) if one.get("operation") in _TOLD)
+    found: list[FieldPath] = [path for one in told_of if not _is_of_server(path := tuple(one["path"]))]
     after = masked.versions.after or masked.versions.merged
     before = None if masked.operation is Operation.REPLACE else masked.versions.live
-    paths: list[FieldPath] = [tuple(one["path"]) for one in fields[:MOST_FIELDS]]
-    told = [{"path": render_path(path), "before": _show(before, path), "after": _show(after, path)} for path in paths]
-    more = len(fields) - len(told)
+    shown = found[:MOST_FIELDS]
+    told = [{"path": render_path(path), "before": _show(before, path), "after": _show(after, path)} for path in shown]
+    more = len(found) - len(told)
     return {"changes": told, **({"more": more} if more > 0 else {})} if told else {}

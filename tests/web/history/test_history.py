@@ -1,12 +1,16 @@
 """The history: filters, pages, one entry."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
+from applyviz.web.history.pages.ownership_history import present_owner_times
 from applyviz.workflow.audit import trail
+from applyviz.workflow.live.ownership_history import FieldOwner, OwnershipPeriod, OwnersOverTime
 
 URL = reverse("history:list-entries")
 FRONTEND = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "frontend")
@@ -99,3 +103,21 @@ def test_history_asks_the_database_a_fixed_number_of_times(as_viewer, alice, cou
 
     with django_assert_num_queries(4):
         as_viewer.get(URL)
+
+
+def test_periods_of_owners_are_bars_on_one_axis():
+    start = datetime(2026, 11, 1, tzinfo=UTC)
+    first, second = FieldOwner("kubectl", "Update"), FieldOwner("ci", "Apply")
+    periods = (
+        OwnershipPeriod(first, start, start + timedelta(days=1), 4),
+        OwnershipPeriod(second, start + timedelta(days=1), None, 9),
+    )
+
+    found = present_owner_times(OwnersOverTime(periods=periods)).periods
+
+    assert [(row.x, row.most, row.until is None) for row in found] == [
+        ("0.00%", 4, False),
+        (f"{float(found[0].width[:-1]):.2f}%", 9, True),
+    ]
+    assert float(found[1].x[:-1]) + float(found[1].width[:-1]) == pytest.approx(100, abs=0.02)
+    assert present_owner_times(OwnersOverTime()).periods == ()

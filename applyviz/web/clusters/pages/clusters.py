@@ -14,6 +14,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.records.models import Cluster, PolicyVersion
+from applyviz.web.clusters.pages.activity import ActivityStrip, present_activity
 from applyviz.web.clusters.pages.findings import Findings, present_findings
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.object_links import link_object
@@ -29,6 +30,9 @@ from applyviz.workflow.live.inventory import Inventory, LiveObject
 from applyviz.workflow.plans import reviews
 
 REVIEWS_SHOWN = 10
+
+
+_DAYS = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ class ClusterPage:
     problem: str
     reviews: tuple[ReviewRow, ...]
     findings: Findings
+    activity: ActivityStrip
     is_cut: bool
     managers: tuple[tuple[str, str, int], ...]
     manage_url: str
@@ -165,6 +170,7 @@ def present_cluster(cluster: Cluster, inventory: Inventory, *, for_user: Person)
         problem=inventory.problem,
         reviews=rows,
         findings=present_findings(cluster, for_user=for_user),
+        activity=present_activity([cluster], for_user=for_user, days=_DAYS)[cluster.pk],
         is_cut=inventory.is_cut,
         managers=_count_managers(inventory, cluster),
         manage_url=reverse("clusters:manage-cluster", args=[cluster.slug]) if can_add(for_user) else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +11,15 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.web.components.owners import OwnerChip, present_owner
-from applyviz.workflow.live.ownership_history import FieldOwner, Moment, OwnerChange, OwnersOverTime, Source
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.live.ownership_history import (
+    FieldOwner,
+    Moment,
+    OwnerChange,
+    OwnershipPeriod,
+    OwnersOverTime,
+    Source,
+)
 
 SHOWN, PATHS_SHOWN = 20, 6
 
@@ -48,11 +57,24 @@ class MomentRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PeriodRow:
+    """One owner as a bar over time; places are percentages, written as texts."""
+
+    owner: OwnerChip
+    x: str
+    width: str
+    most: int
+    since: datetime
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerTimes:
-    """The moments, newest first; `is_cut`: there are older ones."""
+    """The moments, newest first, and a bar for each owner; `is_cut`: there are older moments."""
 
     rows: tuple[MomentRow, ...]
     is_cut: bool
+    periods: tuple[PeriodRow, ...] = ()
 
 
 def _chip(owner: FieldOwner) -> OwnerChip:
@@ -85,7 +107,28 @@ def _present_moment(moment: Moment) -> MomentRow:
     )
 
 
+def _present_periods(periods: Sequence[OwnershipPeriod], last: datetime) -> tuple[PeriodRow, ...]:
+    """Return one bar per time that an owner had fields, on one axis from the first of them until now."""
+    if not periods:
+        return ()
+    first = min(period.since for period in periods)
+    whole = max((last - first).total_seconds(), 1.0)
+
+    def place(at: datetime) -> float:
+        return (at - first).total_seconds() / whole * 100
+
+    rows = []
+    for period in periods[:SHOWN]:
+        x = min(place(period.since), 99.0)
+        width = max(place(period.until or last) - x, 1.0)
+        rows.append(
+            PeriodRow(_chip(period.owner), f"{x:.2f}%", f"{width:.2f}%", period.most, period.since, period.until)
+        )
+    return tuple(rows)
+
+
 def present_owner_times(found: OwnersOverTime) -> OwnerTimes:
     """Return the newest moments."""
     rows = tuple(_present_moment(moment) for moment in found.moments[:SHOWN])
-    return OwnerTimes(rows, found.is_cut or len(found.moments) > SHOWN)
+    periods = _present_periods(found.periods, clock.now())
+    return OwnerTimes(rows, found.is_cut or len(found.moments) > SHOWN, periods)

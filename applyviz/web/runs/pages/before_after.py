@@ -18,6 +18,8 @@ from applyviz.web.components.values import ABSENT, find_value, show_value
 _TOLD = (FieldOperation.CHANGED, FieldOperation.SET, FieldOperation.CLEARED)
 _FIRST = ("image", "replicas", "maxReplicas", "minReplicas", "minAvailable", "type", "schedule")
 _LONGEST, _SHARED = 32, 5
+# What a server writes into every object at every write: nobody changed it.
+_OF_SERVER = (".metadata.managedFields", ".metadata.resourceVersion", ".metadata.generation", ".status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,11 @@ def _rank(reason: FieldReason) -> tuple[int, int, str]:
     return place, "metadata" in path, path
 
 
+def _is_of_server(reason: FieldReason) -> bool:
+    path = render_path(reason.path)
+    return path.startswith(_OF_SERVER)
+
+
 def _text(value: object) -> str:
     shown = show_value(value)
     if shown is None:
@@ -57,7 +64,8 @@ def _text(value: object) -> str:
 
 def present_before_after(change: PlannedObject) -> BeforeAfter:
     """Return the line of one masked change."""
-    told = sorted((reason for reason in change.fields if reason.operation in _TOLD), key=_rank)
+    found = (reason for reason in change.fields if reason.operation in _TOLD)
+    told = sorted((reason for reason in found if not _is_of_server(reason)), key=_rank)
     if change.operation is Operation.PRUNE:
         return BeforeAfter(is_gone=True)
     if change.operation is Operation.CREATE:
