@@ -60,6 +60,7 @@ WITHOUT_PLANS = {
     *("reviews:add-review", "reviews:check-source", "reviews:replan", "reviews:replace-manifests"),
     *("reviews:close-review", "reviews:verify-plan", "reviews:compare-file", "reviews:edit-comment"),
     *("reviews:resolve-comment", "reviews:add-comment", "reviews:acknowledge", "reviews:withdraw-acknowledgement"),
+    *("reviews:mark-viewed",),
     *("reviews:withdraw-request", "reviews:revoke-approval", "reviews:apply-plan", "reviews:resolve-conflict"),
     *("reviews:resolve-everywhere", "reviews:undo-resolution", "runs:cancel-run", "history:verify-chain"),
     *("history:list-retention", "history:end-retention", "clusters:add-cluster", "clusters:manage-cluster"),
@@ -160,6 +161,12 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
     ),
     "reviews:plan-events": lambda w: w.of_plans("reviews:plan-events"),
     "reviews:list-objects": lambda w: w.of_plans("reviews:list-objects"),
+    "reviews:list-changes": lambda w: w.of_plans("reviews:list-changes"),
+    "reviews:scroll-objects": lambda w: (
+        f"{a}?only={SECRET}{q}"
+        for a in w.of_plans("reviews:scroll-objects")
+        for q in ("", "&view=diff", "&view=yaml", "&show=all")
+    ),
     "reviews:confirm-plan": lambda w: w.of_plans("reviews:confirm-plan"),
     "reviews:emergency-apply": lambda w: w.of_plans("reviews:emergency-apply"),
     "reviews:propose-rule": lambda w: w.of_objects("reviews:propose-rule"),

@@ -124,6 +124,14 @@ def open_tab(page: Page, name: str) -> None:
     expect(page.locator("[data-review-tab][aria-current]")).to_contain_text(name)
 
 
+def show_alone(page: Page, name: str = "") -> None:
+    """Leave the scroll of all changes for one object on a page of its own, the first that holds the text."""
+    expect(page.locator("[data-scroll-object]").first).to_be_visible()
+    link = page.locator("[data-scroll-object]", has_text=name).first.locator("[data-alone]")
+    page.goto(link.get_attribute("href") or "")
+    expect(page.locator("#pane .pane-head")).to_be_visible()
+
+
 def open_dangers(page: Page) -> None:
     """Acknowledge every risk and open whatever stands in the way of approval, each page loaded whole."""
     header = page.locator("[data-review-header]")

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import open_tab
+from tests.e2e.conftest import open_tab, show_alone
 
 pytestmark = pytest.mark.e2e
 
@@ -108,7 +108,7 @@ def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
     open_review(alice, "Greeter 2", second)
     expect(alice.locator(".impact")).to_contain_text("1 image changes")
     open_tab(alice, "Changes")
-    alice.locator("[data-object] a", has_text="Deployment").click()
+    show_alone(alice, "Deployment/")
     expect(alice.locator("#pane")).to_contain_text("shop/greeter:1")
     row = alice.locator("[data-field-row]", has_text="image").first
     expect(row.locator(".value.was")).to_have_text("shop/greeter:1")
@@ -138,7 +138,7 @@ def test_values_of_secrets_reach_no_page(sign_in):
     )
 
     open_tab(alice, "Changes")
-    alice.locator("[data-object] a", has_text="Secret").first.click()
+    show_alone(alice, "Secret/")
     expect(alice.locator("#pane")).to_contain_text("password")
     for tab in ("Changes", "Diff", "Requests", "Field owners", "YAML"):
         alice.locator(".tabs a", has_text=tab).click()
@@ -161,6 +161,7 @@ def test_problems_are_told_at_once_and_the_others_go_on(sign_in):
 def test_objects_and_tabs_are_reached_by_keyboard(sign_in):
     alice = sign_in("alice")
     alice.goto("/reviews/2/plans/1/changes/")
+    show_alone(alice)
     first = alice.locator("[data-object] a[aria-current]").get_attribute("href")
 
     alice.keyboard.press("j")
@@ -180,7 +181,9 @@ def test_pages_work_without_script(sign_in):
     alice = sign_in("alice", java_script_enabled=False)
     alice.goto("/reviews/2/plans/1/changes/")
 
-    alice.locator("[data-object] a", has_text="wishlist").first.click()
+    alice.locator("[data-item] a", has_text="wishlist").first.click()
+    expect(alice.locator("#scroll")).to_contain_text("wishlist")
+    show_alone(alice, "/wishlist")
     expect(alice.locator("#pane")).to_contain_text("wishlist")
     alice.locator(".tabs a", has_text="Requests").click()
     expect(alice.locator("#pane")).to_contain_text("fieldManager")

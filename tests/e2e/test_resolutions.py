@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import open_dangers, open_page, open_tab
+from tests.e2e.conftest import open_dangers, open_page, open_tab, show_alone
 from tests.e2e.test_accessibility import describe
 from tests.e2e.test_main_job import drop_files
 
@@ -69,7 +69,7 @@ def apply(page: Page, address: str) -> None:
 def open_object(page: Page, address: str, name: str) -> None:
     page.goto(address)
     open_tab(page, "Changes")
-    page.goto(page.locator("[data-object] a", has_text=name).first.get_attribute("href") or "")
+    show_alone(page, f"/{name}")
 
 
 def conflict_row(alice: Page, bob: Page, names: tuple[str, ...] = NAMES) -> str:

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import PATIENCE, open_tab
+from tests.e2e.conftest import PATIENCE, open_tab, show_alone
 
 pytestmark = pytest.mark.e2e
 QUIET, EVERY = 300, 5
@@ -40,7 +40,7 @@ def open_review(page: Page, title: str, files: dict[str, str]) -> None:
 def wait_for_plan(page: Page) -> None:
     expect(page.locator("[data-stream]")).to_have_count(0)
     open_tab(page, "Changes")
-    expect(page.locator("#pane .pane-head")).to_be_visible()
+    show_alone(page)
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ OBJECT_STYLES: dict[Operation, Appearance] = {
     Operation.UNCHANGED: Appearance("=", _("unchanged"), "calm"),
     Operation.REPLACE: Appearance("±", _("replace"), "remove"),
     Operation.PRUNE: Appearance("−", _("prune"), "remove"),  # noqa: RUF001 the minus sign is drawn
-    Operation.BLOCKED: Appearance("!", _("blocked"), "warn"),
+    Operation.BLOCKED: Appearance("!", _("blocked"), "remove"),
     Operation.WITHHELD: Appearance("?", _("not shown"), "calm"),
     Operation.ERROR: Appearance("×", _("error"), "remove"),  # noqa: RUF001 the cross is drawn
 }

@@ -25,7 +25,7 @@ LABELS: tuple[Text, ...] = (
     gettext_lazy("live"),
     gettext_lazy("after"),
 )
-_LONGEST, _SAID = 28, 60
+LONGEST, SAID = 28, 60
 _ACROSS, _DOWN = (8, 32, 56, 88), (14, 40, 66, 100)
 _LINE: Mapping[Winner, str] = {
     Winner.MANIFEST: "M32 10C38 -1 76 -1 84 6",
@@ -117,9 +117,9 @@ def _say_outcome(picture: ThreeWay, shown: Shown | None, longest: int) -> Text:
 
 def _describe(picture: ThreeWay, values: Values) -> str:
     stations = (picture.last_applied, picture.manifest, picture.live)
-    said = [_say_station(s, v, _SAID, is_live=n == 2) for n, (s, v) in enumerate(zip(stations, values, strict=False))]
+    said = [_say_station(s, v, SAID, is_live=n == 2) for n, (s, v) in enumerate(zip(stations, values, strict=False))]
     parts = [
-        f"{label} {text}" for label, text in zip(LABELS, [*said, _say_outcome(picture, values[3], _SAID)], strict=True)
+        f"{label} {text}" for label, text in zip(LABELS, [*said, _say_outcome(picture, values[3], SAID)], strict=True)
     ]
     decision = "" if picture.outcome is Outcome.UNKNOWN else f": {_DECISIONS[picture.winner]}"
     return "; ".join(parts) + decision
@@ -161,12 +161,12 @@ def present_opened_strip(picture: ThreeWay, values: Values, *, tone: str) -> Fie
             s.value,
             y,
             LABELS[n],
-            _say_station(s, values[n], _LONGEST, is_live=n == 2),
+            _say_station(s, values[n], LONGEST, is_live=n == 2),
             s in (Station.SAME, Station.OTHER),
         )
         for n, (s, y) in enumerate(zip(stations, _DOWN, strict=False))
     )
-    text = _OPENED_OUTCOMES.get(picture.outcome) or _cut(values[3], _LONGEST)
+    text = _OPENED_OUTCOMES.get(picture.outcome) or _cut(values[3], LONGEST)
     return FieldStrip(
         tone=_find_tone(picture, tone),
         label="",

@@ -21,10 +21,10 @@ function nextConflict() {
   const all = conflicts();
   const next = all[all.indexOf(current()) + 1];
   if (next) return enter(next);
-  const links = [...document.querySelectorAll("[data-objects] [data-object]:not([hidden]) a")];
+  const links = [...document.querySelectorAll("[data-objects] [data-object]:not([hidden]) a, [data-item] a")];
   const here = links.findIndex((link) => link.hasAttribute("aria-current"));
   const rest = [...links.slice(here + 1), ...links.slice(0, Math.max(here, 0))];
-  const other = rest.find((link) => link.querySelector(".tone-warn .glyph, .glyph.tone-warn, [data-conflicts]"));
+  const other = rest.find((link) => link.matches("[data-conflicts]"));
   if (other) other.click();
   else if (all.length) enter(all[0]);
 }
@@ -41,10 +41,16 @@ function press(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("textarea, select, dialog, input:not([type=radio])")) return;
   if (event.key === "c") nextConflict();
-  else if (event.key === "d") document.querySelector("#deciding button")?.focus();
+  else if (event.key === "d") findDecision()?.focus();
   else if (!/^[123]$/.test(event.key) || !choose(event.key)) return;
   event.preventDefault();
   event.stopPropagation(); // digits are tabs elsewhere
+}
+
+/** The button of the object that the conflict with focus is in, else the first of the page. */
+function findDecision() {
+  const form = current()?.querySelector("[data-way]")?.form ?? document.querySelector('form[id^="deciding"]');
+  return form?.querySelector('button[value="decide"]');
 }
 
 function reveal() {

@@ -32,6 +32,8 @@ LOOKED_AT = {
     "show-activity",
     "show-risks",
     "list-objects",
+    "list-changes",
+    "scroll-objects",
     "show-object",
     "show-record",
     "show-run",

@@ -23,7 +23,7 @@ WRITING = {
     "verify-plan", "edit-comment", "resolve-comment", "add-comment", "acknowledge", "withdraw-acknowledgement",
     "confirm-plan", "withdraw-request", "emergency-apply", "revoke-approval", "apply-plan", "resolve-conflict",
     "propose-rule", "resolve-everywhere", "undo-resolution", "replace-manifests", "cancel-run", "undo-run",
-    "verify-chain",
+    "verify-chain", "mark-viewed", "acknowledge-all",
     "list-retention", "end-retention", "add-cluster", "scan-cluster", "adopt-object", "agree-rule",
     "decline-rule", "revoke-rule", "read-all", "edit-choices", "open-notification", "add-identity",
     "end-identity", "add-token", "add-account", "revoke-token", "add-webhook", "show-webhook", "delete-webhook",

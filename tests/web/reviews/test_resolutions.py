@@ -44,10 +44,10 @@ def test_ways_are_offered_to_those_who_may_decide(as_alice, as_viewer, refused_p
     for_alice, for_viewer = (browser.get(address).content.decode() for browser in (as_alice, as_viewer))
 
     assert for_alice.count('name="way-0"') == 3
-    assert "checked" not in for_alice.partition('id="pane"')[2]
+    assert "checked" not in for_alice.partition('id="scroll"')[2]
     assert url(refused_plan) not in for_viewer
     assert 'name="way-0"' not in for_viewer
-    assert "Choose a resolution" in for_viewer
+    assert "Give up the field" in for_viewer
 
 
 def test_viewer_may_not_decide(as_viewer, as_charlie, refused_plan):

@@ -9,7 +9,6 @@ from typing import Any
 
 from django import forms
 from django.core.validators import RegexValidator
-from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.planning.digest.serialize import options_from_json
@@ -248,15 +247,3 @@ class CompareForm(forms.Form):
         super().__init__(*args, **kwargs)
         for name in ("from", "to"):  # a Python keyword cannot be an attribute
             self.fields[name] = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
-
-
-class PollForm(forms.Form):
-    """The state that a page sends when it polls its plan: whether its pane still waits for an object."""
-
-    waits = forms.BooleanField(required=False)
-
-    @classmethod
-    def is_waiting(cls, given: QueryDict) -> bool:
-        """Return whether no object is open in the polling page."""
-        form = cls(given)
-        return form.is_valid() and bool(form.cleaned_data["waits"])

@@ -89,13 +89,6 @@ def present_acts(
     return {risk.kind: answerer.present(risk) for risk in answerer.required if risk.position == position}
 
 
-def present_plan_acts(plan: Plan, person: Person) -> dict[RiskKind, AcknowledgeAction]:
-    """Return the same for the risks of the whole plan."""
-    answerer = _open_desk(plan, person)
-    of_plan = (h for h in answerer.required if h.position == acknowledgements.PLAN_ITSELF)
-    return {risk.kind: answerer.present(risk) for risk in of_plan}
-
-
 def present_all_acts(plan: Plan, person: Person) -> dict[tuple[int, RiskKind], AcknowledgeAction]:
     """Return the same for every risk of a plan that must be acknowledged, by position and kind."""
     answerer = _open_desk(plan, person)

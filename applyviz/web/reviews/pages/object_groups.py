@@ -16,13 +16,19 @@ from django.utils.translation import gettext_lazy, ngettext
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.models import ObjectChange
-from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES, Appearance
 from applyviz.web.components.server_text import fold
 
 CELLS, FEW_CELLS = 60, 18
 LISTED, FOLDED = 150, 9
 EXCEPTIONS = 8
 KINDS = 8
+SHORT_KINDS: Mapping[str, str] = {
+    "CustomResourceDefinition": "CRD",
+    "HorizontalPodAutoscaler": "HPA",
+    "PersistentVolumeClaim": "PVC",
+    "PodDisruptionBudget": "PDB",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,13 @@ class ObjectItem:
     is_viewed: bool = False
     is_calm: bool = False
     where: str = ""
+    level: Appearance | None = None
+    conflicts: int = 0
+
+    @property
+    def short_kind(self) -> str:
+        """The kind as people abbreviate it."""
+        return SHORT_KINDS.get(self.kind, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +189,7 @@ class Drawing:
 
 _ORDER: tuple[tuple[Operation, str | Promise], ...] = (
     (Operation.CREATE, gettext_lazy("Created")),
-    (Operation.UPDATE, gettext_lazy("Changed")),
+    (Operation.UPDATE, gettext_lazy("Updated")),
     (Operation.PRUNE, gettext_lazy("Removed")),
     (Operation.WITHHELD, gettext_lazy("Not shown")),
     (Operation.UNCHANGED, gettext_lazy("Unchanged")),
@@ -233,7 +246,16 @@ def present_item(
         is_viewed=is_viewed,
         is_calm=change.operation == Operation.UNCHANGED,
         where=change.namespace if has_place else "",
+        level=_find_level(change),
+        conflicts=change.conflicts,
     )
+
+
+def _find_level(change: ObjectChange) -> Appearance | None:
+    """How the highest risk of an object looks; a conflict carries a medium one."""
+    if change.highest_risk in (RiskLevel.HIGH, RiskLevel.MEDIUM):
+        return LEVEL_STYLES[RiskLevel(change.highest_risk)]
+    return LEVEL_STYLES[RiskLevel.MEDIUM] if change.conflicts else None
 
 
 def _is_calm(changes: Sequence[ObjectChange], current: int | None) -> bool:
@@ -248,15 +270,13 @@ def _draw_group(
     return ObjectGroup(title, items, key=key, total=len(taken), after=after, is_folded=is_folded, **values)
 
 
-def _draw_alike(
-    drawing: Drawing, number: int, one: SameChange, taken: Sequence[ObjectChange], listed: Mapping[int, ObjectChange]
-) -> ObjectGroup:
+def _draw_alike(drawing: Drawing, group: Arranged, one: SameChange, listed: Mapping[int, ObjectChange]) -> ObjectGroup:
     exceptions = [listed[n] for n in one.exceptions if n in listed]
     return _draw_group(
         drawing,
-        f"alike-{number}",
-        _("Identical changes") if one.is_same else _("Same fields, different values"),
-        taken,
+        group.key,
+        group.title,
+        group.changes,
         note=one.text,
         is_same=True,
         is_exact=one.is_same,
@@ -265,23 +285,46 @@ def _draw_alike(
     )
 
 
-def group_objects(
-    changes: Sequence[ObjectChange], drawing: Drawing, same: Iterable[SameChange] = ()
-) -> tuple[ObjectGroup, ...]:
-    """All groups that are not empty; each object stands in one."""
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """Objects that are read together, in the order of reading; `alike` is the change that they share."""
+
+    key: str
+    title: str | Promise
+    changes: tuple[ObjectChange, ...]
+    alike: SameChange | None = None
+
+
+def arrange(changes: Iterable[ObjectChange], same: Iterable[SameChange] = ()) -> tuple[Arranged, ...]:
+    """All groups that are not empty, in the order of reading; each object stands in one."""
     alike = list(same)
     places = {position: n for n, one in reversed(list(enumerate(alike))) for position in one.positions}
-    listed = {c.position: c for c in sorted(changes, key=lambda c: c.position)}
     loud: list[ObjectChange] = []
     taken: dict[int | str, list[ObjectChange]] = {}
-    for change in listed.values():
+    for change in sorted(changes, key=lambda c: c.position):
         place = places.get(change.position, change.operation)
         (loud if needs_attention(change) else taken.setdefault(place, [])).append(change)
     loud.sort(key=lambda c: (_LOUDNESS[c.operation], c.position))
-    groups = [_draw_group(drawing, "attention", _("Needs attention"), loud)]
-    groups += [_draw_alike(drawing, n, one, taken.get(n, []), listed) for n, one in enumerate(alike)]
-    for operation, title in _ORDER:
-        groups.append(_draw_group(drawing, operation.value, title, taken.get(operation.value, [])))
+    groups = [Arranged("attention", _("Needs attention"), tuple(loud))]
+    for n, one in enumerate(alike):
+        title = _("Identical changes") if one.is_same else _("Same fields, different values")
+        groups.append(Arranged(f"alike-{n}", title, tuple(taken.get(n, ())), one))
+    for operation, word in _ORDER:
+        groups.append(Arranged(operation.value, word, tuple(taken.get(operation.value, ()))))
+    return tuple(group for group in groups if group.changes)
+
+
+def group_objects(
+    changes: Sequence[ObjectChange], drawing: Drawing, same: Iterable[SameChange] = ()
+) -> tuple[ObjectGroup, ...]:
+    """The groups as a list draws them, a page of each."""
+    listed = {c.position: c for c in changes}
+    groups = (
+        _draw_group(drawing, one.key, one.title, one.changes)
+        if one.alike is None
+        else _draw_alike(drawing, one, one.alike, listed)
+        for one in arrange(changes, same)
+    )
     return tuple(g for g in groups if g.items)
 
 

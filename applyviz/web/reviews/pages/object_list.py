@@ -211,14 +211,15 @@ def present_list(
     current: int | None,
     viewed: frozenset[str],
     where: ObjectIndex,
+    has_suffix: bool = True,
 ) -> ObjectList:
-    """Return the list of a plan."""
+    """Return the list of a plan; `has_suffix` puts the choice behind every address of `url_of`."""
     wanted = select_objects(changes, choice, where, viewed)
     to_view = [c for c in changes if c.operation != Operation.UNCHANGED]
     seen = frozenset(c.position for c in to_view if name_object(c) in viewed)
     is_tree = choice.layout == TREE
     has_places = not is_tree and len({c.namespace for c in changes} - {""}) > 1
-    suffix = choice.suffix
+    suffix = choice.suffix if has_suffix else ""
     drawing = Drawing(
         lambda n: url_of(n) + suffix, current, seen, choice.group, choice.start, has_places, choice.is_active
     )

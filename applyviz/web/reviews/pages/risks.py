@@ -17,7 +17,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.engine.risks.sentences import title
 from applyviz.records.models import ObjectChange
-from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES, Appearance
+from applyviz.web.components.badges import LEVEL_STYLES, Appearance
 from applyviz.workflow.policies.risks import PlanRisk
 
 NAMED = 2
@@ -112,7 +112,7 @@ def list_high_risks(
     ]
     blocked = tuple(c.position for c in changes if c.operation == Operation.BLOCKED)
     if blocked:
-        look = OBJECT_STYLES[Operation.BLOCKED]
+        look = LEVEL_STYLES[RiskLevel.MEDIUM]
         rows.append(HighRisk(look, _("Blocked by conflict"), present(blocked), "conflict", RiskState.TO_RESOLVE))
     loud = LEVEL_STYLES[RiskLevel.HIGH]
     return tuple(sorted(rows, key=lambda row: row.look is not loud))

@@ -78,7 +78,8 @@ class _Gutter:
 _NO_GUTTER = _Gutter({}, {})
 
 
-def _quiet(obj: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def leave_out_noise(obj: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """An object without what the server writes by itself."""
     if obj is None:
         return None
     kept = {key: value for key, value in obj.items() if key != "status"}
@@ -156,7 +157,7 @@ def present_diff(
     """
     before, after = change.versions.live, change.versions.after
     if not has_noise:
-        before, after = _quiet(before), _quiet(after)
+        before, after = leave_out_noise(before), leave_out_noise(after)
     if before == after:
         return DiffPage()
     kind = bundled().find_kind(change.ref.gvk)
@@ -225,7 +226,7 @@ def diff_at(change: PlannedObject, path: FieldPath, *, most: int) -> tuple[DiffR
 
     - Without a path it compares the whole object; its metadata only when nothing else differs.
     """
-    live, after = _quiet(change.versions.live) or {}, _quiet(change.versions.after) or {}
+    live, after = leave_out_noise(change.versions.live) or {}, leave_out_noise(change.versions.after) or {}
     if path:
         name = render_path(path[-1:]).strip(".") or "value"
         old, new = find_value(live, path), find_value(after, path)

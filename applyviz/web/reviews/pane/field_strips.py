@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from applyviz.engine.explain.reasons import FieldReason
+from dataclasses import replace
+
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.explain.three_way import Equality, FourValues, knows_last_applied, read_three_way
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.components.badges import FIELD_STYLES
@@ -19,10 +22,8 @@ def _find_after(change: PlannedObject) -> JSONValue:
     return versions.live if is_rejected else versions.after
 
 
-def present_strips(
-    change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str, is_equal: Equality
-) -> tuple[FieldStrip, FieldStrip]:
-    """Return the strip of a row, and the picture that opening the row shows."""
+def _read_values(change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str) -> tuple[FourValues, bool]:
+    """The four values of a field, and whether what was last applied is known."""
     versions = change.versions
     manifest, live, after = (
         find_value(v, reason.path) for v in (versions.manifest, versions.live, _find_after(change))
@@ -32,8 +33,35 @@ def present_strips(
     else:
         is_known = knows_last_applied(reason, manager=you, is_new=versions.live is None)
         last_applied = live if is_known else ABSENT
-    values = FourValues(last_applied, manifest, live, after)
+    return FourValues(last_applied, manifest, live, after), is_known
+
+
+def present_strips(
+    change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str, is_equal: Equality
+) -> tuple[FieldStrip, FieldStrip]:
+    """The strip of a row, and the picture that opening the row shows."""
+    values, is_known = _read_values(change, reason, mode=mode, you=you)
     picture = read_three_way(reason, values, is_known=is_known, is_equal=is_equal)
     shown = [show_value(value) for value in values]
     tone = FIELD_STYLES[reason.operation].tone
     return present_strip(picture, shown, tone=tone), present_opened_strip(picture, shown, tone=tone)
+
+
+def present_result_strips(
+    change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str
+) -> dict[str, FieldStrip]:
+    """The strip of the result of each resolution of a conflict, by the value of its kind; none for other fields."""
+    if reason.operation is not FieldOperation.CONFLICT:
+        return {}
+    values, is_known = _read_values(change, reason, mode=mode, you=you)
+    forced, kept = replace(reason, operation=FieldOperation.CHANGED), replace(reason, operation=FieldOperation.KEPT)
+    results = {
+        ResolutionKind.OVERWRITE: (forced, values._replace(after=values.manifest), "change"),
+        ResolutionKind.GIVE_UP: (kept, values._replace(manifest=ABSENT, after=values.live), "keep"),
+        ResolutionKind.SHARE: (kept, values._replace(manifest=values.live, after=values.live), "keep"),
+    }
+    strips = {}
+    for way, (result, outcome, tone) in results.items():
+        picture = read_three_way(result, outcome, is_known=is_known, is_equal=is_same_json)
+        strips[way.value] = present_strip(picture, [show_value(value) for value in outcome], tone=tone)
+    return strips

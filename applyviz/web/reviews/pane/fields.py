@@ -123,6 +123,7 @@ class FieldRow:
     release: ReleaseRow | None = None
     is_decided: bool = False
     can_ignore: bool = False
+    wanted: Shown | None = None
 
     @property
     def has_owner_change(self) -> bool:
@@ -155,7 +156,8 @@ class _Place:
         return len(self.reasons) + sum(c.count() for c in self.children.values())
 
 
-def _name_element(element: PathElement) -> str:
+def name_element(element: PathElement) -> str:
+    """One step of a path for people."""
     named = element_value(element)
     if element[0] == "k":
         return " ".join(str(v) for v in named.values())
@@ -167,7 +169,7 @@ def render_short(path: FieldPath) -> str:
     text = ""
     was_field = False
     for element in path:
-        name = _name_element(element)
+        name = name_element(element)
         is_field = element[0] == "f" and "." not in name and "/" not in name
         between = "." if is_field and was_field else " › "  # noqa: RUF001 the angle is drawn
         text += (between if text else "") + name
@@ -367,5 +369,6 @@ def present_field(
         release=settlement.releases.get(path),
         is_decided=path in settlement.decided_paths,
         can_ignore=not is_same and not reason.position.line,
+        wanted=show_value(find_value(change.versions.manifest, reason.path)),
         lines=() if is_same else diff_values(str(element_value(reason.path[-1])), live, after),
     )

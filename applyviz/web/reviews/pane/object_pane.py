@@ -154,7 +154,8 @@ class PaneChoice:
     manager_url_of: Callable[[str], str] | None = None
 
 
-def _where(change: PlannedObject) -> str:
+def locate_object(change: PlannedObject) -> str:
+    """Where the manifest of an object is written: file and lines."""
     if not change.position.line:
         return change.position.file
     end = f"–{change.end_line}" if change.end_line > change.position.line else ""  # noqa: RUF001 a range
@@ -223,7 +224,8 @@ def _tell_creation(change: PlannedObject) -> str:
     return _("The object is created. The manifest sets only its name.")
 
 
-def _empty_text(change: PlannedObject, chosen: FieldFilter) -> str:
+def explain_no_rows(change: PlannedObject, chosen: FieldFilter) -> str:
+    """Why a filter leaves no field of an object."""
     if change.operation is Operation.UNCHANGED and chosen is FieldFilter.CHANGES:
         return _("No changes: the live object already matches the manifest.")
     if change.operation is Operation.PRUNE:
@@ -279,7 +281,7 @@ def _fill_changes(
             limit=ROWS,
             settlement=settlement,
         ),
-        "empty_text": _empty_text(change, choice.show),
+        "empty_text": explain_no_rows(change, choice.show),
         "withheld": present_withheld(change, mode=options.mode),
     }
 
@@ -370,7 +372,7 @@ def present_pane(
         kind=change.ref.gvk.kind,
         namespace=change.ref.namespace,
         look=OBJECT_STYLES[change.operation],
-        position=_where(change),
+        position=locate_object(change),
         method=name_method(change.method),
         certainty=CERTAINTY_STYLES[change.certainty],
         certainty_reason=say_certainty(change.certainty_reason),

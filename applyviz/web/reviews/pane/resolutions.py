@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from django.db.models import Count
 from django.urls import reverse
@@ -200,21 +201,52 @@ def list_conflicts(
     return found
 
 
-class _Settler:
-    """Builds the words and addresses of the conflicts of one object."""
+class ConflictDesk:
+    """What all objects of a plan share when their conflicts are shown to one person; each thing is read once."""
 
-    def __init__(self, plan: Plan, person: Person, position: int, change: engine.PlannedObject) -> None:
-        self._plan = plan
-        self._position = position
-        self._change = change
-        self._here = [plan.review.number, plan.number, position]
-        self._you = options_from_json(plan.options).field_manager
+    def __init__(self, plan: Plan, person: Person) -> None:
+        self.plan = plan
+        self.you = options_from_json(plan.options).field_manager
         latest = plan.review.latest_plan
         is_open = plan.review.state == ReviewState.OPEN and plan.state == PlanState.COMPLETE
         is_latest = latest is not None and latest.pk == plan.pk
         places = list(access.places_of(plan.review))
-        self._may_propose = plan.state == PlanState.COMPLETE and access.can(person, Action.DECIDE, places)
-        self.may_decide = is_open and is_latest and self._may_propose
+        self.may_propose = plan.state == PlanState.COMPLETE and access.can(person, Action.DECIDE, places)
+        self.may_decide = is_open and is_latest and self.may_propose
+
+    @cached_property
+    def made(self) -> Mapping[tuple[str, str], Resolution]:
+        """Who decided what, by object and field."""
+        return resolutions.list_made(self.plan)
+
+    @cached_property
+    def blocked(self) -> Mapping[tuple[str, str], int]:
+        """How many objects of each group and kind are blocked, as far as the person may know."""
+        rows = self.plan.changes.filter(operation=Operation.BLOCKED.value)
+        rows = rows.exclude(position__in=hidden_positions(self.plan))
+        counted = rows.order_by().values("group", "kind").annotate(n=Count("pk"))
+        return {(row["group"], row["kind"]): row["n"] for row in counted}
+
+    def present(self, position: int, change: engine.PlannedObject) -> ConflictPage:
+        """Everything about deciding one object; no more than the way to a conflict rule for one without conflicts."""
+        if change.ways or change.conflicts or change.answers or change.releases:
+            return _Settler(self, position, change).settle()
+        here = [self.plan.review.number, self.plan.number, position]
+        return ConflictPage(propose_url=reverse("reviews:propose-rule", args=here)) if self.may_propose else NOTHING
+
+
+class _Settler:
+    """Puts words and addresses to what was worked out for one object of a plan."""
+
+    def __init__(self, shared: ConflictDesk, position: int, change: engine.PlannedObject) -> None:
+        self._shared = shared
+        self._plan = shared.plan
+        self._position = position
+        self._change = change
+        self._here = [shared.plan.review.number, shared.plan.number, position]
+        self._you = shared.you
+        self._may_propose = shared.may_propose
+        self.may_decide = shared.may_decide
 
     def _link_patch(self, of: str, place: int, way: int = 0) -> str:
         return reverse("reviews:show-patch", args=[*self._here, of, place, way])
@@ -246,7 +278,7 @@ class _Settler:
         )
 
     def list_answers(self) -> tuple[AnswerRow, ...]:
-        made = resolutions.list_made(self._plan)
+        made = self._shared.made
         key, seen, rows = "/".join(self._change.ref.key), set(), []
         for place, answer in enumerate(self._change.answers):
             if answer.path not in seen:
@@ -268,11 +300,7 @@ class _Settler:
         return (*choices, *self._list_wide(ref))
 
     def _list_wide(self, ref: ObjectRef) -> tuple[ScopeChoice, ...]:
-        rows = self._plan.changes.filter(operation=Operation.BLOCKED.value)
-        rows = rows.exclude(position__in=hidden_positions(self._plan))
-        counts = {
-            (r["group"], r["kind"]): r["n"] for r in rows.order_by().values("group", "kind").annotate(n=Count("pk"))
-        }
+        counts = self._shared.blocked
         of_kind, total = counts.get((ref.gvk.group, ref.gvk.kind), 0), sum(counts.values())
         text = ngettext(
             "all conflicts of kind %(kind)s: %(count)d object",
@@ -313,7 +341,7 @@ class _Settler:
 
 def present_conflicts(plan: Plan, person: Person, position: int, change: engine.PlannedObject) -> ConflictPage:
     """Return the conflicts of one object of a plan."""
-    return _Settler(plan, person, position, change).settle()
+    return _Settler(ConflictDesk(plan, person), position, change).settle()
 
 
 def show_conflicts(change: engine.PlannedObject, *, you: str) -> ConflictPage:

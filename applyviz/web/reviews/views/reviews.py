@@ -20,9 +20,10 @@ from applyviz.web.reviews.pages.object_list import ListChoice
 from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pages.plan_events import find_arrivals
 from applyviz.web.reviews.pages.review_list import present_reviews
+from applyviz.web.reviews.pages.shell import present_shell
 from applyviz.web.reviews.pages.tabs import ReviewTab
 from applyviz.web.reviews.pane.object_pane import Tab
-from applyviz.web.reviews.views.tabs import open_tab, render_tab
+from applyviz.web.reviews.views.tabs import open_tab
 from applyviz.workflow.approvals import viewed_objects
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
@@ -122,7 +123,8 @@ def show_object(request: PageRequest, number: int, plan: int, position: int, tab
         return render(request, "reviews/_switch.html", switch)
     context = read_context(found, for_user=request.user)
     page = review_page.present_changes(context, position=position, choice=choice, listed=listed)
-    return render_tab(request, context, ReviewTab.CHANGES, **page.parts())
+    frame = {**present_shell(context, ReviewTab.CHANGES).parts(), "poll_url": ""}  # one object is watched by nobody
+    return render(request, "reviews/object.html", {**frame, **page.parts()})
 
 
 @requires(Action.VIEW)

@@ -9,8 +9,8 @@ from django.shortcuts import render
 
 from applyviz.records.models import Plan
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
-from applyviz.web.reviews.forms.reviews import ListForm, ObjectListForm, PollForm
-from applyviz.web.reviews.pages import review_page
+from applyviz.web.reviews.forms.reviews import ListForm
+from applyviz.web.reviews.forms.scroll import ScrollForm
 from applyviz.web.reviews.pages.activity_tab import present_activity
 from applyviz.web.reviews.pages.graph.choice import GraphChoice
 from applyviz.web.reviews.pages.graph.tab import present_graph
@@ -18,9 +18,9 @@ from applyviz.web.reviews.pages.overview_tab import present_overview
 from applyviz.web.reviews.pages.owners.tab import present_owners_tab
 from applyviz.web.reviews.pages.plan_context import PlanContext, read_context
 from applyviz.web.reviews.pages.requests_tab import present_requests
+from applyviz.web.reviews.pages.scroll import ScrollReader, present_scroll
 from applyviz.web.reviews.pages.shell import present_shell
 from applyviz.web.reviews.pages.tabs import ReviewTab
-from applyviz.workflow.approvals import viewed_objects
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans import planner
@@ -51,11 +51,8 @@ def _render_overview(request: PageRequest, plan: Plan) -> HttpResponse:
 
 def _render_changes(request: PageRequest, plan: Plan) -> HttpResponse:
     context = read_context(plan, for_user=request.user)
-    listed = ObjectListForm.read_choice(request.GET)
-    is_open = is_fragment(request) and not PollForm.is_waiting(request.GET)
-    page = review_page.present_changes(context, listed=listed, is_open=is_open)
-    if page.chosen is not None:
-        viewed_objects.record_viewed(page.chosen, plan, by=request.user)
+    reader = ScrollReader(plan, request.user, context.options, context.changes, context.viewed)
+    page = present_scroll(reader, ScrollForm.read_choice(request.GET))
     return render_tab(request, context, ReviewTab.CHANGES, **page.parts())
 
 

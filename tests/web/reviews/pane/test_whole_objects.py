@@ -7,7 +7,7 @@ import pytest
 from applyviz.engine.planning.model.plan import Certainty, Operation, Versions
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.web.reviews.pane.fields import FieldFilter
-from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab, _empty_text, _link_tabs
+from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab, _link_tabs, explain_no_rows
 from tests.web.builders import build_change
 
 CHANGE = replace(build_change(), fields=(), conflicts=())
@@ -33,7 +33,7 @@ SECRET = {"kind": "Secret", "stringData": {"user": "a", "password": "b"}}
     ],
 )
 def test_changes_without_a_field_are_explained(change, text):
-    assert str(_empty_text(change, FieldFilter.CHANGES)) == text
+    assert str(explain_no_rows(change, FieldFilter.CHANGES)) == text
 
 
 @pytest.mark.parametrize("operation", [Operation.PRUNE, Operation.ERROR])

@@ -1,0 +1,37 @@
+"""Which reasons a reader must be told, because values, owners and the three-way strip do not say them."""
+
+from __future__ import annotations
+
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+
+_ALWAYS = frozenset(
+    {
+        Reason.RETAIN_KEYS,
+        Reason.REPLACED_WHOLE,
+        Reason.OWNED_BY_OTHERS,
+        Reason.STILL_OWNED_BY_OTHERS,
+        Reason.NO_LAST_APPLIED,
+        Reason.SERVER_CHANGED,
+        Reason.CONFLICTS,
+        Reason.TAKEN_OVER,
+        Reason.OWNERSHIP_MOVES,
+        Reason.RELEASED,
+        Reason.ORDER,
+        Reason.DIRECTIVE,
+    }
+)
+_REMOVALS = frozenset({Reason.REMOVED_FROM_MANIFEST, Reason.REMOVED_SOLE_OWNER})
+
+
+def is_surprising(reason: FieldReason, *, is_live: bool) -> bool:
+    """Whether the reason of a field must be told.
+
+    - A removal surprises where the rule applied above the field; a default where it replaces a live value (`is_live`).
+    """
+    if reason.reason is Reason.NULL_CLEARS:
+        return reason.operation is not FieldOperation.UNCHANGED
+    if reason.reason is Reason.SERVER_DEFAULT:
+        return is_live
+    if reason.reason in _REMOVALS:
+        return bool(reason.detail) and reason.operation is not FieldOperation.UNCHANGED
+    return reason.reason in _ALWAYS

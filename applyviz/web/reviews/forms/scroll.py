@@ -1,0 +1,50 @@
+"""What the Changes tab is asked for: which fields, which view, which part of the scroll, what was viewed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from applyviz.web.reviews.forms.reviews import ObjectListForm
+from applyviz.web.reviews.pages.scroll import ScrollChoice
+from applyviz.web.reviews.pane.flat_rows import RowFilter
+from applyviz.web.reviews.pane.scroll_object import ObjectView
+
+_MOST = 1_000_000
+
+
+class ScrollForm(forms.Form):
+    """The query of the Changes tab beside the filters of the list."""
+
+    show = forms.ChoiceField(choices=[(f.value, f.value) for f in RowFilter], required=False)
+    view = forms.ChoiceField(choices=[(v.value, v.value) for v in ObjectView], required=False)
+    start = forms.IntegerField(required=False, min_value=0, max_value=_MOST)
+    at = forms.IntegerField(required=False, min_value=0, max_value=_MOST)
+    only = forms.IntegerField(required=False, min_value=0, max_value=_MOST)
+    expand = forms.SlugField(required=False, max_length=60)
+
+    @classmethod
+    def read_choice(cls, given: Mapping[str, Any]) -> ScrollChoice:
+        """The choice that an address names; what it does not name well has its default."""
+        form = cls(given)
+        form.is_valid()
+        found = form.cleaned_data
+        return ScrollChoice(
+            listed=ObjectListForm.read_choice(given),
+            show=RowFilter(found.get("show") or RowFilter.CHANGED),
+            view=ObjectView(found.get("view") or ObjectView.FIELDS),
+            start=found.get("start") or 0,
+            at=found.get("at"),
+            expand=found.get("expand") or "",
+            only=found.get("only"),
+        )
+
+
+class ViewedForm(forms.Form):
+    """One object, or a block of identical changes, and whether it is viewed."""
+
+    position = forms.IntegerField(required=False, min_value=0, max_value=_MOST)
+    group = forms.SlugField(required=False, max_length=60)
+    viewed = forms.BooleanField(required=False)

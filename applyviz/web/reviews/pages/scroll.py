@@ -1,0 +1,399 @@
+"""The Changes tab: all objects in one scroll, in chunks, beside the list of them.
+
+The scroll and the list stand in one order (`object_groups.arrange`): what needs attention first, then identical changes
+as one block each, then the rest. Only the documents of one chunk are read, so that a plan of thousands opens at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.records.enums import PlanState
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.web.components.object_links import link_object
+from applyviz.web.reviews.pages.object_groups import Arranged, SameChange, arrange
+from applyviz.web.reviews.pages.object_list import (
+    ListChoice,
+    ObjectIndex,
+    ObjectList,
+    present_list,
+    select_objects,
+)
+from applyviz.web.reviews.pages.plan_context import link_objects, list_changes
+from applyviz.web.reviews.pages.plan_overview import PlanOverview, read_for_reader
+from applyviz.web.reviews.pane.flat_rows import ROW_FILTER_WORDS, RowFilter
+from applyviz.web.reviews.pane.resolutions import ConflictDesk
+from applyviz.web.reviews.pane.scroll_object import (
+    OBJECT_VIEW_WORDS,
+    ObjectLinks,
+    ObjectView,
+    RiskTag,
+    ScrollObject,
+    ViewLink,
+    present_scroll_object,
+    tag_risks,
+)
+from applyviz.workflow.approvals import viewed_objects
+from applyviz.workflow.approvals.viewed_objects import name_object
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.plans.live_values import view_of
+
+CHUNK, LEAST_ALIKE, NAMED = 20, 2, 60
+Text = str | Promise
+_ANY = 4_711_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ScrollChoice:
+    """What the address asks for.
+
+    - `start`: the first entry, counted from 0; `at`: the object whose chunk is wanted instead.
+    - `expand`: the group of identical changes that is shown object by object; `only`: one object alone.
+    """
+
+    listed: ListChoice = field(default_factory=ListChoice)
+    show: RowFilter = RowFilter.CHANGED
+    view: ObjectView = ObjectView.FIELDS
+    start: int = 0
+    at: int | None = None
+    expand: str = ""
+    only: int | None = None
+
+    def write(self, **values: object) -> str:
+        """The query of the same choice with other values, with its question mark; "" when it asks for nothing."""
+        asked = {
+            "show": self.show.value if self.show is not RowFilter.CHANGED else "",
+            "view": self.view.value if self.view is not ObjectView.FIELDS else "",
+            "expand": self.expand,
+        }
+        asked |= {name: str(value) for name, value in values.items()}
+        query = "&".join(filter(None, (self.listed.query, urlencode({k: v for k, v in asked.items() if v}))))
+        return f"?{query}" if query else ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLink:
+    """One object of a block of identical changes."""
+
+    name: str
+    kind: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlikeBlock:
+    """Objects that change identically: the fields of one, and the names of all.
+
+    - `sample` is the object whose fields are shown; `similar` change more, or to other values.
+    """
+
+    key: str
+    title: str
+    risks: tuple[RiskTag, ...]
+    sample: ScrollObject
+    members: tuple[MemberLink, ...]
+    hidden_members: int
+    similar: tuple[MemberLink, ...]
+    expand_url: str
+    expand_text: str
+    is_viewed: bool
+    is_alike: bool = True
+
+    @property
+    def anchor(self) -> str:
+        """Its name in the page."""
+        return self.key
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some entries of the scroll; `first` and `last` count from 1, and addresses are empty where there is nothing."""
+
+    entries: tuple[ScrollObject | AlikeBlock, ...]
+    first: int
+    last: int
+    total: int
+    next_url: str
+    next_page: str
+    before_page: str
+    next_count: int
+    is_narrowed: bool = False
+    planned_later: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScrollPage:
+    """Everything that the tab prints below the frame."""
+
+    listing: ObjectList
+    chunk: Chunk
+    row_filters: tuple[ViewLink, ...]
+    object_views: tuple[ViewLink, ...]
+    changes_url: str
+    chunk_url: str
+    list_url: str
+    viewed_url: str
+    choice: ScrollChoice
+
+    def parts(self) -> dict[str, object]:
+        """The parts by their names."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One object, or objects that are shown as one block."""
+
+    changes: tuple[ObjectChange, ...]
+    key: str = ""
+    alike: SameChange | None = None
+
+
+def _list_entries(arranged: Sequence[Arranged], choice: ScrollChoice) -> Iterator[_Entry]:
+    """What the scroll shows, in its order; what stays as it is only when it is asked for."""
+    for group in arranged:
+        if group.key == Operation.UNCHANGED.value and choice.listed.op != Operation.UNCHANGED:
+            continue
+        is_block = group.alike is not None and group.alike.is_same and len(group.changes) >= LEAST_ALIKE
+        if is_block and group.key != choice.expand:
+            yield _Entry(group.changes, group.key, group.alike)
+        else:
+            yield from (_Entry((change,)) for change in group.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class ScrollReader:
+    """What the scroll needs to know of a plan and its reader; less than a whole page does."""
+
+    plan: Plan
+    person: Person
+    options: ApplyOptions
+    changes: Sequence[ObjectChange]
+    viewed: frozenset[str]
+
+    @property
+    def address(self) -> tuple[int, int]:
+        """The arguments of every address of the plan."""
+        return self.plan.review.number, self.plan.number
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the plan is finished and can be read as a whole."""
+        return self.plan.state == PlanState.COMPLETE
+
+
+def read_reader(plan: Plan, *, for_user: Person) -> ScrollReader:
+    """Read what a chunk needs."""
+    viewed = viewed_objects.list_viewed(plan, by=for_user)
+    return ScrollReader(plan, for_user, options_from_json(plan.options), list_changes(plan), viewed)
+
+
+class _Scroll:
+    """One plan as one person scrolls through it."""
+
+    def __init__(self, context: ScrollReader, choice: ScrollChoice) -> None:
+        self._context = context
+        self._choice = choice
+        self.overview = read_for_reader(context.plan) if context.is_complete else PlanOverview()
+        self.page_url = reverse("reviews:show-changes", args=context.address)
+        self.chunk_url = reverse("reviews:scroll-objects", args=context.address)
+        self._focus_of = link_objects(context.plan)
+        before, _any, after = reverse("reviews:show-field", args=[*context.address, _ANY, _ANY + 1]).partition(
+            str(_ANY)
+        )
+        middle, _any, end = after.partition(str(_ANY + 1))
+        self._field_parts = (before, middle, end)
+        self._desk = ConflictDesk(context.plan, context.person)
+        where = ObjectIndex(self.overview.risks, self.overview.managers, self.overview.same)
+        wanted = select_objects(context.changes, choice.listed, where, context.viewed)
+        self.entries = tuple(_list_entries(arrange(wanted, self.overview.same), choice))
+
+    def link(self, position: int) -> str:
+        """Where an object stands in the scroll."""
+        return f"{self.page_url}{self._choice.write(at=position)}#object-{position}"
+
+    def _find_start(self) -> int:
+        at = self._choice.at
+        if at is None:
+            return min(self._choice.start, max(0, len(self.entries) - 1))
+        found = (n for n, one in enumerate(self.entries) if any(c.position == at for c in one.changes))
+        return next(found, 0) // CHUNK * CHUNK
+
+    def _read(self, positions: Sequence[int]) -> Mapping[int, engine.PlannedObject]:
+        plan = self._context.plan
+        rows = plan.changes.defer("sealed").filter(position__in=positions)
+        return {row.position: view_of(plan).read(row) for row in rows}
+
+    def _link_object(self, position: int, change: engine.PlannedObject) -> ObjectLinks:
+        before, middle, end = self._field_parts
+        choice = self._choice
+        return ObjectLinks(
+            focus=self._focus_of(position),
+            history=link_object(self._context.plan.target.cluster.slug, *change.ref.key),
+            self_of=lambda view: f"{self.chunk_url}{replace(choice, view=view).write(only=position)}",
+            field_of=lambda index: f"{before}{position}{middle}{index}{end}",
+        )
+
+    def present_object(self, row: ObjectChange, change: engine.PlannedObject) -> ScrollObject:
+        """One object with its head."""
+        return present_scroll_object(
+            change,
+            position=row.position,
+            options=self._context.options,
+            view=self._choice.view,
+            chosen=self._choice.show,
+            links=self._link_object(row.position, change),
+            settlement=self._desk.present(row.position, change),
+            is_viewed=name_object(row) in self._context.viewed,
+        )
+
+    def _link_member(self, row: ObjectChange) -> MemberLink:
+        return MemberLink(row.name, row.kind, self._focus_of(row.position))
+
+    def _present_block(self, entry: _Entry, change: engine.PlannedObject, alike: SameChange) -> AlikeBlock:
+        rows = entry.changes
+        kinds = {row.kind for row in rows}
+        facts = {"count": len(rows), "kind": f"{next(iter(kinds))}s" if len(kinds) == 1 else _("objects")}
+        by_position = {row.position: row for row in self._context.changes}
+        risks = [(RiskKind(kind), RiskLevel(level)) for row in rows for kind, level in row.high_risks]
+        sample = self.present_object(rows[0], change)
+        return AlikeBlock(
+            key=entry.key,
+            title=_("%(count)d %(kind)s with the same change") % facts,
+            risks=tag_risks(risks, self._focus_of(rows[0].position)),
+            sample=replace(sample, is_viewed=False),
+            members=tuple(map(self._link_member, rows[:NAMED])),
+            hidden_members=len(rows[NAMED:]),
+            similar=tuple(self._link_member(by_position[n]) for n in alike.exceptions[:8] if n in by_position),
+            expand_url=f"{self.page_url}{replace(self._choice, expand=entry.key).write(at=rows[0].position)}",
+            expand_text=ngettext("Show as %(count)d object", "Show as %(count)d objects", len(rows))
+            % {"count": len(rows)},
+            is_viewed=all(name_object(row) in self._context.viewed for row in rows),
+        )
+
+    def _present(self, entries: Sequence[_Entry]) -> Iterator[ScrollObject | AlikeBlock]:
+        found = self._read([entry.changes[0].position for entry in entries])
+        for entry in entries:
+            first = entry.changes[0]
+            if first.position not in found:
+                continue
+            change = found[first.position]
+            if entry.alike is not None:
+                yield self._present_block(entry, change, entry.alike)
+            else:
+                yield self.present_object(first, change)
+
+    def find_entry(self, position: int) -> ScrollObject:
+        """One object alone, as it stands in the scroll."""
+        row = next((c for c in self._context.changes if c.position == position), None)
+        found = self._read([position]) if row is not None else {}
+        if row is None or position not in found:
+            raise NotVisibleError(f"plan {self._context.plan.number} has no object {position}")
+        return self.present_object(row, found[position])
+
+    def find_block(self, key: str) -> AlikeBlock:
+        """One block of identical changes alone."""
+        entry = next((one for one in self.entries if one.key == key and one.alike is not None), None)
+        block = next(self._present([entry]), None) if entry is not None else None
+        if not isinstance(block, AlikeBlock):
+            raise NotVisibleError(f"plan {self._context.plan.number} has no group {key}")
+        return block
+
+    def present_chunk(self) -> Chunk:
+        """The entries that the choice asks for."""
+        start, total, plan = self._find_start(), len(self.entries), self._context.plan
+        entries = tuple(self._present(self.entries[start : start + CHUNK]))
+        end = min(start + CHUNK, total)
+        later = self._choice.write(start=end) if end < total else ""
+        earlier = self._choice.write(start=max(0, start - CHUNK)) or self.page_url
+        return Chunk(
+            entries=entries,
+            first=start + 1,
+            last=end,
+            total=total,
+            next_url=f"{self.chunk_url}{later}" if later else "",
+            next_page=f"{self.page_url}{later}" if later else "",
+            before_page=f"{self.page_url}{earlier}" if start and earlier.startswith("?") else earlier if start else "",
+            next_count=min(CHUNK, total - end),
+            is_narrowed=self._choice.listed.is_active,
+            planned_later=max(0, plan.expected - len(self._context.changes)) if plan.state == PlanState.PLANNING else 0,
+        )
+
+
+def _offer_filters(scroll: _Scroll, choice: ScrollChoice) -> tuple[ViewLink, ...]:
+    return tuple(
+        ViewLink(ROW_FILTER_WORDS[f], f"{scroll.page_url}{replace(choice, show=f).write()}", f is choice.show)
+        for f in RowFilter
+    )
+
+
+def _offer_views(scroll: _Scroll, choice: ScrollChoice) -> tuple[ViewLink, ...]:
+    return tuple(
+        ViewLink(OBJECT_VIEW_WORDS[v], f"{scroll.page_url}{replace(choice, view=v).write()}", v is choice.view)
+        for v in ObjectView
+    )
+
+
+def _present_listing(context: ScrollReader, scroll: _Scroll, choice: ScrollChoice) -> ObjectList:
+    overview = scroll.overview
+    return present_list(
+        context.changes,
+        choice.listed,
+        url=reverse("reviews:list-changes", args=context.address),
+        url_of=scroll.link,
+        current=choice.at,
+        viewed=context.viewed,
+        where=ObjectIndex(overview.risks, overview.managers, overview.same),
+        has_suffix=False,
+    )
+
+
+def present_scroll(context: ScrollReader, choice: ScrollChoice) -> ScrollPage:
+    """The tab with the chunk that the choice asks for."""
+    scroll = _Scroll(context, choice)
+    return ScrollPage(
+        listing=_present_listing(context, scroll, choice),
+        chunk=scroll.present_chunk(),
+        row_filters=_offer_filters(scroll, choice),
+        object_views=_offer_views(scroll, choice),
+        changes_url=scroll.page_url,
+        chunk_url=scroll.chunk_url,
+        list_url=reverse("reviews:list-changes", args=context.address),
+        viewed_url=reverse("reviews:mark-viewed", args=context.address),
+        choice=choice,
+    )
+
+
+def present_chunk(context: ScrollReader, choice: ScrollChoice) -> Chunk:
+    """One chunk of the scroll alone."""
+    return _Scroll(context, choice).present_chunk()
+
+
+def present_one(context: ScrollReader, choice: ScrollChoice, position: int) -> ScrollObject:
+    """One object as it stands in the scroll."""
+    return _Scroll(context, choice).find_entry(position)
+
+
+def present_block(context: ScrollReader, choice: ScrollChoice, key: str) -> AlikeBlock:
+    """One block of identical changes as it stands in the scroll."""
+    return _Scroll(context, choice).find_block(key)
+
+
+def list_members(plan: Plan, rows: Sequence[ObjectChange], key: str) -> tuple[ObjectChange, ...]:
+    """The objects of one block of identical changes; none when there is no such block."""
+    overview = read_for_reader(plan)
+    found = (group for group in arrange(rows, overview.same) if group.key == key and group.alike is not None)
+    return next((group.changes for group in found), ())

@@ -1,0 +1,53 @@
+"""A new object as YAML: every line of it, with what only the server's defaults give it set apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from applyviz.engine.diff.text import diff_lines
+from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.schema.builtin import bundled
+from applyviz.web.reviews.pane.diff_lines import leave_out_noise
+
+SHOWN, MOST, WIDTH = 12, 400, 500
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedLine:
+    """One line; `is_default` when the manifest does not have it."""
+
+    text: str
+    is_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedDocument:
+    """The first lines, those that are folded away, and how many come after those."""
+
+    lines: tuple[CreatedLine, ...]
+    folded: tuple[CreatedLine, ...]
+    hidden: int
+    defaults: int
+    total: int
+
+
+def present_created(change: PlannedObject) -> CreatedDocument | None:
+    """The object that is created, masked; None for one that exists."""
+    after = leave_out_noise(change.versions.after)
+    if change.versions.live is not None or after is None:
+        return None
+    kind = bundled().find_kind(change.ref.gvk)
+    manifest = leave_out_noise(change.versions.manifest)
+    rows = diff_lines(manifest, after, root=kind.root if kind else None, looks_inside=False)
+    lines = [
+        CreatedLine(f"{'  ' * row.after.line.depth}{row.after.line.text}"[:WIDTH], row.before is None)
+        for row in rows
+        if row.after is not None
+    ]
+    return CreatedDocument(
+        tuple(lines[:SHOWN]),
+        tuple(lines[SHOWN:MOST]),
+        len(lines[MOST:]),
+        sum(line.is_default for line in lines),
+        len(lines),
+    )

@@ -1,0 +1,208 @@
+"""The rows of one object in the scroll of all changes: one line each, and a reason only where it surprises.
+
+What two values share is said once, so that the part that differs is never cut off. Values come masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason
+from applyviz.engine.explain.surprises import is_surprising
+from applyviz.engine.objects.paths import FieldPath, element_value, render_path
+from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.sentences import describe_risk
+from applyviz.web.components.field_strip import LONGEST, FieldStrip
+from applyviz.web.components.phrases import say_reason
+from applyviz.web.components.values import ABSENT, Shown, find_value
+from applyviz.web.reviews.pane.field_strips import present_result_strips
+from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, name_element, present_field, select_reasons
+from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ResolutionCard
+
+ROWS = 60
+_LEAST_SHARED = 5
+_BOUNDARIES = ":/="
+# These risks explain one field, in words that are better than those of the rule.
+_OF_A_FIELD = frozenset(
+    {RiskKind.RETYPED_VALUE, RiskKind.NULL_DEFAULTS_AGAIN, RiskKind.DEFAULTED_SIBLING, RiskKind.ADMISSION_CHANGED}
+)
+_MOVING = (FieldFilter.CHANGES, FieldFilter.KEPT)
+
+
+class RowFilter(StrEnum):
+    """Which fields the scroll shows."""
+
+    CHANGED = "changed"
+    KEPT = "kept"
+    ALL = "all"
+
+
+ROW_FILTER_WORDS: Mapping[RowFilter, str | Promise] = {
+    RowFilter.CHANGED: gettext_lazy("Changed"),
+    RowFilter.KEPT: gettext_lazy("+ Kept"),
+    RowFilter.ALL: gettext_lazy("All fields"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Two short values: what they share at the beginning, and what differs; None where there is no value."""
+
+    shared: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultCard:
+    """One resolution of a conflict with the strip of its result."""
+
+    card: ResolutionCard
+    strip: FieldStrip
+
+
+@dataclass(frozen=True, slots=True)
+class FlatRow:
+    """One field: `parent` and `leaf` are its path, `move` its values when they are short, `summary` when not."""
+
+    row: FieldRow
+    parent: str
+    leaf: str
+    move: Move | None
+    summary: str
+    note: str
+    cards: tuple[ResultCard, ...] = ()
+
+    @property
+    def tone(self) -> str:
+        """The tone of the operation; a default that replaces a value is a change."""
+        return self.row.strip.tone if self.row.is_changed else self.row.look.tone
+
+    @property
+    def has_long(self) -> bool:
+        """Whether the opened strip has to cut a value."""
+        return any(v.value is not None and len(v.value.text) > LONGEST for v in self.row.versions)
+
+    @property
+    def sign(self) -> str:
+        """The sign beside the tone."""
+        return self.row.look.glyph
+
+
+def split_path(path: FieldPath) -> tuple[str, str]:
+    """The parent and the leaf of a path; the value of a named entry has the name of its entry."""
+    has_value = len(path) > 1 and path[-1] == "f:value" and path[-2][0] == "k"
+    names = [name_element(element) for element in (path[:-1] if has_value else path)]
+    return "".join(f"{name}." for name in names[:-1]), names[-1] if names else str(element_value(path[-1]))
+
+
+def find_shared(before: str, after: str) -> str:
+    """What two texts share at the beginning, up to a colon, a slash or an equals sign; "" when it is short."""
+    length = 0
+    for left, right in zip(before, after, strict=False):
+        if left != right:
+            break
+        length += 1
+    cut = max(before.rfind(sign, 0, length) for sign in _BOUNDARIES) + 1
+    return before[:cut] if cut >= _LEAST_SHARED else ""
+
+
+def _is_short(shown: Shown | None) -> bool:
+    return shown is None or not (shown.is_long or shown.is_cut)
+
+
+def _present_move(row: FieldRow, wanted: Shown | None) -> Move | None:
+    """The values of a row side by side; a conflict holds live against the manifest."""
+    before, after = row.live, wanted if row.is_conflict else row.after
+    if not (_is_short(before) and _is_short(after)):
+        return None
+    if before is None or after is None:
+        return Move("", before.text if before else None, after.text if after else None)
+    is_whole = before.is_masked or after.is_masked or not (row.is_changed or row.is_conflict)
+    shared = "" if is_whole else find_shared(before.text, after.text)
+    return Move(shared, before.text[len(shared) :], after.text[len(shared) :])
+
+
+def _summarize(row: FieldRow) -> str:
+    """How many lines a long value gains and loses."""
+    if row.live is None or row.after is None:
+        return _count(0 if row.after is None else row.after.lines, 0 if row.live is None else row.live.lines)
+    added = sum(line.state in ("added", "changed") for line in row.lines)
+    removed = sum(line.state in ("removed", "changed") for line in row.lines)
+    if not added and not removed:
+        return _("replaced") if row.is_changed else _("unchanged")
+    return _count(added, removed)
+
+
+def _count(added: int, removed: int) -> str:
+    counts = [f"+{added}"] * bool(added) + [f"−{removed}"] * bool(removed)  # noqa: RUF001 the minus sign is drawn
+    return _("%(counts)s lines") % {"counts": " ".join(counts)}
+
+
+def _find_notes(change: PlannedObject) -> dict[FieldPath, str]:
+    """What risks say of single fields."""
+    notes: dict[FieldPath, str] = {}
+    for risk in change.risks:
+        if risk.kind in _OF_A_FIELD:
+            notes.setdefault(risk.path, describe_risk(risk, _))
+    return notes
+
+
+def _tell(change: PlannedObject, reason: FieldReason, notes: Mapping[FieldPath, str]) -> str:
+    if reason.path in notes:
+        return notes[reason.path]
+    if reason.operation is FieldOperation.CONFLICT:
+        return ""  # the row is open and says it
+    is_live = find_value(change.versions.live, reason.path) is not ABSENT
+    return say_reason(reason) if is_surprising(reason, is_live=is_live) else ""
+
+
+def select_rows(change: PlannedObject, chosen: RowFilter) -> list[tuple[int, FieldReason]]:
+    """The reasons that the scroll shows, each with its place in the change."""
+    if chosen is RowFilter.ALL:
+        return select_reasons(change, FieldFilter.ALL)
+    if chosen is RowFilter.CHANGED:
+        return select_reasons(change, FieldFilter.CHANGES)
+    return sorted({place: reason for f in _MOVING for place, reason in select_reasons(change, f)}.items())
+
+
+def present_flat_rows(
+    change: PlannedObject,
+    reasons: Iterable[tuple[int, FieldReason]],
+    *,
+    options: ApplyOptions,
+    url_of: Callable[[int], str],
+    settlement: ConflictPage = NOTHING,
+) -> tuple[FlatRow, ...]:
+    """The rows of one object in the order of the object after apply."""
+    notes = _find_notes(change)
+    rows = []
+    for place, reason in reasons:
+        row = present_field(
+            change,
+            place,
+            reason,
+            label=render_path(reason.path).lstrip("."),
+            mode=options.mode,
+            you=options.field_manager,
+            explain=say_reason,
+            url_of=url_of,
+            settlement=settlement,
+        )
+        move = None if row.lines else _present_move(row, row.wanted)
+        parent, leaf = split_path(reason.path)
+        strips = present_result_strips(change, reason, mode=options.mode, you=options.field_manager)
+        cards = tuple(
+            ResultCard(card, strips[card.way]) for card in (row.conflict_row.cards if row.conflict_row else ())
+        )
+        summary = "" if move else _summarize(row)
+        rows.append(FlatRow(row, parent, leaf, move, summary, _tell(change, reason, notes), cards))
+    return tuple(rows)

@@ -1,0 +1,107 @@
+"""The Changes tab: chunks of its scroll, its list, and what a reader has viewed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from applyviz.records.models import ObjectChange
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
+from applyviz.web.reviews.forms.scroll import ScrollForm, ViewedForm
+from applyviz.web.reviews.pages import scroll
+from applyviz.web.reviews.pages.plan_context import read_context
+from applyviz.web.reviews.pages.review_header import present_header
+from applyviz.web.reviews.pages.scroll import ScrollChoice, ScrollReader
+from applyviz.web.reviews.pages.tabs import ReviewTab
+from applyviz.web.reviews.views.tabs import open_tab
+from applyviz.workflow.approvals import viewed_objects
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.plans import planner
+
+
+def _read(request: PageRequest, number: int, plan: int) -> ScrollReader:
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    return scroll.read_reader(found, for_user=request.user)
+
+
+@requires(Action.VIEW)
+def scroll_objects(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """The next objects of the scroll, or one of them in another view; without script, the page with them."""
+    if not is_fragment(request):
+        return open_tab(request, number, plan, ReviewTab.CHANGES)
+    context, choice = _read(request, number, plan), ScrollForm.read_choice(request.GET)
+    parts: dict[str, object] = {"viewed_url": reverse("reviews:mark-viewed", args=context.address)}
+    if choice.only is not None:
+        one = scroll.present_one(context, choice, choice.only)
+        return render(request, "reviews/changes/_object.html", {**parts, "one": replace(one, is_viewed=False)})
+    chunk = scroll.present_chunk(context, choice)
+    return render(request, "reviews/changes/_chunk.html", {**parts, "chunk": chunk})
+
+
+@requires(Action.VIEW)
+def list_changes(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """The list as the reader narrows it, and the scroll with it; without script, the page with both."""
+    if not is_fragment(request):
+        return open_tab(request, number, plan, ReviewTab.CHANGES)
+    context, choice = _read(request, number, plan), ScrollForm.read_choice(request.GET)
+    if choice.listed.group:
+        choice = replace(choice, start=0)  # it is the page of the group, not of the scroll
+    page = scroll.present_scroll(context, choice)
+    if choice.listed.group:
+        group = page.listing.find_group(choice.listed.group)
+        more = {"group": group, "items": group.items if group else (), "listing": page.listing}
+        return render(request, "reviews/changes/_items.html", more)
+    response = render(request, "reviews/changes/_narrowed.html", page.parts())
+    response["HX-Replace-Url"] = f"{page.changes_url}{choice.write()}"
+    return response
+
+
+def _find_rows(context: ScrollReader, form: ViewedForm) -> tuple[ObjectChange, ...]:
+    position, group = form.cleaned_data.get("position"), form.cleaned_data.get("group")
+    if group:
+        return scroll.list_members(context.plan, context.changes, group)
+    return tuple(change for change in context.changes if change.position == position)
+
+
+@requires(Action.VIEW, "POST")
+def mark_viewed(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Tick an object or a block of identical changes off, or take the tick away."""
+    context, form = _read(request, number, plan), ViewedForm(request.POST)
+    form.is_valid()
+    rows = _find_rows(context, form)
+    if not rows:
+        raise NotVisibleError(f"plan {plan} has no such object")
+    change = viewed_objects.record_all_viewed if form.cleaned_data["viewed"] else viewed_objects.forget_viewed
+    change(rows, context.plan, by=request.user)
+    choice = ScrollForm.read_choice(request.POST)
+    if not is_fragment(request):
+        anchor = form.cleaned_data.get("group") or f"object-{rows[0].position}"
+        url = reverse("reviews:show-changes", args=context.address)
+        return redirect(f"{url}{choice.write(at=rows[0].position)}#{anchor}")
+    return _render_viewed(request, _read(request, number, plan), choice, rows, form.cleaned_data.get("group"))
+
+
+def _render_viewed(
+    request: PageRequest, context: ScrollReader, choice: ScrollChoice, rows: tuple[ObjectChange, ...], group: str | None
+) -> HttpResponse:
+    """The part of the page that was ticked, and what counts it."""
+    if group:
+        one: object = scroll.present_block(context, choice, group)
+    else:
+        one = scroll.present_one(context, choice, rows[0].position)
+    whole = read_context(context.plan, for_user=request.user)
+    counted = [row for row in context.changes if row.operation != "unchanged"]
+    parts = {
+        "one": one,
+        "viewed_url": request.path,
+        "rows": rows,
+        "is_viewed": one.is_viewed,  # type: ignore[attr-defined]  # both have it
+        "viewed": sum(viewed_objects.name_object(row) in context.viewed for row in counted),
+        "to_view": len(counted),
+        "header_line": present_header(context.plan, whole.options, whole.state, whole.run),
+    }
+    return render(request, "reviews/changes/_ticked.html", parts)

@@ -1,0 +1,167 @@
+"""All changes in one scroll: keys, ticks, the list, views, conflicts, chunks, without script, on a phone."""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import show_alone
+from tests.e2e.test_accessibility import describe
+
+pytestmark = pytest.mark.e2e
+CHANGES = "/reviews/2/plans/1/changes/"
+CURRENT = "[data-item] a[aria-current]"
+
+
+@pytest.fixture
+def changes(sign_in) -> Page:
+    """The changes of the demo's upgrade, as an approver who decides nothing reads them."""
+    page = sign_in("bob", reduced_motion="reduce")
+    page.goto(CHANGES)
+    expect(page.locator("[data-scroll-object]").first).to_be_visible()
+    return page
+
+
+def test_first_field_stands_high_on_the_page(changes):
+    changes.set_viewport_size({"width": 1440, "height": 900})
+
+    top = changes.locator(".change").first.evaluate("row => row.getBoundingClientRect().top")
+
+    assert top <= 330
+
+
+def test_keys_move_through_objects_fields_and_ticks(changes):
+    page = changes
+    expect(page.locator(CURRENT)).to_contain_text("checkout")
+    page.keyboard.press("j")
+    expect(page.locator(CURRENT)).to_contain_text("promotions.shop.example.com")
+    page.keyboard.press("x")
+    expect(page.locator("#viewed")).to_contain_text("1 of 38")
+    expect(page.locator(CURRENT).locator("[data-tick]")).to_contain_text("✓")
+    expect(page.locator("#object-1, [data-scroll-object] .object-folded").first).to_be_visible()
+    page.keyboard.press("x")
+    expect(page.locator("#viewed")).to_contain_text("0 of 38")
+    page.keyboard.press("k")
+    expect(page.locator(CURRENT)).to_contain_text("checkout")
+    page.keyboard.press("n")
+    expect(page.locator(".change > details > summary").first).to_be_focused()
+    page.keyboard.press("Alt+ArrowDown")
+    expect(page.locator(".change > details > summary").nth(1)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".change").nth(1).locator(".opened-field")).to_be_visible()
+    expect(page.locator(".change").nth(1).locator(".schema")).to_contain_text("Earlier runs")
+    page.keyboard.press("Escape")
+    expect(page.locator(".change").nth(1).locator(".opened-field")).to_be_hidden()
+    page.keyboard.press("f")
+    page.keyboard.type("wishlist")
+    expect(page.locator("[data-item]")).to_have_count(2)
+    expect(page.locator("[data-scroll-object]")).to_have_count(2)
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-item]")).not_to_have_count(2)
+    page.keyboard.press("?")
+    expect(page.locator("[data-keys-help]")).to_contain_text("mark the object as viewed")
+
+
+def test_scroll_goes_on_by_itself_and_the_list_follows(changes):
+    page = changes
+    shown = page.locator("[data-scroll-object]")
+    expect(shown).to_have_count(20)
+    page.locator("[data-next]").scroll_into_view_if_needed()
+    expect(page.locator("[data-next]")).to_have_count(0)
+    assert shown.count() > 20
+    shown.last.scroll_into_view_if_needed()
+    expect(page.locator(CURRENT)).not_to_contain_text("promotions")
+
+
+def test_link_of_the_list_fetches_what_is_not_in_the_page(changes):
+    page = changes
+    link = page.locator("[data-item] a").filter(has_text="PDB").first
+    link.click()
+
+    expect(page).to_have_url(re.compile(r"at=\d+#object-\d+"))
+    position = re.search(r"object-(\d+)", page.url)[1]
+    expect(page.locator(f"#object-{position}")).to_be_in_viewport()
+    page.reload()
+    expect(page.locator(f"#object-{position}")).to_be_in_viewport()
+
+
+def test_identical_changes_are_one_block_and_open_one_by_one(changes):
+    page = changes
+    block = page.locator("[data-scroll-object].is-alike")
+    expect(block).to_contain_text("10 Services with the same change")
+    expect(block.locator(".members")).to_contain_text("notifications")
+    block.get_by_role("link", name="Show as 10 objects").click()
+    expect(page.locator("[data-scroll-object].is-alike")).to_have_count(0)
+    expect(page.locator("[data-scroll-object] h3", has_text="Service/cart")).to_be_visible()
+
+
+def test_object_shows_its_fields_its_diff_and_its_yaml(changes):
+    page = changes
+    first = page.locator("[data-scroll-object]").first
+    for view, found in (("Diff", "table.diff"), ("YAML", ".yaml"), ("Fields", ".change")):
+        first.locator(".object-menu > summary").click()
+        first.get_by_role("link", name=view, exact=True).click()
+        expect(first.locator(found).first).to_be_visible()
+    page.locator("#tab-tools").get_by_role("link", name="All fields").click()
+    expect(page).to_have_url(re.compile("show=all"))
+    expect(page.locator("[data-scroll-object]").first.locator(".change").nth(20)).to_be_attached()
+
+
+def test_conflict_is_resolved_in_its_row(sign_in):
+    alice = sign_in("alice", reduced_motion="reduce")
+    alice.goto(CHANGES)
+    row = alice.locator(".change.is-conflict").first
+    expect(row.locator("[data-way]")).to_have_count(3)
+    expect(row.locator("[data-way]:checked")).to_have_count(0)
+    alice.keyboard.press("c")
+    alice.keyboard.press("2")
+    expect(row.locator("[data-way='2']")).to_be_checked()
+    row.get_by_role("button", name="Preview request").click()
+    expect(alice.locator(".preview")).to_contain_text("Give up the field")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("query", ["", "?show=all", "?view=diff", "?view=yaml"])
+def test_scroll_has_no_finding(sign_in, theme, query):
+    page = sign_in("alice", color_scheme=theme, reduced_motion="reduce")
+    page.goto(CHANGES + query)
+    for row in page.locator(".change > details > summary").all()[:2]:
+        row.click()
+
+    assert describe(Axe().run(page).response["violations"]) == []
+
+
+def test_phone_is_one_column_with_targets_for_thumbs(sign_in):
+    page = sign_in("bob", reduced_motion="reduce")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(CHANGES)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    heights = page.locator("[data-item]:visible a").evaluate_all("all => all.map(a => a.offsetHeight)")
+    assert min(heights) >= 44
+    assert min(page.locator(".change > details > summary").evaluate_all("all => all.map(a => a.offsetHeight)")) >= 44
+
+
+def test_everything_is_there_without_script(sign_in):
+    page = sign_in("bob", java_script_enabled=False)
+    page.goto(CHANGES)
+    expect(page.locator("[data-scroll-object]")).to_have_count(20)
+    page.locator(".change > details > summary").first.click()
+    expect(page.locator(".opened-field").first).to_be_visible()
+    page.get_by_role("link", name="Schema and owner history").first.click()
+    expect(page.locator("main")).to_contain_text("Earlier runs")
+    page.go_back()
+    page.get_by_role("link", name=re.compile("Next .* objects?")).click()
+    expect(page.get_by_role("link", name="Previous objects")).to_be_visible()
+    page.goto(CHANGES)
+    box = page.locator("[data-scroll-object]").nth(1).locator(".viewed-box")
+    box.get_by_label("Viewed").check()
+    box.get_by_role("button", name="Save").click()
+    expect(page.locator("#viewed")).to_contain_text("1 of 38")
+    page.locator("[data-viewed-box]:checked").first.uncheck()
+    page.locator(".viewed-box", has=page.locator("[id='viewed-object-1'], [data-viewed-box]")).nth(1).get_by_role(
+        "button", name="Save"
+    ).click()
+    expect(page.locator("#viewed")).to_contain_text("0 of 38")
+    show_alone(page)

@@ -1,0 +1,226 @@
+"""All changes in one scroll: its order, its chunks, its views, ticks, and what it costs at 5,000 objects."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+from django.urls import reverse
+
+from applyviz.engine.planning.model.plan import Operation, Versions
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.records.models import ViewedObject
+from tests.web import builders, rows
+
+HTMX = {"HX-Request": "true"}
+OBJECTS, CHUNK = 5_000, 20
+# Generous ceilings of processor time, because machines that test are busy; the figures are printed.
+FIRST_SECONDS, NEXT_SECONDS = 3.0, 1.5
+FIRST_QUERIES, NEXT_QUERIES = 50, 20
+
+
+def update(name, **values):
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), ways=(), risks=(), **values)
+    return replace(change, ref=change.ref._replace(name=name))
+
+
+def url(plan, name="show-changes", query="") -> str:
+    return reverse(f"reviews:{name}", args=[plan.review.number, plan.number]) + query
+
+
+def anchors(answer) -> list[str]:
+    return re.findall(r'<section class="scroll-object[^"]*" id="([^"]+)"', answer.content.decode())
+
+
+def part(answer, anchor) -> str:
+    page = answer.content.decode()
+    return page[page.index(f'id="{anchor}"') :].split("</section>")[0]
+
+
+@pytest.fixture
+def mixed(alice):
+    """An update, a creation, a conflict, a risk, and what stays as it is; no two change alike."""
+    risk = Risk(RiskKind.RBAC_CHANGED, RiskLevel.HIGH)
+    live = builders.build_change().versions
+    return rows.make_plan(
+        alice,
+        [
+            update("plain"),
+            replace(
+                update("new"), operation=Operation.CREATE, versions=Versions(manifest=live.manifest, after=live.after)
+            ),
+            replace(builders.build_change(), ref=builders.build_change().ref._replace(name="refused")),
+            replace(update("risky"), risks=(risk,)),
+            replace(update("calm"), operation=Operation.UNCHANGED),
+        ],
+    )
+
+
+def test_what_needs_attention_comes_first_and_what_stays_is_left_out(as_bob, mixed):
+    assert anchors(as_bob.get(url(mixed))) == ["object-2", "object-3", "object-1", "object-0"]
+
+
+def test_list_and_scroll_stand_in_one_order(as_bob, mixed):
+    page = as_bob.get(url(mixed)).content.decode()
+
+    assert re.findall(r'data-item="(\d)"', page) == ["2", "3", "1", "0", "4"]
+
+
+def test_conflict_is_open_in_its_row_with_a_result_for_each_resolution(as_alice, mixed):
+    conflict = part(as_alice.get(url(mixed)), "object-2")
+
+    assert conflict.count('name="way-0"') == 3
+    assert conflict.count("<dt>Result</dt>") == 3
+    assert 'form="deciding-2"' in conflict
+    assert "checked" not in conflict
+    assert "≠" in conflict
+
+
+def test_new_object_is_yaml_with_dimmed_defaults(as_bob, mixed):
+    created = part(as_bob.get(url(mixed)), "object-1")
+
+    assert "apiVersion: apps/v1" in created
+    assert "is-default" in created
+    assert "data-field-row" not in created
+
+
+def test_reason_is_told_only_where_it_surprises(as_bob, mixed):
+    plain = part(as_bob.get(url(mixed)), "object-0")
+    reasons = re.findall(r'<span class="why">(.*?)</span>', plain)
+
+    assert any("replaced as a whole" in reason for reason in reasons)
+    assert not any("your manifest changes it" in reason for reason in reasons)
+
+
+def test_what_two_values_share_is_said_once(as_bob, mixed):
+    plain = part(as_bob.get(url(mixed)), "object-2")
+
+    assert '<span class="shared">registry.example/frontend:</span>' in plain
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("?view=diff", 'table class="diff'),
+        ("?view=yaml", 'class="yaml"'),
+        ("?show=all", "terminationGracePeriodSeconds"),
+    ],
+)
+def test_view_is_chosen_by_the_address(as_bob, mixed, query, wanted):
+    assert wanted in part(as_bob.get(url(mixed, query=query)), "object-0")
+
+
+def test_one_object_alone_in_another_view(as_bob, mixed):
+    answer = as_bob.get(url(mixed, "scroll-objects", "?only=0&view=diff"), headers=HTMX)
+
+    assert (anchors(answer), "<html" in answer.content.decode()) == (["object-0"], False)
+    assert as_bob.get(url(mixed, "scroll-objects", "?only=99"), headers=HTMX).status_code == 404
+
+
+def test_filter_narrows_list_and_scroll(as_bob, mixed):
+    answer = as_bob.get(url(mixed, "list-changes", "?op=create"), headers=HTMX)
+
+    assert anchors(answer) == ["object-1"]
+    assert re.findall(r'data-item="(\d)"', answer.content.decode()) == ["1"]
+    assert answer.headers["HX-Replace-Url"] == url(mixed, query="?op=create")
+    assert anchors(as_bob.get(url(mixed, query="?op=unchanged"))) == ["object-4"]
+    assert "No object matches." in as_bob.get(url(mixed, query="?q=nothing")).content.decode()
+
+
+def test_identical_changes_are_one_block(as_bob, alice):
+    plan = rows.make_plan(alice, [update(f"o{n}") for n in range(4)])
+
+    block, single = (as_bob.get(url(plan, query=q)) for q in ("", "?expand=alike-0"))
+
+    assert anchors(block) == ["alike-0"]
+    assert "4 Deployments with the same change" in block.content.decode()
+    assert anchors(single) == [f"object-{n}" for n in range(4)]
+
+
+def test_block_is_ticked_off_as_a_whole(as_bob, alice):
+    plan = rows.make_plan(alice, [update(f"o{n}") for n in range(4)])
+
+    answer = as_bob.post(url(plan, "mark-viewed"), {"group": "alike-0", "viewed": "on"}, headers=HTMX)
+
+    assert ViewedObject.objects.count() == 4
+    assert "object-folded" in answer.content.decode()
+    assert 'value="4" max="4"' in answer.content.decode()
+
+
+def test_tick_is_kept_and_taken_away(as_bob, mixed):
+    ticked = as_bob.post(url(mixed, "mark-viewed"), {"position": "0", "viewed": "on"}, headers=HTMX)
+    page = as_bob.get(url(mixed))
+    cleared = as_bob.post(url(mixed, "mark-viewed"), {"position": "0"})
+
+    assert anchors(ticked) == ["object-0"]
+    assert "object-folded" in part(page, "object-0")
+    assert cleared.headers["Location"].endswith("?at=0#object-0")
+    assert ViewedObject.objects.count() == 0
+
+
+def test_conflict_stays_open_when_it_is_viewed(as_bob, mixed):
+    as_bob.post(url(mixed, "mark-viewed"), {"position": "2", "viewed": "on"})
+
+    assert "object-folded" not in part(as_bob.get(url(mixed)), "object-2")
+
+
+def test_scrolling_ticks_nothing_off(as_bob, mixed):
+    as_bob.get(url(mixed))
+
+    assert ViewedObject.objects.count() == 0
+
+
+@pytest.mark.parametrize("form", [{"position": "77", "viewed": "on"}, {"group": "alike-7"}, {}])
+def test_tick_of_nothing_is_not_found(as_bob, mixed, form):
+    assert as_bob.post(url(mixed, "mark-viewed"), form).status_code == 404
+
+
+def test_plan_in_the_making_shows_what_is_planned(as_alice, alice):
+    plan = rows.make_plan(alice, [builders.build_change()], state="planning")
+    page = as_alice.get(url(plan))
+
+    assert anchors(page) == ["object-0"]
+    assert "8 objects being planned" in page.content.decode()
+
+
+def test_object_that_could_not_be_planned_says_why(as_bob, alice):
+    broken = replace(update("broken"), operation=Operation.ERROR, error="spec: required", fields=())
+    page = as_bob.get(url(rows.make_plan(alice, [broken])))
+
+    assert "spec: required" in part(page, "object-0")
+
+
+def number_change(number):
+    """An update with four to eight rows whose values no other has."""
+    change = update(f"o{number:04}", fields=builders.build_change().fields[: 4 + number % 5])
+    label = {"app.kubernetes.io/version": f"v{number}"}
+    after = {**change.versions.after, "metadata": {**change.versions.after["metadata"], "labels": label}}
+    return replace(change, versions=replace(change.versions, after=after, manifest=after))
+
+
+def test_chunks_cover_the_plan_at_a_bounded_cost(as_bob, alice, capsys, django_assert_max_num_queries):
+    """With 5,000 objects: the first page, and each chunk that scrolling fetches."""
+    plan = rows.make_plan(alice, [number_change(n) for n in range(OBJECTS)])
+    as_bob.get(url(plan))  # what a complete plan keeps is read once
+
+    with django_assert_max_num_queries(FIRST_QUERIES):
+        start = time.process_time()
+        first = as_bob.get(url(plan))
+        taken = time.process_time() - start
+    with django_assert_max_num_queries(NEXT_QUERIES):
+        start = time.process_time()
+        following = as_bob.get(url(plan, "scroll-objects", f"?start={CHUNK}"), headers=HTMX)
+        taken_next = time.process_time() - start
+    last = as_bob.get(url(plan, "scroll-objects", f"?start={OBJECTS - CHUNK}"), headers=HTMX)
+
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n5,000 objects: first {taken * 1000:.0f} ms, next 20 {taken_next * 1000:.0f} ms of processor time\n"
+        )
+    assert (len(anchors(first)), len(anchors(following)), len(anchors(last))) == (CHUNK, CHUNK, CHUNK)
+    assert ["data-next" in answer.content.decode() for answer in (first, following, last)] == [True, True, False]
+    assert taken < FIRST_SECONDS
+    assert taken_next < NEXT_SECONDS
