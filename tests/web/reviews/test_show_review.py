@@ -269,3 +269,18 @@ def test_every_tab_tells_how_far_planning_is(as_alice, alice):
             True,
             True,
         )
+
+
+def test_overview_sums_requests_and_limits_by_namespace(as_viewer, alice):
+    sums = [
+        {"namespace": "shop", "bound": "requests", "resource": "cpu", "before": "0.25", "after": "1.5"},
+        {"namespace": "shop", "bound": "limits", "resource": "memory", "before": "0", "after": "1610612736"},
+    ]
+    plan = rows.make_plan(alice, [builders.build_change()], state="planning")
+    finished = {"state": "complete", "digest": rows.DIGEST, "summary": {**plan.summary, "resources": sums}}
+    type(plan).objects.filter(pk=plan.pk).update(**finished)
+
+    page = reading.lines_of(reading.read(as_viewer, tab(plan, "overview")))
+
+    assert "CPU requests 0.25 1.5" in page
+    assert "Memory limits 0 1.5 GiB" in page

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.resources import ResourceSum, sum_resources
 from applyviz.engine.requests.calls import moves_ownership
 from applyviz.engine.risks.model import RiskKind
 
@@ -71,6 +72,7 @@ class PlanSummary:
     pending: tuple[Restart, ...] = ()
     ownership_moves: int = 0
     moves_from: tuple[str, ...] = ()
+    resources: tuple[ResourceSum, ...] = ()
 
 
 def _read_restart(change: PlannedObject) -> Restart | None:
@@ -195,5 +197,6 @@ def summarize(changes: Iterable[PlannedObject]) -> PlanSummary:
         pending=pending,
         ownership_moves=len(moves),
         moves_from=tuple(dict.fromkeys(name for names in moves for name in names)),
+        resources=sum_resources(changes),
     )
     return replace(summary, sentence=_write_sentence(counts, list(_list_impact(summary))))

@@ -24,6 +24,7 @@ from applyviz.web.reviews.pages.external_apply import Watch, present_watch
 from applyviz.web.reviews.pages.object_groups import KindRow, draw_picture
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
 from applyviz.web.reviews.pages.plan_summary import present_impact
+from applyviz.web.reviews.pages.resource_sums import ResourceRow, list_resources
 from applyviz.web.reviews.pages.restarts import RestartRow, count_pods, list_restarts
 from applyviz.web.reviews.pages.revert import present_undo
 from applyviz.web.reviews.pages.review_header import MODE_WORDS, name_identity
@@ -44,6 +45,7 @@ class OverviewTab:
     restarts: tuple[RestartRow, ...]
     pods: str
     impact: tuple[str, ...]
+    resources: tuple[ResourceRow, ...]
     facts: tuple[PlanFact, ...]
     acts: NextActs
     picture: tuple[KindRow, ...]
@@ -153,6 +155,7 @@ def present_overview(context: PlanContext) -> OverviewTab:
         restarts=tuple(restarts),
         pods=count_pods(restarts),
         impact=present_impact(plan),
+        resources=list_resources(summary),
         facts=_present_facts(context),
         acts=context.acts,
         picture=draw_picture(context.changes, url_of=url_of),
