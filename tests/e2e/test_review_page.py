@@ -34,7 +34,7 @@ def open_review(page: Page, title: str, files: dict[str, str]) -> None:
     expect(page.get_by_text(re.compile("objects found"))).to_be_visible()
     page.get_by_label("Title").fill(title)
     page.get_by_role("button", name="Create plan").click()
-    page.wait_for_url("**/reviews/*/")
+    page.wait_for_url(re.compile(r"/reviews/\d+/"))
 
 
 def wait_for_plan(page: Page) -> None:
