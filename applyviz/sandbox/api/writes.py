@@ -37,7 +37,7 @@ from applyviz.sandbox.parity.status import (
     invalid_object,
     not_found,
 )
-from applyviz.sandbox.storage.bodies import Body, check_identity, read_applied, read_body
+from applyviz.sandbox.storage.bodies import Body, check_identity, has_empty_values, read_applied, read_body
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import namespace_key, settle
 from applyviz.sandbox.storage.resources import CRD_PLURAL, ResourceTarget
@@ -197,7 +197,7 @@ class Writer:
             if live is None:
                 obj["metadata"].pop("resourceVersion", None)
                 return self._store_new(write, Body(obj, warnings))
-            return self.store_changed(write, Body(obj, warnings), live)
+            return self.store_changed(write, Body(obj, warnings, has_empty_values(result)), live)
 
     def _check_namespace(self, write: StoredWrite, obj: JSONObject) -> None:
         if not write.target.resource.is_namespaced:
@@ -239,9 +239,9 @@ class Writer:
         cluster, target, obj = self._cluster, write.target, body.obj
         if target.struct is None and not obj.get("apiVersion"):
             raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
-        body = Body(obj, (*body.warnings, *deduplicate_owners(obj["metadata"])))
+        has_empty, body = body.has_empty, Body(obj, (*body.warnings, *deduplicate_owners(obj["metadata"])))
         _restore_server_fields(obj, live)
-        prepare_update(target, obj, live, write.route.subresource)
+        prepare_update(target, obj, live, write.route.subresource, has_empty=has_empty)
         _check_version(write, obj, live)
         admit_update(target, obj)
         self._allot(write, obj, live)

@@ -152,7 +152,7 @@ def _job(value: MutableObject) -> None:
     spec.setdefault("backoffLimit", 2147483647 if spec.get("backoffLimitPerIndex") is not None else 6)
     labels = spec["template"]["metadata"].get("labels")
     if labels and not value["metadata"].get("labels"):
-        value["metadata"]["labels"] = clone(labels)
+        value["metadata"]["labels"] = labels  # the same map, as in Go: labels added to the template appear here
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
     spec.setdefault("podReplacementPolicy", "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, MutableObject, canonical_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json
 from applyviz.engine.ownership.errors import name_object, render_kind
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.sandbox.parity.converting import convert
@@ -36,6 +36,20 @@ class Body:
 
     obj: MutableObject
     warnings: tuple[str, ...] = ()
+    has_empty: bool = False
+
+
+def has_empty_values(written: JSONObject) -> bool:
+    """Return whether the spec of an object holds an empty list or map of labels, which decoding leaves out."""
+    return _holds_empty(written.get("spec"))
+
+
+def _holds_empty(value: JSONValue) -> bool:
+    if isinstance(value, list):
+        return not value or any(map(_holds_empty, value))
+    if isinstance(value, Mapping):
+        return value.get("matchLabels") == {} or any(map(_holds_empty, value.values()))
+    return False
 
 
 def materialize(target: ResourceTarget, obj: JSONObject) -> Decoded:
@@ -154,7 +168,7 @@ def read_body(target: ResourceTarget, payload: Payload, validation: str) -> Body
         refusal.warnings = warnings
         raise refusal
     decoded.obj["apiVersion"], decoded.obj["kind"] = gvk.api_version, gvk.kind
-    return Body(decoded.obj, warnings)
+    return Body(decoded.obj, warnings, has_empty_values(value))
 
 
 def _list_warnings(strict: list[str]) -> tuple[str, ...]:
@@ -211,7 +225,8 @@ def read_patched(
     strict = [*repeated, *decoded.unknown]
     if strict and validation == "Strict":
         raise refuse(f"strict decoding error: {', '.join(strict)}")
-    return Body(decoded.obj, tuple(dict.fromkeys(strict)) if validation == "Warn" else ())
+    warnings = tuple(dict.fromkeys(strict)) if validation == "Warn" else ()
+    return Body(decoded.obj, warnings, has_empty_values(patched))
 
 
 def _read_strategic(target: ResourceTarget, patched: JSONObject) -> Decoded:

@@ -28,6 +28,8 @@ _WITHOUT_GENERATION = frozenset(
 )  # fmt: skip
 # Their generation starts at 1 and never increases.
 _FIRST_GENERATION = frozenset({"priorityclasses"})
+# Their strategy compares with `reflect.DeepEqual`: empty is not absent, so each write of an empty list counts.
+_COUNTS_EMPTY = frozenset({"networkpolicies"})
 _STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
 
 
@@ -59,8 +61,13 @@ def prepare_create(target: ResourceTarget, obj: MutableObject) -> None:
         _store_as_protobuf(target, obj)
 
 
-def prepare_update(target: ResourceTarget, obj: MutableObject, live: JSONObject, subresource: str) -> None:
-    """Revert what this kind of write may not change, and increase the generation."""
+def prepare_update(
+    target: ResourceTarget, obj: MutableObject, live: JSONObject, subresource: str, *, has_empty: bool = False
+) -> None:
+    """Revert what this kind of write may not change, and increase the generation.
+
+    - `has_empty`: the write has empty lists or maps in its spec, which are not stored.
+    """
     if subresource == "status":
         _keep_all_but_status(target, obj, live)
     elif target.has_status:
@@ -71,6 +78,8 @@ def prepare_update(target: ResourceTarget, obj: MutableObject, live: JSONObject,
         _store_as_protobuf(target, obj)
     if subresource != "status":
         _count_generation(target, obj, live)
+        if has_empty and target.plural in _COUNTS_EMPTY:
+            obj["metadata"]["generation"] = live["metadata"].get("generation", 1) + 1
 
 
 def _store_as_protobuf(target: ResourceTarget, obj: MutableObject) -> None:

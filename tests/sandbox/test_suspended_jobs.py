@@ -1,0 +1,144 @@
+"""What a Job's template may still become, the labels that it gives the Job, and what counts as a generation.
+
+Rules: `validatePodTemplateUpdate` (pkg/apis/batch/validation), `SetDefaults_Job` (pkg/apis/batch/v1) and the strategy
+of NetworkPolicy (pkg/registry/networking/networkpolicy) of k8s.io/kubernetes v1.36.3.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, MERGE_PATCH, Request
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
+
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+CONTAINER = {"name": "c", "image": "tool:1"}
+ELSEWHERE = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]
+    }
+}
+APART = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", "labelSelector": {}}]}
+
+
+@pytest.fixture
+def sandbox() -> Sandbox:
+    return Sandbox(MemoryStore(), lambda: datetime.now(UTC))
+
+
+def make_job(sandbox: Sandbox, *, suspend: bool, status: dict[str, Any] | None = None, **pod: Any) -> None:
+    spec = {"suspend": suspend, "template": {"spec": {"restartPolicy": "Never", "containers": [CONTAINER], **pod}}}
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"}, "spec": spec}
+    assert sandbox.handle(Request("POST", JOBS, {}, JSON, body)).is_ok
+    if status is not None:
+        answer = sandbox.handle(Request("PATCH", f"{JOBS}/once/status", {}, MERGE_PATCH, {"status": status}))
+        assert answer.is_ok, answer.message
+
+
+def change_pod(sandbox: Sandbox, **pod: Any) -> list[str]:
+    """The fields that an update of the pod spec is refused for."""
+    body = {"spec": {"template": {"spec": pod}}}
+    answer = sandbox.handle(Request("PATCH", f"{JOBS}/once", {}, MERGE_PATCH, body))
+    return [] if answer.is_ok else [cause["field"] for cause in answer.body["details"]["causes"]]
+
+
+FREE: list[dict[str, Any]] = [
+    {"nodeSelector": {"disk": "ssd"}},
+    {"tolerations": [{"key": "spot", "operator": "Exists"}]},
+    {"affinity": {"nodeAffinity": ELSEWHERE}},
+    {"containers": [{**CONTAINER, "resources": {"limits": {"cpu": "1"}}}]},
+]
+FIXED: list[dict[str, Any]] = [
+    {"containers": [{**CONTAINER, "image": "tool:2"}]},
+    {"containers": [CONTAINER, {**CONTAINER, "name": "d"}]},
+    {"containers": [{**CONTAINER, "name": "d", "resources": {"limits": {"cpu": "1"}}}]},
+    {"initContainers": [{**CONTAINER, "name": "i"}]},
+    {"affinity": {"podAntiAffinity": APART}},
+]
+
+
+@pytest.mark.parametrize("pod", FREE)
+def test_suspended_job_takes_other_scheduling_and_resources(sandbox, pod):
+    make_job(sandbox, suspend=True)
+
+    assert change_pod(sandbox, **pod) == []
+
+
+@pytest.mark.parametrize("pod", FIXED)
+def test_suspended_job_takes_no_other_change(sandbox, pod):
+    make_job(sandbox, suspend=True)
+
+    assert change_pod(sandbox, **pod) == ["spec.template.spec"]
+
+
+@pytest.mark.parametrize("pod", [*FREE, *FIXED])
+def test_job_that_is_not_suspended_takes_no_change(sandbox, pod):
+    make_job(sandbox, suspend=False)
+
+    assert change_pod(sandbox, **pod) == ["spec.template"]
+
+
+_SUSPENDED = [{"type": "Suspended", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("status", "refused"),
+    [
+        ({"startTime": "2026-01-01T00:00:00Z"}, ["spec.template"]),
+        ({"startTime": "2026-01-01T00:00:00Z", "conditions": _SUSPENDED}, []),
+        ({"startTime": "2026-01-01T00:00:00Z", "conditions": _SUSPENDED, "active": 1}, ["spec.template"]),
+        ({"active": 1}, ["spec.template"]),
+    ],
+)
+def test_job_with_pods_takes_no_change_until_it_stopped(sandbox, status, refused):
+    make_job(sandbox, suspend=True, status=status)
+
+    assert change_pod(sandbox, nodeSelector={"disk": "ssd"}) == refused
+
+
+def test_node_affinity_may_change_and_go_while_the_rest_of_the_affinity_stays(sandbox):
+    make_job(sandbox, suspend=True, affinity={"nodeAffinity": ELSEWHERE, "podAntiAffinity": APART})
+
+    assert change_pod(sandbox, affinity={"nodeAffinity": None}) == []
+    assert change_pod(sandbox, affinity={"nodeAffinity": ELSEWHERE}) == []
+    assert change_pod(sandbox, affinity=None) == ["spec.template.spec"]
+
+
+def test_affinity_of_nodes_alone_may_go(sandbox):
+    make_job(sandbox, suspend=True, affinity={"nodeAffinity": ELSEWHERE})
+
+    assert change_pod(sandbox, affinity=None) == []
+
+
+def test_template_labels_are_those_of_the_job_that_has_none(sandbox):
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"}, "spec": {"template": template}}
+    answer = sandbox.handle(Request("PATCH", f"{JOBS}/once", {"fieldManager": "m"}, APPLY_PATCH, body))
+
+    labels = answer.body["metadata"]["labels"]
+    assert labels == answer.body["spec"]["template"]["metadata"]["labels"]
+    assert {"app", "job-name", "batch.kubernetes.io/controller-uid"} <= labels.keys()
+
+
+@pytest.mark.parametrize(
+    ("spec", "counts"),
+    [
+        ({"ingress": []}, True),
+        ({"ingress": [{"from": []}]}, True),
+        ({"podSelector": {"matchLabels": {}}}, True),
+        ({"podSelector": {}}, False),
+        ({"egress": None}, False),
+    ],
+)
+def test_policy_counts_each_write_of_an_empty_list(sandbox, spec, counts):
+    body = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "p"}}
+    body["spec"] = {"podSelector": {}, **{k: v for k, v in spec.items() if v is not None}}
+    assert sandbox.handle(Request("POST", POLICIES, {}, JSON, body)).is_ok
+    for times in (1, 2):
+        answer = sandbox.handle(Request("PATCH", f"{POLICIES}/p", {}, MERGE_PATCH, {"spec": spec}))
+        assert answer.body["metadata"]["generation"] == 1 + times * counts
