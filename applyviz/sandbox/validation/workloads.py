@@ -18,10 +18,10 @@ from applyviz.sandbox.parity.name_formats import (
 )
 from applyviz.sandbox.parity.status import FieldError, forbidden, invalid, not_supported, required
 from applyviz.sandbox.validation.claims import validate_claim_spec
+from applyviz.sandbox.validation.job_updates import IMMUTABLE, validate_job_update
 from applyviz.sandbox.validation.pods import validate_pod_spec
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
-IMMUTABLE = "field is immutable"
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _PERCENT = re.compile(r"[0-9]+%\Z")
 _STATEFUL_SET_UPDATE = (
@@ -326,66 +326,6 @@ def _stateful_set_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErr
         yield forbidden("spec", _STATEFUL_SET_UPDATE)
 
 
-_SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
-
-
-def _job_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
-    spec, before = obj["spec"], live["spec"]
-    for name in ("completions", "selector"):
-        if name == "completions" and spec.get("completionMode") == "Indexed":
-            continue
-        if not is_same_json(spec.get(name), before.get(name)):
-            yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE)
-    template, held = spec["template"], before["template"]
-    if not _is_template_mutable(live):
-        if not is_same_json(template, held):
-            yield invalid("spec.template", template, IMMUTABLE)
-    elif not is_same_json(template["spec"], _with_mutable_fields(held["spec"], template["spec"])):
-        yield invalid("spec.template.spec", template["spec"], IMMUTABLE)
-    if not is_same_json(spec.get("completionMode"), before.get("completionMode")):
-        yield invalid("spec.completionMode", spec.get("completionMode"), IMMUTABLE)
-
-
-def _is_template_mutable(live: JSONObject) -> bool:
-    """Return whether a Job is suspended and has no running pods, so that parts of its template may change."""
-    status = live.get("status") or {}
-    conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or ()}
-    is_idle = not status.get("startTime") or conditions.get("Suspended") == "True"
-    return bool(live["spec"].get("suspend")) and is_idle and not status.get("active")
-
-
-def _with_mutable_fields(held: JSONObject, spec: JSONObject) -> JSONObject:
-    """Return the stored pod spec of a suspended Job with the fields of the new one that may change.
-
-    - These are scheduling directives and the resources of containers.
-    """
-    kept = {name: value for name, value in held.items() if name not in (*_SCHEDULING, "affinity")}
-    kept |= {name: spec[name] for name in _SCHEDULING if name in spec}
-    affinity = _with_node_affinity(held.get("affinity"), spec.get("affinity"))
-    if affinity is not None:
-        kept["affinity"] = affinity
-    for name in ("containers", "initContainers"):
-        before, after = held.get(name) or [], spec.get(name) or []
-        if before and len(before) == len(after):
-            kept[name] = [
-                _with_resources(b, a) if a.get("name") == b.get("name") else b
-                for b, a in zip(before, after, strict=True)
-            ]
-    return kept
-
-
-def _with_node_affinity(held: JSONObject | None, wanted: JSONObject | None) -> JSONObject | None:
-    rest = {name: value for name, value in (held or {}).items() if name != "nodeAffinity"}
-    if wanted is None:
-        return rest or None
-    return {**rest, **({"nodeAffinity": wanted["nodeAffinity"]} if "nodeAffinity" in wanted else {})}
-
-
-def _with_resources(held: JSONObject, wanted: JSONObject) -> JSONObject:
-    rest = {name: value for name, value in held.items() if name != "resources"}
-    return {**rest, **({"resources": wanted["resources"]} if "resources" in wanted else {})}
-
-
 def _without_images(spec: JSONObject) -> dict[str, Any]:
     free = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
     kept = {k: v for k, v in spec.items() if k not in free}
@@ -416,6 +356,6 @@ UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] =
     "daemonsets": _immutable("selector"),
     "replicasets": _immutable("selector"),
     "statefulsets": _stateful_set_update,
-    "jobs": _job_update,
+    "jobs": validate_job_update,
     "pods": _pod_update,
 }
