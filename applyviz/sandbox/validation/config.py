@@ -23,7 +23,8 @@ from applyviz.sandbox.parity.status import (
     too_long,
 )
 from applyviz.sandbox.validation.claims import validate_claim_spec
-from applyviz.sandbox.validation.workloads import IMMUTABLE, check_int_or_percent, check_whole, validate_selector
+from applyviz.sandbox.validation.job_updates import IMMUTABLE
+from applyviz.sandbox.validation.workloads import check_int_or_percent, check_whole, validate_selector
 
 _RBAC = "rbac.authorization.k8s.io"
 _CLAIM_UPDATE = (

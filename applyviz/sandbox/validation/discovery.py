@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from applyviz.engine.objects.values import JSONObject
 from applyviz.sandbox.parity.name_formats import label_problems
 from applyviz.sandbox.parity.status import FieldError, duplicate, invalid, not_supported, required
-from applyviz.sandbox.validation.workloads import IMMUTABLE
+from applyviz.sandbox.validation.job_updates import IMMUTABLE
 
 _TYPES = ("FQDN", "IPv4", "IPv6")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
