@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
+from applyviz.engine.requests.options import ApplyMode
 from tests.model.world import MAPS
 from tests.promises.conftest import Scene
 from tests.stories import config_map
@@ -122,6 +123,12 @@ def test_field_conflict_is_refused_and_version_conflict_is_tried_again(scene: Sc
         assert told.items[0].outcome == outcome
 
 
+_OTHER_OWNERS = {
+    False: "1 field has other owners than approved",
+    True: "2 fields have other owners than approved",
+}
+
+
 def test_other_result_than_promised_is_told_with_its_fields(scene: Scene, monkeypatch):
     run = scene.start(scene.change(config_map("there", x="2", w="1")))
     send = scene.world.send
@@ -141,6 +148,38 @@ def test_other_result_than_promised_is_told_with_its_fields(scene: Scene, monkey
 
     result = run.results.get()
     assert (result.outcome, [d["path"] for d in result.differences]) == ("applied-live-differs", [".data.x"])
+
+
+@pytest.mark.parametrize("is_client", [False, True], ids=["server-side", "client-side"])
+def test_other_owners_than_promised_are_told_with_their_fields(scene: Scene, monkeypatch, is_client):
+    """The values are there, but the server keeps another owner of one of them: that is not what was approved."""
+    scene.give("there", x="1", w="1")
+    plan = scene.plan(
+        config_map("there", x="2", w="1"),
+        mode=ApplyMode.CLIENT if is_client else ApplyMode.SERVER,
+        takes_client_side=False,
+    )
+    run = scene.start(plan)
+    send = scene.world.send
+
+    def add_owner(request: Request) -> Answer:
+        answer = send(request)
+        if not request.is_write or request.is_dry_run:
+            return answer
+        entries = answer.body["metadata"]["managedFields"]
+        kept = [{**one, "fieldsV1": {**one["fieldsV1"], "f:data": {"f:w": {}}}} for one in entries]
+        return Answer(200, {**answer.body, "metadata": {**answer.body["metadata"], "managedFields": kept}})
+
+    monkeypatch.setattr(scene.world, "send", add_owner)
+    scene.work(run)
+
+    result = run.results.get()
+    assert (result.outcome, result.detail) == ("applied-live-differs", _OTHER_OWNERS[is_client])
+    assert result.differences[0] == {
+        "path": ".data.x" if not is_client else ".data.w",
+        "promised": "owners: applyviz (Apply)",
+        "got": "owners: applyviz (Apply), applyviz (Update)" if is_client else "owners: none",
+    }
 
 
 def test_every_object_of_a_run_that_stops_has_an_outcome(scene: Scene, monkeypatch):

@@ -20,6 +20,7 @@ from applyviz.engine.planning.objects.conflict_rules import is_left_out
 from applyviz.engine.planning.objects.progress import has_moved, is_rest
 from applyviz.engine.planning.objects.withheld_messages import without_messages
 from applyviz.engine.requests.calls import moves_ownership
+from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.engine.schema.model import KindSchema
 from applyviz.records.enums import Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
@@ -28,6 +29,7 @@ from applyviz.workflow.foundation import failpoints
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.outcome_check import find_broken, identity
+from applyviz.workflow.plans.owner_check import find_wrong_owners, states_owners
 from applyviz.workflow.runs.effect_check import raise_if_stale
 from applyviz.workflow.runs.establish import wait_until_served
 from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, OutcomeRecorded, Persist, Sleep
@@ -83,6 +85,15 @@ Finding: TypeAlias = tuple[Outcome, str, list[dict[str, JSONValue]]]
 def _find_before(change: PlannedObject) -> JSONObject | None:
     """Return the object that a change starts from; None for a change that replaces the object."""
     return None if change.operation is Operation.REPLACE else change.versions.live
+
+
+def _list_owners(owners: tuple[str, ...]) -> str:
+    return f"owners: {', '.join(owners) or 'none'}"
+
+
+def _is_around(outer: str, inner: str) -> bool:
+    """Return whether a rendered path is another one, or leads to it."""
+    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
 
 
 class ObjectRun:
@@ -299,14 +310,35 @@ class ObjectRun:
         if live is None:
             return Outcome.DIFFERS, "it was applied, and no longer exists", []
         broken = list(self._broken(live))
-        if not broken:
-            return Outcome.VERIFIED, "", []
+        owners = self._find_wrong_owners(live, [str(one["path"]) for one in broken])
+        if not broken and not owners:
+            states = self._promised is not None and states_owners(self._promised)
+            return Outcome.VERIFIED, "" if states else "the plan states no field owners: only values were compared", []
         count = len(broken)
-        return (
-            Outcome.DIFFERS,
-            f"{count} field{'s differ' if count > 1 else ' differs'} from the approved result",
-            broken,
+        told = [f"{count} field{'s differ' if count > 1 else ' differs'} from the approved result"] if broken else []
+        if owners:
+            told.append(f"{len(owners)} field{'s have' if len(owners) > 1 else ' has'} other owners than approved")
+        return Outcome.DIFFERS, ", ".join(told), [*broken, *owners]
+
+    def _find_wrong_owners(self, live: JSONObject, broken: list[str]) -> list[dict[str, JSONValue]]:
+        """Return the fields with other owners than promised; where a value differs already, owners follow from that."""
+        if self._promised is None or not states_owners(self._promised):
+            return []
+        found = find_wrong_owners(
+            self._promised,
+            live,
+            manager=self._access.claim.run.plan.options.get("field_manager", PRODUCT_MANAGER),
+            root=self._kind.root if self._kind else None,
+            is_confirmed=self._change.certainty is Certainty.CONFIRMED,
+            before=self._before,
+            has_moved=self._has_moved,
         )
+        rendered = [(render_path(one.path), one) for one in found if not is_left_out(self._change, one.path)]
+        return [
+            {"path": path, "promised": _list_owners(one.promised), "got": _list_owners(one.got)}
+            for path, one in rendered
+            if not any(_is_around(path, other) or _is_around(other, path) for other in broken)
+        ]
 
     def _wait_until_gone(self, live: JSONObject | None) -> ObjectFlow[JSONObject | None]:
         uid = identity(live or self._change.versions.live).get("uid")
