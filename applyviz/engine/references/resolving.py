@@ -88,7 +88,7 @@ class _Pods:
 
     key: Key
     labels: JSONObject
-    spec: JSONObject
+    ports: frozenset[str]
 
 
 class ObjectIndex:
@@ -111,7 +111,7 @@ class ObjectIndex:
         # A custom resource with containers of its own is no pod and has other labels than its pods.
         if template is None or (template.path == ("spec",) and key[:2] != ("", "Pod")):
             return
-        pods = _Pods(key, template.labels, template.spec)
+        pods = _Pods(key, template.labels, list_port_names(template.spec))
         self._pods.setdefault(key[2], []).append(pods)
         for label, value in template.labels.items():
             self._by_label.setdefault((key[2], label, str(value)), []).append(pods)
@@ -126,7 +126,7 @@ class ObjectIndex:
         among = [self._by_label.get((namespace, *equal), []) for equal in selector.equals]
         for pods in min(among, key=len) if among else self._pods.get(namespace, ()):
             if selector.matches(pods.labels):
-                yield pods.key, list_port_names(pods.spec)
+                yield pods.key, pods.ports
 
 
 def list_keys(obj: JSONObject) -> frozenset[str]:

@@ -210,3 +210,22 @@ def test_addresses_leave_out_what_is_as_by_default():
 
     assert choice.link() == "?view=table&fold=0&live=0&open=s/d&node=a/b"
     assert replace(choice, node="").link(is_table=False, is_folded=True, has_neighbors=True, opened="") == "?"
+
+
+def test_plan_of_many_namespaces_shows_kinds_and_opens_one_level_at_a_time(as_alice, alice):
+    def place(text: str, n: int) -> str:
+        return text.replace("namespace: shop", f"namespace: shop-{n}")
+
+    many = [change(place(deployment("web", "1"), n), Operation.CREATE) for n in range(90)]
+    many += [change(place(config("1"), n), Operation.CREATE) for n in range(90)]
+    plan = make_plan(alice, many)
+
+    def read(query: str) -> list[str]:
+        return labels(reading.read(as_alice, address(plan, query)))
+
+    assert any(text.startswith("create 90 Deployment") for text in read(""))
+    assert len(read("")) <= 4
+    opened = read("?open=*/deployment")
+    assert 40 < len(opened) <= 150
+    assert len([text for text in opened if text.startswith("create 1 Deployment")]) > 30
+    assert any(text.startswith("create Deployment web") for text in read("?open=shop-7/deployment"))

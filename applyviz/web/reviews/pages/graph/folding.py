@@ -1,7 +1,8 @@
 """Fewer nodes: unchanged ones together, and in a large plan one node for each namespace and kind.
 
 Rule: what is unchanged and connected to nothing that changes is folded by kind. A plan with more than 150 nodes shows
-groups; one group is opened at a time, and shows at most 100 of its objects.
+groups; one group is opened at a time, and shows at most 100 of its objects. Of more than 50 groups, those of one kind
+are one until the kind is opened.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from applyviz.web.reviews.pages.graph.nodes import ShownNode
 MOST_NODES = 150
 _MOST_OPENED = 100
 _NAMES = 12
+_ANY = "*"
 _LOUDNESS = (RiskLevel.HIGH, RiskLevel.MEDIUM)
 # Against the direction of traffic: drawn by the selector of the Service.
 _SILENT = frozenset((ReferenceKind.GOVERNING_SERVICE,))
@@ -54,37 +56,49 @@ def _find_components(nodes: Iterable[ShownNode], edges: Iterable[GraphEdge]) -> 
     return {number: find(number) for number in parent}
 
 
+def _find_group(node: GraphNode, *, by_kind: bool, opened: str) -> tuple[str, str]:
+    """The group of a node: its namespace and kind, or its kind alone where there are too many namespaces."""
+    is_open_kind = opened.partition("/")[2] == node.kind.lower()
+    return (_ANY if by_kind and not is_open_kind else node.namespace), node.kind
+
+
+def _present_group(space: str, members: Sequence[ShownNode]) -> ShownNode:
+    first = members[0]
+    risks = {member.risk for member in members}
+    operations = {member.operation for member in members if not member.is_calm}
+    return ShownNode(
+        first.number,
+        replace(first.node, namespace=space, name="", is_missing=False, facts={}),
+        operations.pop() if len(operations) == 1 else Operation.UPDATE if operations else Operation.UNCHANGED,
+        next((level for level in _LOUDNESS if level in risks), None),
+        first.column,
+        None,
+        len(members),
+        tuple(member.node.name for member in members[:_NAMES]),
+    )
+
+
 def _group_all(nodes: Sequence[ShownNode], opened: str) -> tuple[list[ShownNode], dict[int, int]]:
-    """One node for each namespace and kind, and which node stands for each old one."""
+    """One node for each group, and which node stands for each old one."""
+    spaces = {(shown.node.namespace, shown.node.kind) for shown in nodes}
+    by_kind = len(spaces) > MOST_NODES - _MOST_OPENED
     kept: list[ShownNode] = []
     stands_for: dict[int, int] = {}
     groups: dict[tuple[str, str], list[ShownNode]] = {}
-    shown_open = 0
+    room = _MOST_OPENED
     for shown in nodes:
-        if name_group(shown.node) == opened and shown_open < _MOST_OPENED:
-            shown_open += 1
+        if name_group(shown.node) == opened and room:
+            room -= 1
             kept.append(replace(shown, dock_of=None))
             stands_for[shown.number] = shown.number
-        else:
-            groups.setdefault((shown.node.namespace, shown.node.kind), []).append(shown)
-    for members in groups.values():
-        first = members[0]
-        risks = {member.risk for member in members}
-        operations = {member.operation for member in members if not member.is_calm}
-        node = replace(first.node, name="", is_missing=False, facts={})
-        kept.append(
-            ShownNode(
-                first.number,
-                node,
-                operations.pop() if len(operations) == 1 else Operation.UPDATE if operations else Operation.UNCHANGED,
-                next((level for level in _LOUDNESS if level in risks), None),
-                first.column,
-                None,
-                len(members),
-                tuple(member.node.name for member in members[:_NAMES]),
-            )
-        )
-        stands_for.update({member.number: first.number for member in members})
+            continue
+        group = _find_group(shown.node, by_kind=by_kind, opened=opened)
+        if group not in groups and len(groups) >= MOST_NODES - _MOST_OPENED:
+            group = _ANY, shown.node.kind
+        groups.setdefault(group, []).append(shown)
+    for (space, _kind), members in groups.items():
+        kept.append(_present_group(space, members))
+        stands_for.update({member.number: members[0].number for member in members})
     return sorted(kept, key=lambda one: one.number), stands_for
 
 

@@ -75,7 +75,7 @@ class _Links:
 
     def link_node(self, shown: ShownNode) -> str:
         """The address of a node within the tab."""
-        if shown.count and shown.is_calm is False and shown.node.name == "":
+        if shown.count and not shown.node.name:
             return self._choice.link(opened=name_group(shown.node), node="")
         if shown.count:
             return self._choice.link(is_folded=False)
