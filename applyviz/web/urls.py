@@ -227,6 +227,7 @@ urlpatterns = [
     path("api/v1/", include((api_urls, "api"))),
     path("", home.show_home, name="home"),
     path("login/", accounts.sign_in, name="login"),
+    path("login/demo/", accounts.sign_in_as_demo, name="login-demo"),
     path("claim/<str:token>/", accounts.claim, name="claim"),
     path("reauthenticate/", accounts.reauthenticate, name="reauthenticate"),
     path("account/", accounts.show_account, name="account"),

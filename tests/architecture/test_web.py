@@ -11,7 +11,7 @@ from django.urls.resolvers import RoutePattern
 from tests.architecture.tracked import ROOT, files_below
 
 # Reached without an account: the doors themselves.
-PUBLIC = {"login", "logout", "claim", "set-language", "health"}
+PUBLIC = {"login", "login-demo", "logout", "claim", "set-language", "health"}
 # Answers by a bearer token of its own, not by a session.
 BY_TOKEN = ("sandboxes/", "api/")
 SAMPLES = {"int": "1", "slug": "x", "str": "x", "path": "x", "uuid": "00000000-0000-0000-0000-000000000000"}

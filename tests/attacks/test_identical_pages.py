@@ -81,6 +81,7 @@ WITHOUT_PLANS = {
         "api:cancel-run",
         "api:no-address",
         "login",
+        "login-demo",
         "claim",
         "reauthenticate",
         "account",

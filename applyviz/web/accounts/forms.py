@@ -38,6 +38,12 @@ class SignInForm(AuthenticationForm):
             raise
 
 
+class DemoSignInForm(forms.Form):
+    """The name of a demo account."""
+
+    name = forms.CharField(max_length=150)
+
+
 class ProofForm(forms.Form):
     """The password of the signed-in person, and the page to return to."""
 

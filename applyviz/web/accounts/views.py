@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from django.contrib import messages
-from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth import login, update_session_auth_hash
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
@@ -13,13 +16,27 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz import audit_origin
-from applyviz.web.accounts.forms import NewPasswordForm, PasswordForm, ProofForm, SignInForm
-from applyviz.web.frame import reauthentication
+from applyviz.web.accounts.forms import DemoSignInForm, NewPasswordForm, PasswordForm, ProofForm, SignInForm
+from applyviz.web.frame import client_address, reauthentication
 from applyviz.web.frame.view_guard import PageRequest, render_refusal, requires
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.foundation.errors import NotValidError, WorkflowError
+from applyviz.workflow.foundation.errors import NotValidError, NotVisibleError, WorkflowError
+from applyviz.workflow.ops import demo
 from applyviz.workflow.people import claims, sessions
 from applyviz.workflow.people import sign_in as signing
+
+
+@dataclass(frozen=True, slots=True)
+class DemoAccount:
+    """A demo account on the sign-in page, with its roles in words."""
+
+    name: str
+    roles: str
+
+
+def list_demo_accounts() -> tuple[DemoAccount, ...]:
+    """The demo accounts that one click signs in."""
+    return tuple(DemoAccount(p.username, demo.describe_roles(p.username)) for p in demo.list_sign_ins())
 
 
 def remember_session(request: HttpRequest, person: Person, before: str = "") -> None:
@@ -54,8 +71,31 @@ class _SignIn(LoginView):
             answer.status_code, answer["Retry-After"] = 429, str(seconds)
         return answer
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add the demo accounts that one click signs in, on a personal installation without real clusters."""
+        accounts = list_demo_accounts() if client_address.is_from_this_machine(self.request) else ()
+        return super().get_context_data(demo_accounts=accounts, **kwargs)
+
 
 sign_in = _SignIn.as_view()
+
+
+def sign_in_as_demo(request: HttpRequest) -> HttpResponse:
+    """Sign in as a demo account without a password; only from this machine, and only while everything is a sandbox."""
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    form = DemoSignInForm(request.POST)
+    try:
+        if not form.is_valid() or not client_address.is_from_this_machine(request):
+            raise NotVisibleError("there is no such demo account")
+        person = demo.get_sign_in(form.cleaned_data["name"])
+    except WorkflowError as error:
+        return render_refusal(request, error.status, str(error))
+    login(request, person, backend="django.contrib.auth.backends.ModelBackend")
+    signing.record_success(person, reauthentication.find_address(request))
+    remember_session(request, person)
+    reauthentication.remember(request)
+    return redirect("home")
 
 
 @requires(Action.USE_ACCOUNT, "GET", "POST")

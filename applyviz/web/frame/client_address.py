@@ -12,6 +12,8 @@ from django.conf import settings
 from django.http import HttpRequest
 
 FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_HOST", "HTTP_FORWARDED")
+CAME_BY_PROXY = "applyviz.came_by_proxy"
+"""Set where a proxy that nobody trusts passed a request on; no client can set a name without `HTTP_`."""
 _MOST_HOPS = 20
 
 
@@ -38,3 +40,10 @@ def find_address(request: HttpRequest) -> str:
     while hops and is_trusted(told):
         told = hops.pop() or told
     return str(_read(told) or "")[:45]
+
+
+def is_from_this_machine(request: HttpRequest) -> bool:
+    """Whether a request comes from this machine, and not from a proxy here that passes on what others send."""
+    address = _read(str(request.META.get("REMOTE_ADDR") or ""))
+    is_forwarded = CAME_BY_PROXY in request.META or any(name in request.META for name in FORWARDED)
+    return address is not None and address.is_loopback and not is_forwarded

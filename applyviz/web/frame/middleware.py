@@ -126,7 +126,8 @@ class ProxyMiddleware:
         """Remove such headers before any code reads them."""
         if not client_address.is_trusted(str(request.META.get("REMOTE_ADDR") or "")):
             for name in client_address.FORWARDED:
-                request.META.pop(name, None)
+                if request.META.pop(name, None) is not None:
+                    request.META[client_address.CAME_BY_PROXY] = True
         return self.get_response(request)
 
 

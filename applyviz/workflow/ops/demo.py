@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -17,13 +18,14 @@ from applyviz.clusters.sandbox import open_sandbox
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.records.enums import PlanState, Role, RunState
+from applyviz.records.enums import ClusterKind, PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, Grant, Plan, Review
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import acknowledgements, viewed_objects
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans import planner, reviews
 
 SLUG = "demo"
@@ -31,6 +33,7 @@ ROLES = {
     "alice": (Role.AUTHOR,),
     "bob": (Role.APPROVER,),
     "charlie": (Role.VIEWER,),
+    "dora": (Role.AUDITOR,),
     "dana": (Role.ADMINISTRATOR, Role.OPERATOR, Role.BREAK_GLASS),
 }
 _DEPLOYMENTS = "/apis/apps/v1/namespaces/shop/deployments"
@@ -142,6 +145,27 @@ def seed_demo(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> tuple[
         by=alice,
     )
     return accounts
+
+
+def list_sign_ins() -> tuple[Person, ...]:
+    """Return the demo accounts that one click signs in; none unless that can open nothing but the demo.
+
+    - Only a personal installation has any, and only while every cluster is a sandbox: whoever reaches this machine's
+      port would otherwise act as the person whose credentials a real cluster was added with.
+    """
+    clusters = Cluster.objects.exclude(kind=ClusterKind.SANDBOX)
+    if not settings.APPLYVIZ_IS_PERSONAL or clusters.exists() or not Cluster.objects.filter(slug=SLUG).exists():
+        return ()
+    people = {person.username: person for person in Person.objects.filter(username__in=ROLES, is_active=True)}
+    return tuple(people[name] for name in ROLES if name in people)
+
+
+def get_sign_in(name: str) -> Person:
+    """Return the demo account that one click signs in; raises `NotVisibleError` when there is none of that name."""
+    found = next((person for person in list_sign_ins() if person.username == name), None)
+    if found is None:
+        raise NotVisibleError("there is no such demo account")
+    return found
 
 
 def is_told() -> bool:
