@@ -236,6 +236,7 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("theme/", home.set_theme, name="set-theme"),
     path("search/", search.search, name="search"),
+    path("first-steps/hide/", home.hide_first_steps, name="hide-first-steps"),
     path("reviews/", include((review_urls, "reviews"))),
     path("notifications/", include((notification_urls, "notifications"))),
     path("runs/", include((run_urls, "runs"))),

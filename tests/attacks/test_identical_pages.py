@@ -87,7 +87,7 @@ WITHOUT_PLANS = {
         "account",
         "change-password",
     ),
-    *("end-sessions", "logout", "set-theme", "answer-kubectl"),
+    *("end-sessions", "logout", "set-theme", "hide-first-steps", "answer-kubectl"),
 }
 
 

@@ -54,7 +54,7 @@ class Running:
     @property
     def accounts(self) -> dict[str, str]:
         """The demo accounts that it printed, with their passwords."""
-        return dict(re.findall(r"(?m)^  (alice|bob|charlie|dana) +(\S+)", self.output))
+        return dict(re.findall(r"(?m)^  (alice|bob|charlie|dora|dana) +(\S+)", self.output))
 
     def press_control_c(self) -> int:
         """Interrupt the whole group; the exit status."""
@@ -106,7 +106,7 @@ def get(running: Running, path: str) -> int:
 def test_run_tells_its_story_and_a_second_start_keeps_it(start):
     first = start()
     assert (get(first, "/readyz"), get(first, "/login/")) == (200, 200)
-    assert sorted(first.accounts) == ["alice", "bob", "charlie", "dana"]
+    assert sorted(first.accounts) == ["alice", "bob", "charlie", "dana", "dora"]
     assert first.press_control_c() == 0
     assert first.is_group_gone()
 

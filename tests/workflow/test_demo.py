@@ -26,6 +26,7 @@ def test_story_is_told_once(told):
         ("alice", "author"),
         ("bob", "approver"),
         ("charlie", "viewer"),
+        ("dora", "auditor"),
         ("dana", "administrator, operator, break-glass"),
     ]
     assert demo.seed_demo(load_shop("v1"), load_shop("v2")) == ()

@@ -8,10 +8,12 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
+from applyviz.web.home.first_steps import present_first_steps
 from applyviz.web.home.forms import ThemeForm
 from applyviz.web.home.pages import present_home
 from applyviz.workflow.foundation.access import Action
 
+HIDDEN = "first-steps"
 YEAR = 365 * 24 * 3600
 
 
@@ -19,7 +21,16 @@ YEAR = 365 * 24 * 3600
 def show_home(request: PageRequest) -> HttpResponse:
     """Show the first page after signing in."""
     name = "home/_home.html" if is_fragment(request) else "home/home.html"
-    return render(request, name, {"home": present_home(request.user)})
+    steps = () if is_fragment(request) or HIDDEN in request.COOKIES else present_first_steps(request.user)
+    return render(request, name, {"home": present_home(request.user), "first_steps": steps})
+
+
+@requires(Action.VIEW, "POST")
+def hide_first_steps(request: PageRequest) -> HttpResponse:
+    """Hide the card of first steps in this browser."""
+    response = HttpResponseRedirect(reverse("home"))
+    response.set_cookie(HIDDEN, "hidden", max_age=YEAR, samesite="Lax", secure=request.is_secure(), httponly=True)
+    return response
 
 
 @requires(Action.VIEW, "POST")

@@ -17,6 +17,7 @@ from django.utils import timezone
 from applyviz.clusters.sandbox import open_sandbox
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import ClusterKind, PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, Grant, Plan, Review
@@ -24,11 +25,12 @@ from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import acknowledgements, viewed_objects
 from applyviz.workflow.clusters import registration
-from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.access import Person, Visitor
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans import planner, reviews
 
 SLUG = "demo"
+SECOND = "Upgrade the web shop to 1.5.0"
 ROLES = {
     "alice": (Role.AUTHOR,),
     "bob": (Role.APPROVER,),
@@ -139,12 +141,44 @@ def seed_demo(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> tuple[
             raise DemoError(f"{request.path}: {answer.message}")
     _review(
         cluster,
-        "Upgrade the web shop to 1.5.0",
+        SECOND,
         "New wishlist service, new tax rules; checkout no longer needs the legacy tax API.",
         _bundle(second, "demo v2"),
         by=alice,
     )
     return accounts
+
+
+@dataclass(frozen=True, slots=True)
+class DemoStory:
+    """The progress of the demo: its second plan, what was done with it, and whether a real cluster was added."""
+
+    plan: Plan
+    run: ApplyRun | None
+    is_resolved: bool
+    is_approved: bool
+    has_real_cluster: bool
+
+
+def find_story(*, for_user: Visitor) -> DemoStory | None:
+    """Return how far the demo is; None outside a personal installation, and where its second review is gone."""
+    if not settings.APPLYVIZ_IS_PERSONAL:
+        return None
+    found = (
+        reviews.list_reviews(for_user=for_user).prefetch_related(None).filter(title=SECOND, author__username="alice")
+    )
+    review = found.filter(plans__target__cluster__slug=SLUG).order_by("number").first()
+    plan = review.latest_plan if review is not None else None
+    if plan is None:
+        return None
+    run = ApplyRun.objects.filter(plan=plan).first()
+    return DemoStory(
+        plan=plan,
+        run=run,
+        is_resolved=plan.state == PlanState.COMPLETE and not plan.counts.get(Operation.BLOCKED),
+        is_approved=run is not None or plan.approvals.filter(revoked_at=None).exists(),
+        has_real_cluster=Cluster.objects.exclude(kind=ClusterKind.SANDBOX).exists(),
+    )
 
 
 def list_sign_ins() -> tuple[Person, ...]:

@@ -19,7 +19,8 @@ FOREIGN = "https://elsewhere.example"
 BY_TOKEN = ("sandboxes/", "api/v1/")
 # Every address that takes a POST of a person, by name; a new one is added here once it is tried below.
 WRITING = {
-    "login", "logout", "reauthenticate", "set-theme", "ask", "add-review", "check-source", "replan", "close-review",
+    "login", "login-demo", "logout", "reauthenticate", "set-theme", "hide-first-steps",
+    "ask", "add-review", "check-source", "replan", "close-review",
     "verify-plan", "edit-comment", "resolve-comment", "add-comment", "acknowledge", "withdraw-acknowledgement",
     "confirm-plan", "withdraw-request", "emergency-apply", "revoke-approval", "apply-plan", "resolve-conflict",
     "propose-rule", "resolve-everywhere", "undo-resolution", "replace-manifests", "cancel-run", "undo-run",

@@ -1,5 +1,6 @@
 """Home: what waits for whom, and the theme."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,8 +10,9 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import PlanState
-from applyviz.records.models import ChangeRequest, Plan
+from applyviz.records.models import ChangeRequest, Cluster, Plan, Review
 from applyviz.workflow.approvals import acknowledgements
+from applyviz.workflow.ops import demo
 from applyviz.workflow.policies import Freeze
 from tests.builders import make_approval, make_policy
 from tests.web import builders, rows
@@ -190,3 +192,51 @@ def test_home_says_why_an_approved_plan_is_not_applied_now(as_bob, bob, alice):
     others = section(as_bob.get(URL).content.decode(), "Waiting on others")
 
     assert "approved · changes are frozen until 4 Jan 2099 08:00 UTC: Holidays" in others
+
+
+@pytest.fixture
+def story(settings, alice):
+    """The two plans of the demo, the second one with a conflict."""
+    settings.APPLYVIZ_IS_PERSONAL = True
+    plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.BLOCKED)])
+    Cluster.objects.update(slug=demo.SLUG)
+    Review.objects.filter(pk=plan.review_id).update(title=demo.SECOND)
+    return plan
+
+
+def find_steps(page: str) -> list[tuple[str, str]]:
+    """Each step with its state."""
+    card = page.partition("h-first-steps")[2].partition("</section>")[0]
+    return re.findall(r'<li(?: class="(\w+)")?.*?<b>([^<]+)</b>', card, re.DOTALL)
+
+
+def test_first_steps_lead_through_the_demo(as_alice, story):
+    page = as_alice.get(URL).content.decode()
+
+    assert find_steps(page) == [
+        ("now", "Resolve the conflict"), ("", "Approve and apply the plan"), ("", "Watch the run"),
+        ("", "Use your own cluster"),
+    ]  # fmt: skip
+    assert reverse("reviews:show-plan", args=[story.review.number, story.number]) in page
+
+
+def test_first_steps_follow_what_was_done(as_viewer, story, bob):
+    run = rows.make_run(story, bob, state="applied")
+
+    page = as_viewer.get(URL).content.decode()
+
+    assert [state for state, _title in find_steps(page)] == ["now", "done", "done", ""]
+    assert run.number == 1
+
+
+def test_first_steps_are_hidden_by_a_click(as_alice, story):
+    answer = as_alice.post(reverse("hide-first-steps"))
+
+    assert answer.headers["Location"] == URL
+    assert "h-first-steps" not in as_alice.get(URL).content.decode()
+
+
+def test_team_installation_shows_no_first_steps(as_alice, story, settings):
+    settings.APPLYVIZ_IS_PERSONAL = False
+
+    assert "h-first-steps" not in as_alice.get(URL).content.decode()
