@@ -10,6 +10,16 @@ find_python() {
   return 1
 }
 
+# One line for every tenth package, so that a first start is never silent; errors of pip are shown as they are.
+show_progress() {
+  awk -v total="$1" '
+    /^ *Collecting / { count++; if (count % 10 == 0 && count < total) say("  " count " of " total " packages ...") }
+    /^Installing collected packages/ { say("  Unpacking " total " packages; this takes a moment ...") }
+    /^ *(ERROR|error|WARNING)/ { say($0) }
+    function say(text) { print text; fflush() }
+  '
+}
+
 ensure_venv() {
   local wanted=requirements.txt python stamp
   [ "${1:-}" = dev ] && wanted=requirements-dev.txt
@@ -25,7 +35,8 @@ ensure_venv() {
     }
   fi
   echo "Installing $wanted by hash ..."
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$wanted" || {
+  .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-color --require-hashes \
+    -r "$wanted" 2>&1 | show_progress "$(grep -c '^[A-Za-z0-9].*==' "$wanted")" || {
     echo "The installation failed. applyviz needs a Python package index (pip's configuration decides which)." >&2
     return 1
   }

@@ -33,9 +33,18 @@ class ChildLimits:
     broken_files: int = 5
 
 
+def _limit_memory(memory_bytes: int) -> None:
+    """Limit the address space; macOS refuses that, and there the limits of time and output remain."""
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    except (OSError, ValueError):
+        if sys.platform != "darwin":
+            raise
+
+
 def limit_self(memory_bytes: int, cpu_seconds: int) -> None:
     """Set hard limits on this process: memory, processor time, and no written files."""
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    _limit_memory(memory_bytes)
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -76,18 +76,18 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class KnownError:
     """One kind of error: a slug, and the sentence for people."""
 
     kind: str
     sentence: str
 
 
-_COMPILED = tuple((Refusal(kind, SENTENCES[kind]), re.compile(pattern)) for kind, pattern in _PATTERNS)
+_COMPILED = tuple((KnownError(kind, SENTENCES[kind]), re.compile(pattern)) for kind, pattern in _PATTERNS)
 REFUSALS = tuple(refusal for refusal, _pattern in _COMPILED)
 
 
-def find_refusal(text: str) -> Refusal | None:
+def find_refusal(text: str) -> KnownError | None:
     """Return what the text of a server, of kubectl or of kustomize means; None for a text that no pattern knows."""
     text = text[:_LONGEST].replace("\n", " ")
     return next((refusal for refusal, pattern in _COMPILED if pattern.search(text)), None)

@@ -67,6 +67,11 @@ class ProgressLine:
             self.output.write("\r\033[K", str, "")
 
 
+def _count_processors() -> int:
+    """Return how many processors this process may use; all of the machine's where that cannot be asked (macOS)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Command(BaseCommand):
     """`manage.py audit verify|head|publish|key|prune|export`."""
 
@@ -78,9 +83,7 @@ class Command(BaseCommand):
         verify = what.add_parser("verify", help="verify the hash chain and approvals; exit 1 and name what is bad")
         verify.add_argument("--head", type=read_head, metavar="N:HASH", help="a checkpoint that was published earlier")
         verify.add_argument("--heads", type=Path, metavar="FILE", help="a file of signed checkpoints, one per line")
-        verify.add_argument(
-            "--processes", type=int, default=len(os.sched_getaffinity(0)), help="how many check side by side"
-        )
+        verify.add_argument("--processes", type=int, default=_count_processors(), help="how many check side by side")
         what.add_parser("head", help="anchor the chains of runs and print the checkpoint of the global chain")
         what.add_parser("publish", help="sign a checkpoint, record and publish it to the file and webhooks, print it")
         what.add_parser("key", help="print the public key that verifies signed checkpoints")
