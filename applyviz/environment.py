@@ -106,7 +106,7 @@ def require_strong_keys(keys: Mapping[str, str]) -> None:
         require_key(name, value)
         twin = next((other for other in given if other != name and given[other] == value), None)
         if twin is not None:
-            raise ImproperlyConfigured(f"{name}: it is the same as {twin}; every key needs a value of its own")
+            raise ImproperlyConfigured(f"{name}: it is the same as {twin}; every key needs a different value")
 
 
 def kept_secret(path: Path, made: str | None = None) -> str:

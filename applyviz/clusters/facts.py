@@ -35,7 +35,7 @@ _NO_UID = (
     "Allow its account to get this namespace, or replace the credential."
 )
 _NO_KUBERNETES = (
-    "What answers at {server} is no Kubernetes API server: it says nothing of its version or of namespace "
+    "The server at {server} is not a Kubernetes API server: it reports neither its version nor namespace "
     "kube-system. Correct the address in the credential."
 )
 _REDIRECTS = (

@@ -37,13 +37,13 @@ _OTHER = (
 )
 _UNTRUSTED = (
     "The certificate of {server} is not signed by an authority that the credential trusts. Put the certificate "
-    "authority of the cluster in `certificate-authority-data`, and check that nobody answers in its place."
+    "authority of the cluster in `certificate-authority-data`, and check that the address belongs to your cluster."
 )
 _CLIENT = (
     "The server {server} does not accept the client certificate of the credential, or wants one where there is none. "
     "Replace the credential."
 )
-_NOT_TLS = "What listens at {server} does not speak TLS. Correct the address or the port in the credential."
+_NOT_TLS = "The server at {server} does not speak TLS. Correct the address or the port in the credential."
 _LINK_LOCAL = (
     "The name of {server} stands for a link-local address or a metadata service of a cloud, where no cluster is. "
     "Nothing was sent. Correct the address in the credential."
@@ -69,7 +69,7 @@ _READ_TIMEOUT = (
     "healthy, then try again."
 )
 _BROKE = (
-    "The connection to {server} broke before the answer was complete. Check the API server and what stands in front "
+    "The connection to {server} broke before the answer was complete. Check the API server and the proxies in front "
     "of it, then try again."
 )
 

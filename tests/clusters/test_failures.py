@@ -203,9 +203,9 @@ _PAGE = b"<html><body><h1>504 Gateway Time-out</h1><p>nginx t0ken</p></body></ht
         (reply(502, _PAGE, Content_Type="text/html"), "answered 502 Bad Gateway"),
         (reply(503, b'{"kind": "Status", "message": "etcd"}'), "answered 503 Service Unavailable"),
         (reply(504, _PAGE, Content_Type="text/html"), "answered 504 Gateway Timeout"),
-        (reply(200, _PAGE, Content_Type="text/html"), "is no Kubernetes API server"),
+        (reply(200, _PAGE, Content_Type="text/html"), "is not a Kubernetes API server"),
         (reply(302, b"", Location="https://login.example.org/"), "redirects to another address"),
-        (reply(404, _PAGE, Content_Type="text/html"), "is no Kubernetes API server"),
+        (reply(404, _PAGE, Content_Type="text/html"), "is not a Kubernetes API server"),
     ],
     ids=["401", "403", "429", "502-html", "503", "504-html", "200-html", "302", "404-html"],
 )

@@ -218,7 +218,7 @@ def test_wrong_token_fails_the_plan_with_its_sentence(team, api):
         (UNAUTHORIZED, "does not accept the credential (401)"),
         (FORBIDDEN, "(403)"),
         (Answer(503, {"message": "etcd"}), "answered 503 Service Unavailable"),
-        (Answer(404, {"message": "not found"}), "is no Kubernetes API server"),
+        (Answer(404, {"message": "not found"}), "is not a Kubernetes API server"),
     ],
 )
 def test_run_says_why_the_cluster_did_not_answer(team, api, answer, told):

@@ -68,7 +68,9 @@ def test_object_that_was_made_anew_is_left_alone(team):
     plan = plan_undo(team, run)
 
     assert [str(change) for change in plan.changes.all()] == ["prune ConfigMap default/other"]
-    assert [p["reason"] for p in plan.problems] == ["ConfigMap default/settings is not deleted: it was made anew since"]
+    assert [p["reason"] for p in plan.problems] == [
+        "ConfigMap default/settings is not deleted: it was created again since"
+    ]
 
 
 def test_pruned_object_is_created_again(team):

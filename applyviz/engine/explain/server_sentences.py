@@ -1,4 +1,4 @@
-"""What the most common errors of the API server, admission, kubectl, kustomize and the network mean.
+"""Explain the most common errors of the API server, admission, kubectl, kustomize and the network.
 
 Each sentence says what happened and what to do next; pages show the original text behind it.
 """

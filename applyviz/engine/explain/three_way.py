@@ -1,8 +1,8 @@
-"""The picture of one field: last applied, file, live and after apply, and which of them decided.
+"""Show how one field gets its value: last applied, file, live and after apply, and which of them decided.
 
-No value is needed to draw it: each station says only whether it holds the value of the object after apply, so fields
-of Secrets have a picture too. Under server-side apply no annotation keeps what was applied last: it is the live value
-where this field manager owns the field, and nobody knows it otherwise.
+No value is needed: each station only says whether it equals the value after apply, so this also works for fields of
+Secrets. Under server-side apply no annotation keeps what was applied last: it is the live value if this field manager
+owns the field, and unknown otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KEPT = frozenset({FieldOperation.KEPT, FieldOperation.NOT_REMOVED})
 
 
 class Station(StrEnum):
-    """What one version holds: the value after apply, another one, none, or nobody may say."""
+    """The content of one version: the value after apply, another value, none, or withheld."""
 
     SAME = "same"
     OTHER = "other"
@@ -30,7 +30,7 @@ class Station(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What stands at the end: a value, nothing as before, a removal, an open conflict, or nobody may say."""
+    """The result: a value, nothing as before, a removal, an open conflict, or withheld."""
 
     SET = "set"
     UNSET = "unset"
@@ -40,7 +40,7 @@ class Outcome(StrEnum):
 
 
 class Winner(StrEnum):
-    """Which version gave the field its value after apply; NONE where nothing had to be decided."""
+    """The version that gave the field its value after apply; NONE if there was nothing to decide."""
 
     MANIFEST = "manifest"
     LIVE = "live"
@@ -50,7 +50,7 @@ class Winner(StrEnum):
 
 
 class FourValues(NamedTuple):
-    """One field in the four versions; `ABSENT` where a version does not have it."""
+    """One field in the four versions; `ABSENT` if a version does not have it."""
 
     last_applied: JSONValue
     manifest: JSONValue
@@ -73,7 +73,7 @@ Equality = Callable[[JSONValue, JSONValue], bool]
 
 
 def knows_last_applied(reason: FieldReason, *, manager: str, is_new: bool) -> bool:
-    """Whether the live value of a field is what server-side apply last applied to it.
+    """Return whether the live value of a field is what server-side apply last applied to it.
 
     - `is_new`: the object does not exist yet, so nothing was applied.
     """
@@ -81,7 +81,7 @@ def knows_last_applied(reason: FieldReason, *, manager: str, is_new: bool) -> bo
 
 
 def read_three_way(reason: FieldReason, values: FourValues, *, is_known: bool, is_equal: Equality) -> ThreeWay:
-    """The picture of a field.
+    """Return the stations of a field.
 
     - `is_known`: whether `values.last_applied` is known; `is_equal` compares two values of this field.
     """
@@ -103,7 +103,7 @@ def read_three_way(reason: FieldReason, values: FourValues, *, is_known: bool, i
 
 
 def withhold_three_way(last_applied: JSONValue, manifest: JSONValue, *, is_known: bool) -> ThreeWay:
-    """The picture of a field whose live value the reader may not see: neither it nor what follows from it is drawn."""
+    """Return the stations of a field whose live value is withheld, without anything that follows from it."""
 
     def look(value: JSONValue) -> Station:
         return Station.UNSET if value is ABSENT else Station.OTHER

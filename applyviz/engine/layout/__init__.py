@@ -1,1 +1,1 @@
-"""Where boxes and lines of a picture stand: layered, deterministic, and without knowing what they are."""
+"""Lay out boxes and lines of a picture in layers, deterministically, without knowing what they represent."""

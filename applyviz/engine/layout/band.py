@@ -1,7 +1,7 @@
-"""Boxes that nothing of the main picture leads to: small chains and single boxes, in rows below it.
+"""Place the boxes that are not connected to the main picture: small chains and single boxes, in rows below it.
 
-Rule: a chain stands in a row of its own as long as it fits, from what leads to what is led to; single boxes fill the
-places that are left, in their order.
+Rule: a chain gets a separate row as long as it fits, from source to target; single boxes fill the remaining positions,
+in their order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from applyviz.engine.layout.rows import list_neighbors
 
 
 def _list_chains(boxes: Sequence[Box], lines: Sequence[Line]) -> list[list[int]]:
-    """The boxes that are connected, those that lead to others first."""
+    """Return groups of connected boxes, sources first."""
     neighbors = list_neighbors(boxes, lines)
     sources = {line.source for line in lines}
     seen: set[int] = set()
@@ -35,7 +35,7 @@ def _list_chains(boxes: Sequence[Box], lines: Sequence[Line]) -> list[list[int]]
 
 
 def place_band(boxes: Sequence[Box], lines: Sequence[Line], top: int) -> tuple[list[Box], dict[int, int]]:
-    """Return the boxes with the columns that they get, and their tops."""
+    """Return the boxes with their columns, and their tops."""
     by_number = {box.number: box for box in boxes}
     placed, tops = [], {}
     column = row = 0

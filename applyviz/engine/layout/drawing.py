@@ -1,4 +1,4 @@
-"""A whole picture: the main part in layers, and below it the band of what nothing leads to."""
+"""Draw a whole picture: the main part in layers, and below it the band of unconnected boxes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BELOW = 24
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A picture, the columns that boxes have in it, and where its band begins; 0 without one."""
+    """A picture, the columns of its boxes, and the top of its band; 0 without one."""
 
     picture: Picture
     columns: dict[int, int] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class Drawing:
 
 
 def draw(main: Sequence[Box], band: Sequence[Box], lines: Sequence[Line], *, middle: int) -> Drawing:
-    """Return the picture of boxes and lines; lines between the two parts belong to neither and are left out."""
+    """Return the picture of boxes and lines; lines between the two parts are left out."""
     in_main, in_band = {box.number for box in main}, {box.number for box in band}
     above = [line for line in lines if line.source in in_main and line.target in in_main]
     below = [line for line in lines if line.source in in_band and line.target in in_band]

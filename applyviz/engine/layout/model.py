@@ -1,4 +1,4 @@
-"""A layered picture as data: boxes in columns, lines between them, and where they stand in pixels.
+"""A layered picture as data: boxes in columns, lines between them, and their positions in pixels.
 
 All coordinates are whole pixels from the top left corner. A picture is drawn at 1:1, so its text keeps its size.
 """
@@ -22,9 +22,9 @@ PICTURE = 1152
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box of a picture; `number` names it, `column` counts from 0.
+    """A box of a picture; `number` identifies it, `column` counts from 0.
 
-    - `is_pill`: it is small; `has_docks`: a row of docks stands below it.
+    - `is_pill`: it is small; `has_docks`: it has a row of docks below it.
     """
 
     number: int
@@ -39,7 +39,7 @@ class Box:
 
     @property
     def pitch(self) -> int:
-        """The room that it needs with what stands below it."""
+        """The height of the box with its docks and the gap below."""
         return DOCKED if self.has_docks else PITCH - HEIGHT + self.height
 
 
@@ -53,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Where everything stands: the top of each box, the path of each line, the height of it all."""
+    """The positions of a picture: the top of each box, the path of each line, the total height."""
 
     tops: Mapping[int, int] = field(default_factory=dict)
     paths: Mapping[Line, str] = field(default_factory=dict)

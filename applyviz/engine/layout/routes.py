@@ -1,7 +1,8 @@
 """The paths of lines: straight where boxes stand side by side, curved elsewhere, and a bus where many lead to one box.
 
 Rule: six or more lines from another column to one box share a trunk in the gap before it. Lines leave a box at its
-right side and reach the next one at its left side, each at a height of its own, so that they can be told apart.
+right
+side and reach the next one at its left side, each at a separate height, so that they do not overlap.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def find_buses(boxes: Mapping[int, Box], lines: Iterable[Line]) -> dict[int, int
 
 
 def _spread_ports(box: Box, count: int) -> list[float]:
-    """The heights within a box at which so many lines leave or reach it."""
+    """Return the heights within a box for a number of line ends."""
     step = min(8.0, (box.height - 12) / max(1, count - 1))
     return [box.height / 2 + (n - (count - 1) / 2) * step for n in range(count)]
 
@@ -41,7 +42,7 @@ def _spread_ports(box: Box, count: int) -> list[float]:
 def _list_ports(
     boxes: Mapping[int, Box], lines: Sequence[Line], tops: Mapping[int, int], *, out: bool
 ) -> dict[Line, int]:
-    """The height of each line at one of its ends, ordered by the box at the other end."""
+    """Return the height of each line at one of its ends, ordered by the box at the other end."""
     by_box: dict[int, list[Line]] = {}
     for line in lines:
         by_box.setdefault(line.source if out else line.target, []).append(line)
@@ -65,7 +66,7 @@ def _curve(x1: int, y1: int, x2: int, y2: int) -> str:
 
 
 def _ride(x1: int, y1: int, trunk: int, x2: int, y2: int) -> str:
-    """Along a bus: to the trunk, along it, and on to the box."""
+    """Return the path along a bus: to the trunk, along it, and on to the box."""
     if abs(y2 - y1) <= 2 * _BEND:
         return _curve(x1, y1, x2, y2)
     way = _BEND if y2 > y1 else -_BEND
@@ -75,7 +76,7 @@ def _ride(x1: int, y1: int, trunk: int, x2: int, y2: int) -> str:
 
 
 def _loop(x: int, y1: int, y2: int) -> str:
-    """Between two boxes of one column: around their left sides."""
+    """Return the path between two boxes of one column: around their left sides."""
     return f"M{x} {y1}C{x - 16} {y1} {x - 16} {y2} {x} {y2}"
 
 

@@ -1,8 +1,9 @@
 """The order of boxes in their columns, and their tops.
 
-Rule: the layered drawing of Sugiyama, with columns given: the middle column keeps the order in which the first column
-leads to it; every other box stands at the mean height of its neighbors (barycenter), in two passes, and gives way to
-the ones above it. Ties keep the order of the numbers, so that one input has one picture.
+Rule: the layered drawing of Sugiyama, with given columns: the middle column keeps the order of the first column's
+lines;
+every other box gets the mean height of its neighbors (barycenter), in two passes, and moves down below the boxes above
+it. Ties keep the order of the numbers, so that one input has one picture.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ def order_middle(boxes: Sequence[Box], neighbors: Neighbors, middle: int) -> lis
 
 
 def spread(wishes: Sequence[tuple[float, Box]], top: int) -> dict[int, int]:
-    """Return tops as near to the wished ones as boxes that do not overlap can have, in the order of the wishes.
+    """Return the tops nearest to the preferred ones without overlaps, in the order of the preferences.
 
-    - Boxes that would overlap form a block, which stands where its boxes wish to stand on average.
+    - Boxes that would overlap form a block, at the average of their preferences.
     """
     blocks: list[tuple[float, int, list[tuple[int, Box]]]] = []
     for wish, box in sorted(wishes, key=lambda one: (one[0], one[1].number)):
@@ -63,7 +64,7 @@ def spread(wishes: Sequence[tuple[float, Box]], top: int) -> dict[int, int]:
 
 
 def _mean(number: int, neighbors: Neighbors, centers: Mapping[int, float], distance: Mapping[int, int]) -> float | None:
-    """The mean height of the neighbors that are nearer to the middle, else of all that stand already."""
+    """Return the mean height of the neighbors nearer to the middle, else of all placed neighbors."""
     known = [beside for beside in neighbors[number] if beside in centers]
     nearer = [beside for beside in known if distance[beside] < distance[number]]
     chosen = nearer or known
@@ -81,7 +82,7 @@ def _stack(boxes: Iterable[Box], top: int) -> dict[int, int]:
 def place_rows(boxes: Sequence[Box], lines: Sequence[Line], *, middle: int, top: int = TOP) -> dict[int, int]:
     """Return the top of every box.
 
-    - `middle`: the column whose boxes stand below each other without gaps; the others follow it.
+    - `middle`: the column whose boxes are stacked without gaps; the other columns follow it.
     """
     neighbors = list_neighbors(boxes, lines)
     tops = _stack(order_middle(boxes, neighbors, middle), top)
@@ -93,7 +94,7 @@ def place_rows(boxes: Sequence[Box], lines: Sequence[Line], *, middle: int, top:
     distance = {box.number: abs(box.column - middle) for box in boxes}
     for _ in range(2):
         for column in outward:
-            # Boxes that nothing is known of yet stand at the end of their column.
+            # Boxes without a preferred height go to the end of their column.
             centers = {n: y + heights[n] / 2 for n, y in tops.items()}
             last = max(tops.values(), default=top)
             wishes = []

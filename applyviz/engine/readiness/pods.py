@@ -1,9 +1,9 @@
-"""The pods of a workload: how many are ready, and why those that are not do not start.
+"""The pods of a workload: how many are ready, and why the others do not start.
 
 Rule: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-states. A reason is a word of the
-kubelet or of the scheduler and is told as it is; their sentences may repeat anything a container printed, so they are
-kept apart and only for pods that read no Secret. Which pods are new is not in the counts of a workload: as many as are
-ready beyond the old ones, so never too many.
+kubelet or of the scheduler and is shown unchanged; their messages may repeat anything that a container printed, so they
+are kept separately and only for pods that read no Secret. The counts of a workload do not say which pods are new: at
+most the ready pods beyond the old ones are counted, so never too many.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from applyviz.engine.readiness.conditions import find_condition, is_condition
 _REASON = re.compile(r"[A-Za-z]{1,64}")
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
 _LONGEST = 300
-# Of each kind: pods that there are, of the new template, ready, wanted.
+# For each kind: existing pods, pods of the new template, ready pods, desired pods.
 _COUNTED: Mapping[str, tuple[str, str, str, str]] = {
     "Deployment": ("replicas", "updatedReplicas", "readyReplicas", ""),
     "StatefulSet": ("replicas", "updatedReplicas", "readyReplicas", ""),
@@ -29,7 +29,7 @@ _COUNTED: Mapping[str, tuple[str, str, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PodCounts:
-    """Pods of a workload: ready ones of the new template, all ready ones, and how many are wanted."""
+    """The pods of a workload: ready ones of the new template, all ready ones, and the desired number."""
 
     new: int
     ready: int
@@ -54,9 +54,9 @@ def _count(obj: JSONObject, name: str) -> int:
 
 
 def count_pods(obj: JSONObject) -> PodCounts | None:
-    """Return the pods of a workload as its status counts them; None for kinds that count none.
+    """Return the pods of a workload from the counts in its status; None for kinds without counts.
 
-    - While the controller has not seen the latest change, no pod is new.
+    - Until the controller has observed the latest change, no pod is new.
     """
     names = _COUNTED.get(str(obj.get("kind", "")))
     if names is None:
@@ -72,7 +72,7 @@ def count_pods(obj: JSONObject) -> PodCounts | None:
 
 
 def write_selector(obj: JSONObject) -> str:
-    """Return the selector of a workload as `labelSelector` takes it; "" for one that selects nothing."""
+    """Return the selector of a workload as a `labelSelector` query; "" if it selects nothing."""
     labels = get_at(obj, ("spec", "selector", "matchLabels")) or {}
     parts = [f"{key}={value}" for key, value in sorted(labels.items())]
     for rule in get_at(obj, ("spec", "selector", "matchExpressions")) or ():
@@ -83,7 +83,7 @@ def write_selector(obj: JSONObject) -> str:
 
 
 def reads_secrets(pod: JSONObject) -> bool:
-    """Whether a pod reads a Secret, so that what is said about it may repeat one."""
+    """Return whether a pod reads a Secret, so that messages about it may repeat its values."""
 
     def search(value: JSONValue) -> bool:
         if isinstance(value, Mapping):
@@ -96,7 +96,7 @@ def reads_secrets(pod: JSONObject) -> bool:
 
 
 def name_reason(text: JSONValue) -> str:
-    """Return a reason as clusters write them, "" for anything else: it is text of others."""
+    """Return a reason in the form that clusters use, "" for other text, which is untrusted."""
     return text if isinstance(text, str) and _REASON.fullmatch(text) else ""
 
 

@@ -1,1 +1,1 @@
-"""What objects say of other objects: by name, by key and by label selector."""
+"""References between objects: by name, by key and by label selector."""

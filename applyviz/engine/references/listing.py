@@ -1,4 +1,4 @@
-"""Everything that one object says of others: names in `list_references`, label selectors in `list_selections`.
+"""List the references of one object: names in `list_references`, label selectors in `list_selections`.
 
 Rule: fields count by their shape where kinds share it (pod templates, `roleRef`, `scaleTargetRef`, `webhooks`), so that
 custom resources of the same shape count too. Cost is linear in the size of the object.
@@ -19,7 +19,7 @@ from applyviz.engine.references.selectors import read_labels, read_selector
 
 _RBAC, _STORAGE = "rbac.authorization.k8s.io", ("storage.k8s.io", "StorageClass", "")
 _SCALED = {"Deployment": "apps", "StatefulSet": "apps", "ReplicaSet": "apps"}
-# A StatefulSet makes a claim of each template for each pod; more than these say nothing new.
+# A StatefulSet creates one claim per template and pod; references to more of them add no information.
 _CLAIMS = 10
 References: TypeAlias = Iterator[Reference]
 
@@ -39,7 +39,7 @@ def _list_scale_target(obj: JSONObject, namespace: str) -> References:
     target = get_at(obj, ("spec", "scaleTargetRef"))
     if target is None:
         return
-    # KEDA scales a Deployment where no kind is named.
+    # KEDA scales a Deployment if no kind is named.
     kind = text_at(target, "kind") or "Deployment"
     version = text_at(target, "apiVersion")
     group = version.rpartition("/")[0] if version else _SCALED.get(kind, "")
@@ -53,7 +53,7 @@ def _name_service(service: JSONValue) -> tuple[Key, str]:
 
 
 def _list_callbacks(obj: JSONObject, namespace: str) -> References:
-    """Services that the API server calls: webhooks, conversions, aggregated APIs."""
+    """Yield the Services that the API server calls: webhooks, conversions, aggregated APIs."""
     for n, hook in list_entries(obj.get("webhooks")):
         path = ("webhooks", n, "clientConfig", "service")
         yield Reference(ReferenceKind.WEBHOOK, path, *_name_service(get_at(hook, ("clientConfig", "service"))))
@@ -67,13 +67,13 @@ def _list_callbacks(obj: JSONObject, namespace: str) -> References:
 def _list_owners(obj: JSONObject, namespace: str) -> References:
     for n, owner in list_entries(get_at(obj, ("metadata", "ownerReferences"))):
         group = text_at(owner, "apiVersion").rpartition("/")[0]
-        # Whether the owner is namespaced is not said; the resolver looks for both.
+        # The reference does not say whether the owner is namespaced; the resolver tries both.
         target = (group, text_at(owner, "kind"), namespace, text_at(owner, "name"))
         yield Reference(ReferenceKind.OWNER, ("metadata", "ownerReferences", n), target)
 
 
 def _list_claims(obj: JSONObject, namespace: str) -> References:
-    """Claims that a StatefulSet makes of its templates, and their storage classes."""
+    """Yield the claims that a StatefulSet creates from its templates, and their storage classes."""
     name, count = text_at(obj, "metadata", "name"), get_at(obj, ("spec", "replicas"), 1)
     first = get_at(obj, ("spec", "ordinals", "start"), 0)
     pods = min(count, _CLAIMS) if isinstance(count, int) else 0

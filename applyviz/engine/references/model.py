@@ -18,7 +18,7 @@ Place: TypeAlias = tuple[str | int, ...]
 
 
 class ReferenceKind(StrEnum):
-    """What one object has to do with the other one."""
+    """The relation of one object to another."""
 
     BACKEND = "backend"
     PARENT = "parent"
@@ -61,11 +61,11 @@ class ReadMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One object names another one.
+    """A reference of one object to another.
 
     - `key`: the entry of a ConfigMap or Secret, or the port of a Service (name or number); "": all, or none in
       particular. `is_key_optional`: the target may lack it.
-    - `is_optional`: the object is complete without the target.
+    - `is_optional`: the object works without the target.
     """
 
     kind: ReferenceKind
@@ -87,7 +87,7 @@ class NamedPort:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """One object selects pods of a namespace by their labels; `ports` are those it expects of them."""
+    """A selection of pods of a namespace by their labels; `ports` are the ports that they should have."""
 
     kind: ReferenceKind
     path: Place

@@ -1,4 +1,4 @@
-"""What pods name: accounts, classes, pull secrets, claims, and ConfigMaps and Secrets with their keys and modes.
+"""List the references of pods: accounts, classes, pull secrets, claims, and ConfigMaps and Secrets by key and mode.
 
 Rule: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/. A volume whose mounts all have a
 `subPath` is not refreshed, so it is read once as environment variables are. Left out on purpose: resource claims.
@@ -33,7 +33,7 @@ class PodTemplate:
 
 
 def find_pod_template(obj: JSONObject) -> PodTemplate | None:
-    """Return the template of the pods that an object makes, or the pod that it is; None for all others."""
+    """Return the template of the pods that an object creates, or the pod itself; None for all other kinds."""
     for place in _TEMPLATES:
         spec = get_at(obj, (*place, "spec"))
         if isinstance(spec, Mapping) and isinstance(spec.get("containers"), list):
@@ -88,13 +88,13 @@ def _list_mounts(spec: JSONObject) -> dict[str, list[str]]:
 
 
 def _read_volume(pod: _Pod, source: JSONObject, path: Place, kind: str, mounts: list[str]) -> Iterator[Reference]:
-    """A ConfigMap or a Secret as files: one reference for each key that is named, else one for all."""
+    """Yield a ConfigMap or a Secret as files: one reference for each named key, else one for all keys."""
     name = text_at(source, "secretName") or text_at(source, "name")
     target, is_optional = ("", kind, pod.namespace, name), _is_optional(source)
     is_once = bool(mounts) and all(mounts)
     mode = ReadMode.SUB_PATH if is_once else ReadMode.MOUNTED
     items = [text_at(item, "key") for _, item in list_entries(source.get("items"))]
-    # A mount of a file that is not there becomes an empty folder; an item that is not there stops the pod.
+    # A mount of an absent file becomes an empty folder; an absent item stops the pod.
     files = [] if items or not is_once else list(dict.fromkeys(mount.partition("/")[0] for mount in mounts))
     for key in items or files or [""]:
         yield Reference(

@@ -1,4 +1,4 @@
-"""Reading objects that anybody may have written: what has another shape than expected is not there."""
+"""Read untrusted objects: a value of another shape than expected counts as absent."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 
 
 def map_at(value: JSONValue, *path: str) -> JSONObject:
-    """Return the map at a path, {} when there is none."""
+    """Return the map at a path, {} if there is none."""
     found = get_at(value, path)
     return found if isinstance(found, Mapping) else {}
 
 
 def text_at(value: JSONValue, *path: str) -> str:
-    """Return the text at a path, "" when there is none."""
+    """Return the text at a path, "" if there is none."""
     found = get_at(value, path)
     return found if isinstance(found, str) else ""
 

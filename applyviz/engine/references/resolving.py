@@ -1,8 +1,8 @@
-"""From references to edges: where each one leads among the objects that there will be.
+"""Resolve references to edges: find the target of each one among the objects after the plan.
 
-Rule: an edge says that something is missing only where it is known to be: no object of the set has it, and the cluster
-said so or the set makes the namespace. All else that is not found is *not checked*. Every namespace has the
-ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`. Cost is linear in references and selected pods.
+Rule: a target is missing only if that is certain: no object of the set is it, and the cluster said so or the set
+creates the namespace. Every other target that is not found is *not checked*. Every namespace has the ServiceAccount
+`default` and the ConfigMap `kube-root-ca.crt`. Cost is linear in references and selected pods.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ENTRIES = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData"
 
 
 class EdgeState(StrEnum):
-    """What becomes of a reference."""
+    """The result of resolving a reference."""
 
     EXISTS = "exists"
     MISSING = "missing"
@@ -36,13 +36,13 @@ class EdgeState(StrEnum):
 
     @property
     def is_dangling(self) -> bool:
-        """Return whether it is known to lead nowhere."""
+        """Return whether the target is known to be missing."""
         return self in (EdgeState.MISSING, EdgeState.KEY_MISSING, EdgeState.PORT_MISSING, EdgeState.NO_MATCH)
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One reference with where it leads; `detail` is the selector, or the answer that kept it from being checked."""
+    """One reference with its target; `detail` is the selector, or the answer that prevented the check."""
 
     source: Key
     target: Key
@@ -57,11 +57,11 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What is known of a cluster beside its objects.
+    """The knowledge about a cluster besides its objects.
 
-    - `absent`: objects that it does not have; `refused`: the status with which reading an object was refused.
+    - `absent`: objects that it does not have; `refused`: the status of the refusal to read an object.
     - `unmatched`: namespaces and selectors that match no live pod.
-    - `namespaces_created`: by the set, so that nothing but the set is in them.
+    - `namespaces_created`: by the set, so that they contain only objects of the set.
     - `listed`: kinds and namespaces of which every object is known; the namespace is "" for all of them.
     """
 
@@ -72,7 +72,7 @@ class Knowledge:
     listed: frozenset[tuple[str, str]] = frozenset()
 
     def is_absent(self, key: Key) -> bool:
-        """Return whether an object that is not among the known ones is known not to be there."""
+        """Return whether an object that is not among the known ones is certain to be absent."""
         return key in self.absent or key[2] in self.namespaces_created
 
     def knows_all(self, kinds: Iterable[str], namespace: str) -> bool:
@@ -108,7 +108,7 @@ class ObjectIndex:
 
     def _add_pods(self, key: Key, obj: JSONObject) -> None:
         template = find_pod_template(obj)
-        # A custom resource with containers of its own is no pod and has other labels than its pods.
+        # A custom resource with containers is not a pod, and its labels differ from those of its pods.
         if template is None or (template.path == ("spec",) and key[:2] != ("", "Pod")):
             return
         pods = _Pods(key, template.labels, list_port_names(template.spec))
@@ -144,9 +144,9 @@ def _list_ports(service: JSONObject) -> frozenset[str]:
 
 
 def may_be_made_by(selector: LabelSelector, resource: JSONObject) -> bool:
-    """Return whether a custom resource may make the selected pods: by its name, or by a label that it shares.
+    """Return whether a custom resource may create the selected pods: by its name, or by a shared label.
 
-    - Operators label pods with the name or with labels of the resource that they make them for.
+    - Operators label pods with the name or with labels of their resource.
     """
     name, labels = text_at(resource, "metadata", "name"), map_at(resource, "metadata", "labels")
     return any(value == name or labels.get(label) == value for label, value in selector.equals)
@@ -158,7 +158,7 @@ def _is_custom(key: Key) -> bool:
 
 
 class Resolver:
-    """Finds where the references of objects lead."""
+    """Finds the targets of references."""
 
     def __init__(self, index: ObjectIndex, knowledge: Knowledge) -> None:
         self._index, self._knowledge = index, knowledge
@@ -222,7 +222,7 @@ class Resolver:
 
     def _resolve_selection(self, source: Key, selection: Selection) -> Iterator[Edge]:
         if selection.kind is ReferenceKind.NETWORK_POLICY and selection.selector.selects_all:
-            return  # it holds for a namespace; an edge to each of its pods says nothing more
+            return  # the policy applies to a namespace; edges to each of its pods add no information
         found = dict(self._index.select(selection))
         for target in found:
             yield Edge(source, target, selection.kind, selection.path)
@@ -238,7 +238,7 @@ class Resolver:
                 yield Edge(source, target, selection.kind, port.path, port.name, state=EdgeState.PORT_MISSING)
 
     def _judge_nothing(self, selection: Selection) -> EdgeState:
-        """Return whether a selector that matches no known pod is known to match none."""
+        """Return whether a selector without a known pod is certain to match none."""
         namespace, selector = selection.namespace, selection.selector
         asked = (namespace, str(selector)) in self._knowledge.unmatched
         is_empty = asked or namespace in self._knowledge.namespaces_created

@@ -1,4 +1,4 @@
-"""Where traffic goes: the backends of Ingresses and routes, their parents, classes and certificates.
+"""List the references of Ingresses and routes: backends, parents, classes and certificates.
 
 Rule: https://kubernetes.io/docs/concepts/services-networking/ingress/ and
 https://gateway-api.sigs.k8s.io/reference/spec/ (group, kind and namespace of a reference have defaults). A missing
@@ -18,14 +18,14 @@ _CLASS = ("networking.k8s.io", "IngressClass")
 
 
 def _read_port(port: JSONValue) -> str:
-    """A port as text: its name, or its number."""
+    """Return a port as text: its name, or its number."""
     return str(port) if isinstance(port, (int, str)) and not isinstance(port, bool) else ""
 
 
 def _list_backend(backend: JSONObject, path: Place, namespace: str) -> Iterator[Reference]:
     service = map_at(backend, "service")
     port = map_at(service, "port")
-    # `serviceName` and `servicePort` are of the versions before networking.k8s.io/v1.
+    # `serviceName` and `servicePort` belong to the versions before networking.k8s.io/v1.
     name = text_at(service, "name") or text_at(backend, "serviceName")
     key = _read_port(port.get("name") or port.get("number") or backend.get("servicePort"))
     yield Reference(ReferenceKind.BACKEND, path, ("", "Service", namespace, name), key)

@@ -1,4 +1,4 @@
-"""Label selectors of objects, and whether labels match them.
+"""Parse label selectors of objects, and match labels with them.
 
 Rule: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements:
 all requirements must hold, `NotIn` and `DoesNotExist` hold where the label is absent, and a selector without a
@@ -22,7 +22,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def holds(self, labels: Mapping[str, JSONValue]) -> bool:
-        """Return whether labels fulfill the requirement; no label fulfills an operator that nobody knows."""
+        """Return whether labels fulfill the requirement; no labels fulfill an unknown operator."""
         is_there = self.label in labels
         is_listed = is_there and labels[self.label] in self.values
         return {
@@ -42,7 +42,7 @@ class LabelSelector:
 
     @property
     def selects_all(self) -> bool:
-        """Return whether it matches every object."""
+        """Return whether the selector matches every object."""
         return not self.equals and not self.requirements
 
     def matches(self, labels: Mapping[str, JSONValue]) -> bool:
@@ -68,14 +68,14 @@ def _list_requirements(value: JSONValue) -> Iterator[Requirement]:
 
 
 def read_labels(value: JSONValue) -> LabelSelector | None:
-    """Read a selector that is a plain map of labels, as Services have; None when it selects nothing."""
+    """Return the selector of a plain map of labels, as Services have; None if it selects nothing."""
     if not isinstance(value, Mapping) or not value:
         return None
     return LabelSelector(tuple(sorted((str(label), str(wanted)) for label, wanted in value.items())))
 
 
 def read_selector(value: JSONValue) -> LabelSelector | None:
-    """Read a `LabelSelector`; None when there is none, which selects nothing."""
+    """Return the selector of a `LabelSelector`; None if there is none, which selects nothing."""
     if not isinstance(value, Mapping):
         return None
     equals = read_labels(value.get("matchLabels"))

@@ -94,7 +94,7 @@ class _Definition:
         return get_at(self.versions[version], ("subresources", name)) is not None
 
     def list_resets(self, version: str) -> dict[tuple[str, str], tuple[FieldPath, ...]]:
-        """Return the reset fields; the main resource excludes the status of its own version only."""
+        """Return the reset fields; the main resource excludes the status at its version only."""
         resets: dict[tuple[str, str], tuple[FieldPath, ...]] = {}
         for name in self.versions:
             if self.has_subresource(name, "status"):

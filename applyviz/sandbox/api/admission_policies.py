@@ -36,7 +36,7 @@ _NAMESPACE_META = (
 )  # fmt: skip
 
 caller: ContextVar[RequestUser | None] = ContextVar("caller", default=None)
-"""Whom the request in hand is taken to be from."""
+"""The user of the current request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -290,7 +290,7 @@ def test_secret_in_the_same_list_hides_the_lines():
 
     assert (patch.text, patch.reason) == (
         "",
-        "A Secret stands in the same list, so its lines are not shown. Set spec.replicas to 5.",
+        "A Secret is in the same list, so its lines are not shown. Set spec.replicas to 5.",
     )
 
 

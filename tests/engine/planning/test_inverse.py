@@ -77,7 +77,7 @@ def test_client_side_keeps_what_was_last_applied(annotation, data):
 
     assert found.manifest == make("ConfigMap", data=data)
     assert found.notes == (
-        "ConfigMap shop/a was deleted and created anew: it keeps its new uid, and is deleted and created once more",
+        "ConfigMap shop/a was deleted and created again: it keeps its new uid, and is replaced once more",
         "ConfigMap shop/a is immutable: its data cannot go back without deleting it",
     )
 

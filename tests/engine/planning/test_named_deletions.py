@@ -83,7 +83,7 @@ def test_object_that_was_made_anew_is_left_alone():
     plan = box.plan(config("a"), deleting(old))
 
     assert [c.ref.name for c in plan.changes] == ["a"]
-    assert reasons(plan) == ["ConfigMap default/b is not deleted: it was made anew since"]
+    assert reasons(plan) == ["ConfigMap default/b is not deleted: it was created again since"]
 
 
 def test_object_that_may_not_be_read_is_left_alone():

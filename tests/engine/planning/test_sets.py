@@ -89,7 +89,7 @@ def test_custom_resource_is_planned_with_its_changed_definition():
     assert (thing.operation, thing.certainty, thing.certainty_reason) == (
         Operation.UPDATE,
         Certainty.ESTIMATED,
-        "kind Thing is defined anew by the same set",
+        "kind Thing is redefined by the same set",
     )
     assert thing.versions.after["spec"] == {"a": "x", "b": "z"}
 

@@ -38,7 +38,7 @@ def test_nothing_changes():
     box = Box()
     box.apply(deployment("web"))
 
-    assert summarize(box.plan(deployment("web")).changes).sentence == "Nothing changes: 1 object as they are."
+    assert summarize(box.plan(deployment("web")).changes).sentence == "Nothing changes: 1 object unchanged."
 
 
 def test_new_images_restart_pods():

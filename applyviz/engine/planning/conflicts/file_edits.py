@@ -193,7 +193,7 @@ def make_patch(
         return FilePatch(where, reason=_explain(reason, edits))
     span = editing.find_span(source.text, where.line)
     if document.list_kind and _SECRET.search(source.text[span.start : span.end]):
-        return FilePatch(where, reason=_explain("a Secret stands in the same list, so its lines are not shown", edits))
+        return FilePatch(where, reason=_explain("a Secret is in the same list, so its lines are not shown", edits))
     try:
         edited = _apply(source.text, document, edits)
     except ManifestError as error:

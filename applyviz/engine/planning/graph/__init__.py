@@ -1,1 +1,1 @@
-"""How the objects of a plan refer to each other, before and after it, and what that puts at risk."""
+"""The graph of a plan: the references between its objects before and after it, and their risks."""

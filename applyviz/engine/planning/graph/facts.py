@@ -1,6 +1,6 @@
-"""What a node says of its change in a few words: counts, versions and names, no other values.
+"""Summarize the change of a node in a few facts: counts, versions and names, no other values.
 
-Left out on purpose: words, which the page has.
+Left out on purpose: sentences, which the page has.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _shorten(image: str) -> str:
 
 
 def _list_limits(kind: str, before: JSONObject | None, after: JSONObject | None) -> dict[str, str]:
-    """Return the first limit that moves, else the first that is set."""
+    """Return the first limit that changes, else the first that is set."""
     found: dict[str, str] = {}
     for name in _LIMITS.get(kind, ()):
         old, new = get_at(before, ("spec", name)), get_at(after, ("spec", name))
@@ -55,9 +55,9 @@ def _list_restart(change: PlannedObject) -> dict[str, str]:
 
 
 def list_facts(change: PlannedObject) -> dict[str, str]:
-    """Return the facts of a change, each of them text.
+    """Return the facts of a change as text.
 
-    - Of a Secret: how many entries change; whoever may not read it must not be told.
+    - Of a Secret: the number of changed entries, which is withheld from people who may not read it.
     """
     kind, versions = change.ref.gvk.kind, change.versions
     facts = {**_list_images(change), **_list_restart(change), **_list_limits(kind, versions.live, versions.after)}

@@ -35,12 +35,12 @@ def _list_edges(around: Surroundings) -> Iterator[Edge]:
 
 
 def _name(edge: Edge) -> tuple[object, ...]:
-    """What makes two edges of one object the same; places in lists may move."""
+    """Return the identity of an edge of one object; list indices may change."""
     return edge.kind, edge.target, edge.key, edge.mode
 
 
 class _Nodes:
-    """Numbers nodes as edges name them."""
+    """Numbers nodes for the edges."""
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around
@@ -52,7 +52,7 @@ class _Nodes:
         self._numbers.update(around.changes.items())
 
     def number(self, key: Key, edge: Edge) -> int:
-        # What matches nothing is nowhere: each selector has a node of its own.
+        # A selector without matches has no target, so each one gets a separate node.
         named: Key | tuple[Key, str] = (key, f"{edge.source}{edge.path}") if not key[3] else key
         if named not in self._numbers:
             self._numbers[named] = len(self.nodes)

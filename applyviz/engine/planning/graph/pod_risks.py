@@ -1,4 +1,4 @@
-"""What a plan does to pods that it does not touch: old values that they keep, evictions that wait for ever.
+"""Risks for pods that a plan does not touch: old values that they keep, evictions that wait forever.
 
 Rule: environment variables and `subPath` mounts are read when a container starts
 (https://kubernetes.io/docs/concepts/configuration/configmap/); a PodDisruptionBudget allows as many evictions as there
@@ -57,7 +57,7 @@ def _list_some(names: list[str]) -> str:
 
 
 def find_stale(around: Surroundings, incoming: dict[Key, list[Edge]]) -> Iterator[tuple[Key, Risk]]:
-    """ConfigMaps and Secrets whose new values running pods do not see, and changed keys that nothing reads."""
+    """Yield ConfigMaps and Secrets whose new values running pods do not see, and changed keys that nothing reads."""
     for key, position in around.changes.items():
         change = around.planned[position]
         if key[:2] not in _CONFIGURATION or change.operation not in (Operation.UPDATE, Operation.REPLACE):
@@ -81,7 +81,7 @@ def find_stale(around: Surroundings, incoming: dict[Key, list[Edge]]) -> Iterato
 
 
 def _scale(value: JSONValue, pods: int) -> int | None:
-    """A number of pods, or a percentage of them rounded up; None for anything else."""
+    """Return a number of pods, or a percentage of them rounded up; None for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and value.endswith("%") and value[:-1].isdigit():
@@ -90,7 +90,7 @@ def _scale(value: JSONValue, pods: int) -> int | None:
 
 
 def count_evictions(budget: JSONObject, pods: int) -> int | None:
-    """Return how many of so many healthy pods a budget lets be evicted at once; None when it does not say."""
+    """Return how many healthy pods a budget allows to evict at once; None if it does not say."""
     available = _scale(get_at(budget, ("spec", "minAvailable")), pods)
     if available is not None:
         return max(0, pods - available)
@@ -98,7 +98,7 @@ def count_evictions(budget: JSONObject, pods: int) -> int | None:
 
 
 def _count_pods(workload: Key, moment: Moment, incoming: dict[Key, list[Edge]]) -> int | None:
-    """Return the pods of a workload, at least as many as its autoscaler keeps; None when its kind does not say."""
+    """Return the number of pods of a workload, at least its autoscaler's minimum; None if its kind has none."""
     if workload[1] not in _SCALED:
         return None
     counts = [get_at(moment.objects[workload], ("spec", "replicas"), 1)]
@@ -122,7 +122,7 @@ def _judge(budget: Key, moment: Moment, incoming: dict[Key, list[Edge]]) -> tupl
 
 
 def find_blocked_evictions(around: Surroundings, incoming: dict[Key, list[Edge]]) -> Iterator[tuple[Key, Risk]]:
-    """Budgets that allow no eviction after the plan and did before; on the budget, else on the workloads."""
+    """Yield budgets that allow no eviction after the plan, but did before; on the budget, else on the workloads."""
     earlier = around.before.list_incoming()
     for budget in around.after.objects:
         if budget[1] != "PodDisruptionBudget":

@@ -1,8 +1,8 @@
-"""References that lead nowhere after a plan, as risks of the object that is to blame.
+"""References without a target after a plan, as risks of the object that causes them.
 
-Rule: the object that names something has the risk when it is written; else the written object that took the thing away,
-and only when it was there before. What the cluster makes for itself (classes, roles, volumes, certificates) is often
-there before or after the set, so it is drawn and is no risk.
+Rule: the referring object has the risk if it is written; else the written object that removed the target, and only if
+the target existed before. Objects that the cluster creates itself (classes, roles, volumes, certificates) often exist
+before or after the set, so they are drawn and are no risk.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from applyviz.engine.references.model import Key, Place, ReferenceKind
 from applyviz.engine.references.resolving import Edge, EdgeState
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 
-# What does not work without the target, and how loud that is.
+# What fails without the target, and the level of the risk.
 _EFFECTS: dict[ReferenceKind, tuple[str, RiskLevel]] = {
     ReferenceKind.CONFIGURATION: ("start", RiskLevel.HIGH),
     ReferenceKind.ACCOUNT: ("create", RiskLevel.HIGH),
@@ -38,7 +38,7 @@ _KINDS = {
     EdgeState.PORT_MISSING: RiskKind.MISSING_PORT,
     EdgeState.NO_MATCH: RiskKind.MATCHES_NOTHING,
 }
-# Lists of pods whose entries are told apart by their name.
+# Lists of pods whose entries are identified by their name.
 _NAMED = frozenset(
     ("containers", "initContainers", "ephemeralContainers", "env", "volumes", "imagePullSecrets", "webhooks")
 )
@@ -46,7 +46,7 @@ _MAKERS = ("Job", "CronJob")
 
 
 def locate(obj: JSONObject | None, place: Place) -> FieldPath:
-    """A place of an object as the path of its field; entries of lists that have a name are found by it."""
+    """Return a path in an object as a field path; list entries with a name are identified by it."""
     value: JSONValue = obj
     path: list[str] = []
     above = ""
@@ -62,7 +62,7 @@ def locate(obj: JSONObject | None, place: Place) -> FieldPath:
 
 
 def show(key: Key) -> str:
-    """An object as text: kind and name."""
+    """Return an object as text: kind and name."""
     return f"{key[1]}/{key[3]}"
 
 
@@ -81,7 +81,7 @@ def _hold_text(value: JSONValue, text: str) -> bool:
 
 
 class Makers:
-    """Objects of the set that may make what is missing: jobs and custom resources that speak of its name."""
+    """Objects of the set that may create a missing target: jobs and custom resources that mention its name."""
 
     def __init__(self, around: Surroundings) -> None:
         objects = around.after.objects
@@ -93,7 +93,7 @@ class Makers:
         self._found: dict[tuple[Key, Key], str] = {}
 
     def find(self, target: Key, source: Key) -> str:
-        """Who may make an object that a source misses, "" when nobody speaks of it."""
+        """Return the object that may create a missing target, "" if none mentions it."""
         if target[0] or target[1] not in ("ConfigMap", "Secret"):
             return ""
         asked = (target, source)
@@ -108,14 +108,14 @@ class Makers:
 
 
 def _find_blamed(edge: Edge, around: Surroundings) -> Iterator[Key]:
-    """Yield the written objects that have the risk of an edge that leads nowhere."""
+    """Yield the written objects that have the risk of an edge without a target."""
     if around.is_written(edge.source):
         yield edge.source
         return
     before = [e for e in around.before.edges.get(edge.source, ()) if (e.kind, e.path) == (edge.kind, edge.path)]
     if any(e.state.is_dangling or e.state is EdgeState.UNKNOWN for e in before):
         return
-    # What was reached before and is written now took the target, the key, the port or the label away.
+    # A written object that was a target before removed the object, the key, the port or the label.
     yield from dict.fromkeys(e.target for e in before if around.is_written(e.target))
 
 

@@ -1,7 +1,7 @@
-"""The objects that there are before a plan and after it: those of the plan and their live neighbors.
+"""The objects before a plan and after it: those of the plan and their live neighbors.
 
-Rule: what is pruned is not there afterwards; of an object that cannot be planned the live one stays, and where there
-is none its manifest counts, because the plan does not run with an error in it.
+Rule: pruned objects are absent afterwards; for an object that cannot be planned the live one stays, or else its
+manifest counts, because a plan with an error does not run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NOT_WRITTEN = (Operation.UNCHANGED, Operation.ERROR, Operation.WITHHELD)
 
 @dataclass(frozen=True)
 class Moment:
-    """All known objects at one moment, and the edges between them by their source."""
+    """All known objects at one time, and the edges between them by their source."""
 
     objects: dict[Key, JSONObject]
     edges: dict[Key, tuple[Edge, ...]]
@@ -57,7 +57,7 @@ class Surroundings:
 
 
 def find_result(change: PlannedObject) -> JSONObject | None:
-    """What there will be of an object; None when it is pruned."""
+    """Return an object as it will be; None if it is pruned."""
     versions = change.versions
     if change.operation is Operation.PRUNE:
         return None
@@ -70,7 +70,7 @@ def _look(objects: dict[Key, JSONObject], refs: dict[Key, ObjectRef], knowledge:
 
 
 def look_around(planned: Sequence[PlannedObject], related: RelatedObjects) -> Surroundings:
-    """Yield everything that refers to each other around a plan; the last change of an object counts."""
+    """Return all objects that refer to each other around a plan; the last change of an object counts."""
     refs = {ref.key: ref for ref in map(ObjectRef.from_object, related.neighbors)}
     neighbors = {ObjectRef.from_object(obj).key: obj for obj in related.neighbors}
     changes = {change.ref.key: position for position, change in enumerate(planned)}

@@ -1,8 +1,8 @@
-"""Who owns how many fields of each object before and after a plan, who hands over to whom, and who is in conflict.
+"""Count the fields of each owner before and after a plan, the handovers between owners, and the conflicts.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (field management): `Apply` and `Update` entries
-of one manager are two owners, and each subresource is a third. A field that leaves one owner and comes to another one
-is a handover. It holds counts and names of fields, no values.
+of one manager are two owners, and each subresource is another. A field that moves from one owner to another one is a
+handover. The map contains counts and names of fields, no values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from applyviz.engine.planning.model.plan import PlannedObject
 
 @dataclass(frozen=True, slots=True)
 class OwnerShare:
-    """One owner of fields of an object: how many before and after, and how many of them come and go."""
+    """One owner of fields of an object: the counts before and after, and how many fields it gains and loses."""
 
     manager: str
     operation: str
@@ -31,7 +31,7 @@ class OwnerShare:
 
 @dataclass(frozen=True, slots=True)
 class FieldHandover:
-    """Fields that go from one owner to another one, both by their place among the shares."""
+    """Fields that move from one owner to another; both are indices of the shares."""
 
     source: int
     target: int
@@ -40,7 +40,7 @@ class FieldHandover:
 
 @dataclass(frozen=True, slots=True)
 class OwnerConflict:
-    """Fields that the plan wants and an owner holds; `field` is the name of the first one."""
+    """Fields that the plan sets and another owner has; `field` is the name of the first one."""
 
     share: int
     count: int
@@ -79,7 +79,7 @@ class _Counter:
         self.handovers: dict[tuple[int, int], int] = {}
 
     def place(self, owner: _Identity) -> int:
-        """Return the place of an owner, a new one for who has none yet."""
+        """Return the index of an owner, which is added if it is new."""
         if owner not in self.places:
             self.places[owner] = len(self.counts)
             self.counts.append([0, 0, 0, 0])

@@ -23,7 +23,7 @@ _TEMPLATES = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "tem
 _EFFECTS = {
     Operation.CREATE: "created",
     Operation.UPDATE: "changed",
-    Operation.REPLACE: "deleted and made anew",
+    Operation.REPLACE: "deleted and created again",
     Operation.PRUNE: "deleted",
     Operation.BLOCKED: "blocked",
     Operation.ERROR: "in error",
@@ -157,7 +157,7 @@ def _write_sentence(counts: Mapping[str, int], impact: list[str]) -> str:
     parts = [f"{counts[o.value]} {word}" for o, word in _EFFECTS.items() if counts.get(o.value)]
     unchanged = counts.get(Operation.UNCHANGED.value, 0)
     if not parts:
-        return f"Nothing changes: {_number(unchanged, 'object')} as they are." if unchanged else "Nothing to apply."
+        return f"Nothing changes: {_number(unchanged, 'object')} unchanged." if unchanged else "Nothing to apply."
     total = sum(counts.values()) - unchanged
     sentence = f"{_number(total, 'object')}: {', '.join(parts)}"
     if unchanged:

@@ -164,7 +164,7 @@ class RequestAnswerer:
             self.dry_run = DryRunResult(DryRunVerdict.UNTRIED, f"namespace {name} is created by the same set")
         gvk = self.member.resource.gvk
         if self.dry_run.verdict is DryRunVerdict.REFUSED and (gvk.group, gvk.kind) in self.context.kinds_changed:
-            self.dry_run = DryRunResult(DryRunVerdict.UNTRIED, f"kind {gvk.kind} is defined anew by the same set")
+            self.dry_run = DryRunResult(DryRunVerdict.UNTRIED, f"kind {gvk.kind} is redefined by the same set")
         if self.dry_run.verdict is DryRunVerdict.UNTRIED:
             return None
         if tried.is_ok:

@@ -106,7 +106,7 @@ def _go_back(change: PlannedObject, mode: ApplyMode, manager: str, root: Node | 
 def _note_change(change: PlannedObject, touched: Collection[FieldPath]) -> Iterator[str]:
     ref, before = change.ref, change.versions.live or {}
     if change.operation is Operation.REPLACE:
-        yield f"{ref} was deleted and created anew: it keeps its new uid, and is deleted and created once more"
+        yield f"{ref} was deleted and created again: it keeps its new uid, and is replaced once more"
     if (ref.gvk.group, ref.gvk.kind) in _RUNS_ONCE:
         yield f"{ref}: what ran stays done"
     if before.get("immutable") is True:

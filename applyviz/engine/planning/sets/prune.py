@@ -75,7 +75,7 @@ def find_named(options: ApplyOptions, context: PlanContext) -> Flow[tuple[list[P
             why = "it is not there any more" if answer.status == 404 else f"it could not be read ({answer.status})"
             left.append(f"{ref} is not deleted: {why}")
         elif get_at(answer.body, ("metadata", "uid"), "") != uid:
-            left.append(f"{ref} is not deleted: it was made anew since")
+            left.append(f"{ref} is not deleted: it was created again since")
         else:
             found.append(Prunable(resource, namespace, dict(answer.body)))
     return found, left

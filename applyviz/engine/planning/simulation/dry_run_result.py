@@ -26,7 +26,7 @@ OWN_WORDS = frozenset(
         "the live object could not be read",
     )
 )
-"""What we say before a server's own words, which follow after a colon."""
+"""Our sentences before a server's message, which follows after a colon."""
 # The server is too busy, or does not support the verb for the kind.
 _CANNOT_TRY = (405, 429, 502, 503, 504)
 
