@@ -177,7 +177,7 @@ def walk_as_approver(bob: Walk, address: str) -> None:
 
 
 def walk_as_administrator(dana: Walk) -> None:
-    """What an administrator sets up, and what everybody can read."""
+    """The pages of administrators, and those that every member can read."""
     dana.visit("policies", "/settings/policies/")
     dana.visit("people", "/settings/people/")
     dana.visit("installation", "/settings/installation/")

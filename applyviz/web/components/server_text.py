@@ -1,4 +1,4 @@
-"""What a server, kubectl or kustomize said, folded behind a sentence of ours where one fits."""
+"""Messages of a server, kubectl or kustomize, folded behind a sentence of ours where one fits."""
 
 from __future__ import annotations
 

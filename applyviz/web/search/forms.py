@@ -1,4 +1,4 @@
-"""What somebody looks for."""
+"""The search input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search finds: reviews, runs, objects and people, each limited to what the reader may see.
+"""Read model of a search: reviews, runs, objects and people, each limited to what the reader may see.
 
 A hit that is hidden and one that does not exist give the same page: every query starts from the reviews and entries
 that the reader may see. Names of objects and people are found by their beginning, which an index serves; titles and

@@ -13,6 +13,6 @@ from applyviz.workflow.foundation.access import Action
 
 @requires(Action.VIEW)
 def search(request: PageRequest) -> HttpResponse:
-    """What is found, limited to what this person may see."""
+    """Show the results that this person may see."""
     page = present_search(request.user, SearchForm.read(request.GET))
     return render(request, "search/search.html", {"page": page})

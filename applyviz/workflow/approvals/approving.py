@@ -88,7 +88,7 @@ def _find_object_blockers(plan: Plan, policy: PolicyRules, hidden: Collection[in
 
 
 def find_policy_blockers(plan: Plan, policy: PolicyRules) -> tuple[str, ...]:
-    """Why a policy lets nobody approve what this person requested; empty when it does."""
+    """Return why a policy does not allow this requester; empty when it does."""
     mine = humans.list_teams([plan.requested_by])[plan.requested_by_id] if policy.asking else frozenset()
     return tuple(
         _("the policy only allows team %(teams)s to request this") % {"teams": _(" or ").join(teams)}

@@ -33,7 +33,7 @@ _OF_RUN = {
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What is known of a complete plan that was not run.
+    """The facts about a complete plan that was not run.
 
     - `is_missing`: an approval or an acknowledgement is.
     """
@@ -45,7 +45,7 @@ class _Facts:
 
 
 def _decide_unfinished(plan: Plan, run: ApplyRun | None, *, is_latest: bool) -> ReviewStatus | None:
-    """The status of a plan that nobody can approve any more, or not yet; None when its facts decide."""
+    """Return the status of a plan that cannot be approved yet, or any more; None when its facts decide."""
     if run is not None:
         return _OF_RUN[RunState(run.state)]
     if not is_latest:
@@ -91,7 +91,7 @@ def _find_unfit(plans: Collection[Plan], policy_of: dict[int, PolicyRules]) -> f
 
 
 def _find_asked(plans: Collection[Plan]) -> frozenset[int]:
-    """The plans of which somebody who may approve them requested changes."""
+    """Return the plans with a change request by a person who may approve them."""
     rows = ChangeRequest.objects.filter(plan__review__in={p.review_id for p in plans}, withdrawn_at=None)
     asked = set(rows.values_list("plan__review_id", "digest"))
     likely = [plan for plan in plans if plan.digest and (plan.review_id, plan.digest) in asked]
@@ -99,7 +99,7 @@ def _find_asked(plans: Collection[Plan]) -> frozenset[int]:
 
 
 def _find_blocked(plans: Collection[Plan], policy_of: dict[int, PolicyRules]) -> frozenset[int]:
-    """The plans that nobody can approve as they are, apart from what people only have to say."""
+    """Return the plans with blockers other than missing acknowledgements and approvals."""
     moved, ruled = impersonation.list_moved(plans), conflict_rules.list_blockers(plans)
     unfit = _find_unfit(plans, policy_of)
     return frozenset(

@@ -41,7 +41,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong, since when, and what an administrator does about it."""
+    """A problem, its start, and the action for an administrator."""
 
     title: Promise
     advice: Promise

@@ -1,4 +1,4 @@
-"""The graph and the owners of a plan as they are kept with the plan, and as one reader sees them.
+"""The stored graph and owners of a plan, and one reader's view of them.
 
 They are kept packed in the summary: lists of plans load summaries and need neither. What they say of the content of a
 Secret is left out for readers who may not read that Secret (`live_values`).
@@ -31,19 +31,19 @@ def _unpack(wanted: Any, kept: str) -> Any:
 
 
 def keep_graph(graph: PlanGraph) -> dict[str, Any]:
-    """What the summary of a plan keeps of its graph."""
+    """Return the graph of a plan for its summary."""
     return {_GRAPH: _pack(graph)}
 
 
 def keep_owners(owners: OwnerMap) -> dict[str, Any]:
-    """What the summary of a plan keeps of the owners of its objects."""
+    """Return the owners of the objects of a plan for its summary."""
     return {_OWNERS: _pack(owners)}
 
 
 def read_owners(plan: Plan) -> OwnerMap | None:
     """The owners of the objects of a plan that was loaded for a reader; None of a plan that has none yet.
 
-    - Of hidden Secrets nothing is told: whose field is whose depends on how the manifest compares with live.
+    - Omits hidden Secrets: their owners depend on how the manifest compares with live.
     """
     kept = plan.summary.get(_OWNERS)
     if not kept:
@@ -56,7 +56,7 @@ def read_owners(plan: Plan) -> OwnerMap | None:
 def read_graph(plan: Plan) -> PlanGraph | None:
     """Return the graph of a plan that was loaded for a reader; None of a plan that has none yet.
 
-    - Of hidden Secrets neither facts are told nor whether pods keep an old value.
+    - Omits the facts of hidden Secrets, and whether pods keep an old value.
     """
     kept = plan.summary.get(_GRAPH)
     if not kept:

@@ -1,4 +1,4 @@
-"""What a worker reads about the pods of a workload that does not roll out: their states, and warnings about them.
+"""Reports about the pods of a workload that does not roll out: their states, and warning events.
 
 Rule: pods are found by the selector of the workload, events by the pod that they are about. What others wrote about a
 pod is kept only where neither the object holds masked values nor the pod reads a Secret: it may repeat one.

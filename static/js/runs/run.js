@@ -1,5 +1,5 @@
 /**
- * The page of a run: keys for its list, and a switch that stops the page from changing while somebody reads it.
+ * The page of a run: keys for its list, and a switch that stops the page from changing while a person reads it.
  * Everything here is a short cut: the page works without it.
  */
 let isFollowing = true;

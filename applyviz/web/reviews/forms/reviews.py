@@ -92,7 +92,7 @@ class NewReviewForm(SourceForm):
 
 
 class ApprovalAct(StrEnum):
-    """What a person does with a plan that waits for approval."""
+    """The action of a person on a plan that awaits approval."""
 
     APPROVE = "wait"
     APPLY = "apply"

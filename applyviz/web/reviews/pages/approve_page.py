@@ -121,7 +121,7 @@ class Confirmation:
 
 
 def _list_forced(plan: Plan) -> tuple[ForcedField, ...]:
-    """The fields that somebody chose to overwrite."""
+    """Return the fields with the resolution to overwrite."""
     found = plan.review.decisions.filter(undone_at=None, choice=ResolutionKind.OVERWRITE.value).select_related("by")
     return tuple(
         ForcedField(row.object_key.rpartition("/")[2], row.path, row.manager, row.by.get_username()) for row in found

@@ -1,6 +1,6 @@
-"""What a run brought about for one object, in one line: the field that says most, before and after.
+"""The change of one object by a run, in one line: its most important field, before and after.
 
-What two values share is said once, and the part that differs is never cut off. Values are masked.
+The common part of two values appears once, and the part that differs is never cut off. Values are masked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OF_SERVER = (".metadata.managedFields", ".metadata.resourceVersion", ".metadata
 
 @dataclass(frozen=True, slots=True)
 class BeforeAfter:
-    """One line: what both values share, what each has of its own, and what else changes."""
+    """One line: the common part, the part of each value that differs, and the number of other changes."""
 
     shared: str = ""
     before: str = ""
@@ -36,7 +36,7 @@ class BeforeAfter:
 
 
 def share_start(before: str, after: str) -> tuple[str, str, str]:
-    """Return what two texts share up to a sign that ends a part, and what each has of its own."""
+    """Return the common start of two texts up to a separator, and the rest of each."""
     pairs = enumerate(zip(before, after, strict=False))
     length = next((place for place, (one, other) in pairs if one != other), min(len(before), len(after)))
     cut = max(before.rfind(sign, 0, length) for sign in ":/=") + 1

@@ -1,4 +1,4 @@
-"""What went wrong in a run, above everything else: which object, what, why, and what still serves."""
+"""The failures at the top of a run: the object, the error, its reason, and the pods that still serve."""
 
 from __future__ import annotations
 

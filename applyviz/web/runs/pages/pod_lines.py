@@ -1,6 +1,6 @@
-"""What is known of the pods of a workload that does not roll out: why they do not start, and what still serves.
+"""The pods of a workload that does not roll out: why they do not start, and how many still serve.
 
-What the cluster says about a pod was written by others; the worker kept it only where it cannot repeat a Secret.
+Messages about a pod come from the cluster; the worker stored them only where they cannot repeat a Secret.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class TrackStep:
 
 @dataclass(frozen=True, slots=True)
 class RunBody:
-    """What stands below the tabs when all objects are shown."""
+    """The content below the tabs when all objects are shown."""
 
     failures: Failures
     timeline: Timeline | None

@@ -60,7 +60,7 @@ def rank_standing(result: ObjectResult) -> tuple[int, int, int]:
 
 
 def say_pods(result: ObjectResult) -> str:
-    """Return the pods of a workload in a few words; "" where nobody watched them."""
+    """Return the pods of a workload in a few words; "" when they were not watched."""
     pods = result.pods
     if "wanted" not in pods:
         return ""

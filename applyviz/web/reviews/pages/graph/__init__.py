@@ -1,1 +1,1 @@
-"""The Graph tab: which nodes are shown, how they are drawn, and what stands beside them."""
+"""The Graph tab: which nodes are shown, how they are drawn, and the panel beside them."""

@@ -1,4 +1,4 @@
-"""What a reader chose to see of a graph, and the addresses that change it."""
+"""The reader's choices for a graph, and the addresses that change them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands beside the picture: the chosen object with what it has to do with others, and the legend with counts."""
+"""The panel beside the graph: the chosen object with its references, and the legend with counts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class LegendRow:
 
 
 def say_state(edge: GraphEdge) -> str:
-    """What becomes of a reference, in words."""
+    """Return the change of a reference, in words."""
     words = {
         EdgeState.MISSING: _("missing"),
         EdgeState.KEY_MISSING: _("key is missing"),
@@ -78,7 +78,7 @@ def say_state(edge: GraphEdge) -> str:
 
 
 def say_read(edge: GraphEdge) -> str:
-    """What is read of the target, and how."""
+    """Return what is read from the target, and how."""
     modes = {
         ReadMode.ENV: _("environment"),
         ReadMode.ENV_FROM: _("whole environment"),

@@ -159,7 +159,7 @@ def _name_style(shown: ShownNode, reach: set[int], chosen: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Painter:
-    """What drawing needs to know of the page: what is chosen, what it reaches, and where nodes lead."""
+    """The context of the drawing: the chosen node, the nodes that it reaches, and the links of nodes."""
 
     reach: set[int]
     chosen: int | None

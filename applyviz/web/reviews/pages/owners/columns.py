@@ -1,7 +1,7 @@
 """The columns of the map: the field managers of a plan, in an order that people read.
 
-Who hands over stands left, then the field manager of the plan, then the others by their fields. More than seven are
-drawn together.
+The manager that hands over is first, then the field manager of the plan, then the others by their number of fields.
+More than seven are drawn together.
 """
 
 from __future__ import annotations
