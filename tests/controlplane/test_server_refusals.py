@@ -135,13 +135,14 @@ def ask(send, kind, requests):
     *before, last = requests
     for request in before:
         send(request)
-    for _attempt in range(40 if kind in WAITS else 1):
-        answer = send(last)
+    answer = send(last)
+    for _attempt in range(40 if kind in WAITS else 0):
         found = find_refusal(answer.message)
-        if kind not in WAITS or (found is not None and found.kind == kind):
+        if found is not None and found.kind == kind:
             break
         if answer.is_ok:
             send(Request("DELETE", f"{last.path}/{last.body['metadata']['name']}"))
+        answer = send(last)
     return answer.message
 
 
