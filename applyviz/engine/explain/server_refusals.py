@@ -84,7 +84,6 @@ class KnownError:
 
 
 _COMPILED = tuple((KnownError(kind, SENTENCES[kind]), re.compile(pattern)) for kind, pattern in _PATTERNS)
-REFUSALS = tuple(refusal for refusal, _pattern in _COMPILED)
 
 
 def find_refusal(text: str) -> KnownError | None:
