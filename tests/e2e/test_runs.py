@@ -116,7 +116,7 @@ def test_run_is_whole_without_script(browser, product):
     context = browser.new_context(base_url=product.url, java_script_enabled=False)
     page = context.new_page()
     page.goto("/login/?next=/runs/1/")
-    page.get_by_label("Username").fill("bob")
+    page.get_by_label("Name").fill("bob")
     page.get_by_label("Password").fill(product.passwords["bob"])
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("link", name="Requests", exact=False).first.click()

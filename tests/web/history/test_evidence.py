@@ -267,7 +267,7 @@ def test_home_names_the_clusters_that_drifted(as_viewer, box):
 
     page = as_viewer.get("/").content.decode()
 
-    assert ("Drift" in page, "/clusters/box/#findings" in page) == (True, True)
+    assert ("differs from what was applied" in page, "/clusters/box/#findings" in page) == (True, True)
 
 
 def test_findings_of_other_places_are_not_shown(box):
