@@ -138,7 +138,7 @@ def lanes(*, with_long: bool) -> list[Lane]:
         pytest_lane("model", "tests/model", "-m", "model", "-n", "2", budget=150),
         pytest_lane("promises", "tests/promises", "-m", "promises", *BY_FILE, lacks=lacks_services, budget=50),
         pytest_lane("attacks", "tests/attacks", "-m", "attacks", budget=90),
-        pytest_lane("faults", "tests/faults", *FAULTS, lacks=lacks_faults, budget=190),
+        pytest_lane("faults", "tests/faults", *FAULTS, lacks=lacks_faults, budget=170),
         pytest_lane("browser", "tests/e2e", "-m", "e2e", *BY_FILE, lacks=lacks_chromium, budget=200),
     ]
     return [*found, pytest_lane("long", "-m", "long", "-n", "2")] if with_long else found

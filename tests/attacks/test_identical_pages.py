@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import unified_diff
+from functools import partial
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from applyviz.workflow.live import external_apply, scans
 from applyviz.workflow.notifications import events
 from applyviz.workflow.people import tokens
 from applyviz.workflow.plans import planner, reviews
+from applyviz.workflow.runs import request_sender
 from tests.builders import make_person, open_dangers
 from tests.stories import Team, config_map, secret
 
@@ -48,7 +50,7 @@ READERS: dict[str, tuple[Role, str]] = {
     "auditor": (Role.AUDITOR, r"history:"),
     "mapped-author": (
         Role.AUTHOR,
-        r"reviews:(show-plan|show-object|show-patch|propose-rule|compare)|runs:",
+        r"reviews:(show-plan|show-changes|show-risks|show-object|show-patch|propose-rule|compare)|runs:|search",
     ),
     "mapped-approver": (
         Role.APPROVER,
@@ -60,7 +62,7 @@ WITHOUT_PLANS = {
     *("reviews:add-review", "reviews:check-source", "reviews:replan", "reviews:replace-manifests"),
     *("reviews:close-review", "reviews:verify-plan", "reviews:compare-file", "reviews:edit-comment"),
     *("reviews:resolve-comment", "reviews:add-comment", "reviews:acknowledge", "reviews:withdraw-acknowledgement"),
-    *("reviews:mark-viewed",),
+    *("reviews:mark-viewed", "reviews:acknowledge-all"),
     *("reviews:withdraw-request", "reviews:revoke-approval", "reviews:apply-plan", "reviews:resolve-conflict"),
     *("reviews:resolve-everywhere", "reviews:undo-resolution", "runs:cancel-run", "history:verify-chain"),
     *("history:list-retention", "history:end-retention", "clusters:add-cluster", "clusters:manage-cluster"),
@@ -148,6 +150,15 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
         f"{address}?first=1&second=2" for address in w.of_reviews("reviews:compare-plans")
     ),
     "reviews:show-plan": lambda w: w.of_plans("reviews:show-plan"),
+    "reviews:show-latest-overview": lambda w: w.of_reviews("reviews:show-latest-overview"),
+    **{
+        name: partial(World.of_plans, name=name)
+        for name in (
+            *("reviews:show-overview", "reviews:show-changes", "reviews:show-requests", "reviews:show-activity"),
+            "reviews:show-risks",
+        )
+    },
+    "search": lambda w: (f"{reverse('search')}?q={word}" for word in ("login", "secret/login", "update", "applied")),
     "reviews:show-watch": lambda w: w.of_plans("reviews:show-watch"),
     "reviews:show-record": lambda w: w.of_plans("reviews:show-record"),
     "reviews:keep-requests": lambda w: w.of_plans("reviews:keep-requests"),
@@ -182,6 +193,7 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
     "reviews:show-object": lambda w: (a for tab in TABS for a in w.of_objects("reviews:show-object", tab)),
     "reviews:show-field": lambda w: (a for index in range(3) for a in w.of_objects("reviews:show-field", index)),
     "runs:show-run": lambda w: w.of_runs("runs:show-run"),
+    "runs:list-requests": lambda w: w.of_runs("runs:list-requests"),
     "runs:run-events": lambda w: w.of_runs("runs:run-events"),
     "runs:undo-run": lambda w: w.of_runs("runs:undo-run"),
     "runs:show-result": lambda w: w.of_runs("runs:show-result", SECRET),
@@ -268,6 +280,7 @@ def play(team: Team, value: str, mode: ApplyMode) -> World:
 def prepare(monkeypatch: pytest.MonkeyPatch, mode: ApplyMode) -> tuple[Team, dict[str, User], str]:
     """A team, its readers, and a Secret that another tool gave the value that is guessed."""
     team = Team().wire_up(monkeypatch)
+    monkeypatch.setattr(request_sender, "monotonic", lambda: 0.0)  # how long a request took is chance
     readers = {name: make_person(name, role) for name, (role, _) in READERS.items()}
     for number, (name, person) in enumerate(readers.items()):
         if name.startswith("mapped"):

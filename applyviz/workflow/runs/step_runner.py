@@ -82,7 +82,6 @@ class StepRunner:
         self._claim: Claim = around.claim
         self._failures = Failures()
         self._left = sum(result.outcome in Outcome.unfinished() for result in results)
-        self._waiting = 0
         self._is_canceled = self._is_stopping = False
         self._last = read_journal(self._claim)
 

@@ -21,6 +21,7 @@ from applyviz.workflow import policies, runs
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.scopes import fits
+from applyviz.workflow.plans.live_history import show_findings
 from applyviz.workflow.policies import rules_from_json
 from applyviz.workflow.policies.windows import Freeze
 
@@ -153,7 +154,8 @@ def present_activity(clusters: Sequence[Cluster], *, for_user: Person, days: int
         if 0 <= (day := span.find(at)) < days:
             ran.setdefault(cluster_id, {}).setdefault(day, Counter())[state in _BAD] += 1
     sorts = [FindingSort.CHANGED, FindingSort.MISSING, FindingSort.DRIFTED]
-    found = access.limit_findings(LiveFinding.objects.filter(cluster__in=clusters, sort__in=sorts), for_user)
+    found = LiveFinding.objects.filter(cluster__in=clusters, sort__in=sorts)
+    found = show_findings(access.limit_findings(found, for_user), for_user)
     findings: dict[int, list[LiveFinding]] = {}
     for finding in found.only("cluster_id", "sort", "first_seen", "gone_at", "changed_at", "fields"):
         findings.setdefault(finding.cluster_id, []).append(finding)
