@@ -99,7 +99,7 @@ def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
     expect(alice.locator("[data-review-header]")).to_contain_text("Only approvers can approve")
 
     approve_and_apply(bob, alice.url)
-    expect(bob.locator(".run-progress")).to_contain_text("2 applied")
+    expect(bob.locator("#run-strip")).to_contain_text("2 of 2 objects applied")
 
     second = {
         "app/greeter.yaml": DEPLOYMENT.format(replicas=3, version="2"),

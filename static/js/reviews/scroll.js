@@ -12,9 +12,25 @@ function shown() {
   return document.querySelector("[data-master] [aria-current]");
 }
 
-/** The object that the reader is at: the last whose head has reached the top. */
+/**
+ * The position of the object that a key or a link chose. It stays current until the reader scrolls: objects that fold
+ * or grow move others under the top of the page.
+ */
+let held = "";
+
+function hold(object) {
+  held = object.dataset.scrollObject;
+}
+
+function release() {
+  held = "";
+}
+
+/** The object that the reader is at: the chosen one, else the last whose head has reached the top. */
 function current() {
   const all = heads();
+  const chosen = held && all.find((one) => one.dataset.scrollObject === held);
+  if (chosen) return chosen;
   return all.findLast((one) => one.getBoundingClientRect().top <= CLEARANCE) ?? all[0];
 }
 
@@ -46,6 +62,7 @@ function followSoon() {
 }
 
 function goTo(object) {
+  hold(object);
   object.scrollIntoView({ block: "start", behavior: "instant" });
   object.focus({ preventScroll: true });
 }
@@ -103,13 +120,18 @@ const keys = {
   f: () => document.querySelector("[data-find]").focus(),
   x: () => {
     const object = document.activeElement?.closest?.("[data-scroll-object]") ?? current();
-    object?.querySelector("[data-viewed-box]")?.click();
+    if (!object) return;
+    hold(object);
+    object.querySelector("[data-viewed-box]")?.click();
   },
   "?": () => document.querySelector("[data-keys-help]").showModal(),
 };
 
+const SCROLLING = new Set(["PageUp", "PageDown", "Home", "End", "ArrowUp", "ArrowDown", " "]);
+
 function press(event) {
   const target = event.target;
+  if (SCROLLING.has(event.key) && !event.altKey) release();
   if (event.defaultPrevented || target.closest("[data-drawer]")) return;
   if (event.altKey && event.key === "ArrowDown" && !target.closest("input, textarea, select, dialog")) {
     stepRow(1, ":not(.tone-calm, .tone-keep)");
@@ -167,6 +189,11 @@ function openTarget() {
 }
 
 addEventListener("scroll", followSoon, { passive: true });
+addEventListener("wheel", release, { passive: true });
+addEventListener("touchmove", release, { passive: true });
+addEventListener("pointerdown", (event) => {
+  if (event.clientX >= document.documentElement.clientWidth) release(); // the scroll bar
+});
 addEventListener("hashchange", openTarget);
 document.addEventListener("keydown", press);
 document.addEventListener("change", offer);
