@@ -71,7 +71,7 @@ def build_values(number: int, chain: int, sequence: int, previous: str, run: int
 
 def build_detail(number: int, name: str) -> dict[str, Any]:
     return {
-        "outcome": "applied and verified",
+        "outcome": "applied",
         "method": "PATCH",
         "path": f"/apis/apps/v1/namespaces/team-{number % 30}/deployments/{name}-{number % 2000}",
         "body": {"spec": {"replicas": number % 9, "image": f"registry/{name}:v{number % 900}"}},

@@ -72,7 +72,7 @@ def _plan_all(stage: Stage, bundles: list[list[str]]) -> list[int]:
 
 
 def _wait(stage: Stage, runs: list[int]) -> list[str]:
-    while set(states := stage.forge.call("list_states", run_ids=runs)) & {"queued", "running"}:
+    while set(states := stage.forge.call("list_states", run_ids=runs)) & {"queued", "applying"}:
         time.sleep(0.05 if len(runs) < 5 else 1)
     return list(states)
 
@@ -148,7 +148,7 @@ def measure_many(stage: Stage, runs: int, objects: int) -> Iterator[Figure]:
     yield Figure("objects per second", runs * objects / spent, "/s", _ANY)
     twice = sum(n > 1 for n in Counter(e.place for e in _writes(stage) if e.is_effective).values())
     yield Figure("objects written twice", twice, "objects", 0, f"{sum(e.is_effective for e in _writes(stage))} written")
-    yield Figure("runs that did not succeed", runs - states["succeeded"], "runs", 0)
+    yield Figure("runs that did not succeed", runs - states["applied"], "runs", 0)
     yield Figure("broken rules", sum(_judge(stage, started)), "rules", 0, "every history, by the checker of the tests")
 
 

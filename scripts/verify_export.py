@@ -171,7 +171,7 @@ def calculate_hash(entry: dict[str, Any]) -> str:
 def is_withheld(entry: dict[str, Any]) -> bool:
     """Return whether the export omits the details of a write to a Secret that its reader may not read."""
     is_telling = entry["kind"] == "Secret" and not entry["group"] and entry["action"] in WITHHELD
-    return is_telling and not entry["salt"] and entry["detail"] == {"detail": "not shown"}
+    return is_telling and not entry["salt"] and entry["detail"] == {"detail": "not-shown"}
 
 
 def find_content_fault(entry: dict[str, Any]) -> str:

@@ -129,7 +129,9 @@ def test_list_is_narrowed_in_the_address_and_stands_as_a_tree(boutique):
 
     page.locator("[data-object] a").nth(1).click()
     page.wait_for_url(re.compile(r"/objects/\d+/changes/\?.*layout=tree"))
-    page.locator('[data-tab="2"]').click()
+    diff = page.locator('[data-tab="2"]')
+    expect(diff).to_have_attribute("href", re.compile("kind=Deployment"))
+    diff.click()
     page.wait_for_url(re.compile(r"/objects/\d+/diff/\?.*kind=Deployment"))
     page.reload()
 

@@ -18,7 +18,7 @@ import redis as client
 from tests.faults.kill_trials import config_map
 
 pytestmark = pytest.mark.faults
-QUEUE = "celery"
+QUEUE = "runs"
 
 
 def test_confirmed_runs_are_carried_out(installation):

@@ -6,7 +6,7 @@ and not part of the audit trail.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from django.utils import timezone
 
@@ -15,6 +15,7 @@ from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.models import ObjectChange, Plan, ViewedObject
 from applyviz.workflow.foundation.access import Action, Person, Visitor, places_of, require
 from applyviz.workflow.plans.changes import ref_of
+from applyviz.workflow.plans.live_values import hidden_positions
 
 
 def name_object(row: ObjectChange) -> str:
@@ -22,14 +23,19 @@ def name_object(row: ObjectChange) -> str:
     return "/".join(ref_of(row).key)
 
 
+def _can_be_viewed(row: ObjectChange, hidden: Collection[int]) -> bool:
+    return row.operation != Operation.UNCHANGED or row.position in hidden
+
+
 def record_viewed(row: ObjectChange, plan: Plan, *, by: Person) -> bool:
     """Mark an object as viewed; return True the first time.
 
-    - Records nothing while the plan has no digest, and nothing for an unchanged object.
+    - Records nothing while the plan has no digest, and nothing for an object that the reader sees as unchanged.
+    - Records an object whose state is hidden from the reader in every case: a missing mark would reveal "unchanged".
     - Two concurrent requests leave one mark.
     """
     require(by, Action.VIEW, places_of(plan.review))
-    if not plan.digest or row.operation == Operation.UNCHANGED:
+    if not plan.digest or not _can_be_viewed(row, hidden_positions(plan)):
         return False
     key = name_object(row)
     if ViewedObject.objects.filter(digest=plan.digest, by=by, object_key=key).exists():
@@ -44,11 +50,11 @@ def record_all_viewed(rows: Iterable[ObjectChange], plan: Plan, *, by: Person) -
     require(by, Action.VIEW, places_of(plan.review))
     if not plan.digest:
         return
-    now = timezone.now()
+    now, hidden = timezone.now(), hidden_positions(plan)
     ticks = [
         ViewedObject(digest=plan.digest, by=by, object_key=name_object(row), at=now)
         for row in rows
-        if row.operation != Operation.UNCHANGED
+        if _can_be_viewed(row, hidden)
     ]
     ViewedObject.objects.bulk_create(ticks, ignore_conflicts=True)
 

@@ -220,9 +220,12 @@ class _Scroll:
         where = ObjectIndex(self.overview.risks, self.overview.managers, self.overview.same)
         wanted = select_objects(context.changes, choice.listed, where, context.viewed)
         self.entries = tuple(_list_entries(arrange(wanted, self.overview.same), choice))
+        self._scrolled = frozenset(change.position for one in self.entries for change in one.changes)
 
     def link(self, position: int) -> str:
-        """Where an object stands in the scroll."""
+        """The address of an object in the scroll; an object that stays the same has its own page alone."""
+        if position not in self._scrolled:
+            return self._focus_of(position)
         return f"{self.page_url}{self._choice.write(at=position)}#object-{position}"
 
     def _find_start(self) -> int:
