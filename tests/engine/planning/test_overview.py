@@ -130,8 +130,11 @@ def test_risks_that_are_found_later_take_the_place_of_those_read_first():
     change = update("a")
     read = Overviewer()
     read.add(replace(change, risks=(Risk(RiskKind.PODS_RESTART, RiskLevel.MEDIUM),)))
-    read.add(change)
+    read.add(replace(change, risks=(Risk(RiskKind.SECRET_CONTENT, RiskLevel.INFO),)))
 
     read.replace_risks(0, replace(change, risks=(Risk(RiskKind.UNREAD_KEY, RiskLevel.INFO),)))
 
-    assert read.find().risks == (OverviewRow(RiskKind.UNREAD_KEY, RiskLevel.INFO, (0,)),)
+    assert set(read.find().risks) == {
+        OverviewRow(RiskKind.UNREAD_KEY, RiskLevel.INFO, (0,)),
+        OverviewRow(RiskKind.SECRET_CONTENT, RiskLevel.INFO, (1,)),
+    }
