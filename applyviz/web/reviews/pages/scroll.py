@@ -211,9 +211,8 @@ class _Scroll:
         self.page_url = reverse("reviews:show-changes", args=context.address)
         self.chunk_url = reverse("reviews:scroll-objects", args=context.address)
         self._focus_of = link_objects(context.plan)
-        before, _any, after = reverse("reviews:show-field", args=[*context.address, _ANY, _ANY + 1]).partition(
-            str(_ANY)
-        )
+        field_url = reverse("reviews:show-field", args=[*context.address, _ANY, _ANY + 1])
+        before, _any, after = field_url.partition(str(_ANY))
         middle, _any, end = after.partition(str(_ANY + 1))
         self._field_parts = (before, middle, end)
         self._desk = ConflictDesk(context.plan, context.person)
@@ -224,9 +223,8 @@ class _Scroll:
 
     def link(self, position: int) -> str:
         """The address of an object in the scroll; an object that stays the same has its own page alone."""
-        if position not in self._scrolled:
-            return self._focus_of(position)
-        return f"{self.page_url}{self._choice.write(at=position)}#object-{position}"
+        here = f"{self.page_url}{self._choice.write(at=position)}#object-{position}"
+        return here if position in self._scrolled else self._focus_of(position)
 
     def _find_start(self) -> int:
         at = self._choice.at
