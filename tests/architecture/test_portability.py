@@ -1,4 +1,4 @@
-"""What only Linux or GNU has is used with a fallback, because most developers sit at a Mac."""
+"""Calls that only Linux or GNU has come with a fallback, because most developers use a Mac."""
 
 import re
 

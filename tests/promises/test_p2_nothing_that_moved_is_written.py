@@ -86,7 +86,7 @@ def _count_gaps(scene, *, mode: str) -> int:
 
 
 def _list_effective(scene) -> tuple[str, ...]:
-    """What each effective write of a run was: of values, or of owners alone."""
+    """Return the kind of each effective write of a run: of values, or of owners alone."""
     return tuple(
         "owners" if isinstance(seen.body, list) else "values" for seen in scene.world.exchanges if seen.is_effective
     )

@@ -143,7 +143,7 @@ class Team:
         return done.stdout.strip()
 
     def query(self, sql: str) -> str:
-        """What a query of one value answers."""
+        """Return the single value that a query answers."""
         with psycopg.connect(self._database, autocommit=True) as connection:
             row = connection.execute(sql).fetchone()
         assert row is not None

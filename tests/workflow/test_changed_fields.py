@@ -1,4 +1,4 @@
-"""What a write changed is in its audit entry: found by path and value, exported, and nothing of Secrets."""
+"""The audit entry of a write lists the fields that it changed: found by path and value, and without Secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that no worker takes is told to administrators, with what to do about it."""
+"""Administrators see that no worker takes work, and what to do about it."""
 
 from __future__ import annotations
 

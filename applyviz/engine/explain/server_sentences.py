@@ -42,7 +42,7 @@ SENTENCES = {
         "The account of this cluster may not act as this user or group. Grant it the verb impersonate, then re-plan."
     ),
     "escalation": (
-        "Kubernetes lets nobody grant permissions that they do not have. Apply this role as an account that "
+        "Kubernetes lets an account grant only permissions that it has. Apply this role as an account that "
         "holds them, or grant the verb escalate."
     ),
     "forbidden": "The account is not allowed to do this. Grant the permission that the message names, then re-plan.",

@@ -1,4 +1,4 @@
-"""Which reasons a reader must be told, because values, owners and the three-way strip do not say them."""
+"""The reasons that a page prints, because values, owners and the three-way strip do not show them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REMOVALS = frozenset({Reason.REMOVED_FROM_MANIFEST, Reason.REMOVED_SOLE_OWNER})
 
 
 def is_surprising(reason: FieldReason, *, is_live: bool) -> bool:
-    """Whether the reason of a field must be told.
+    """Return whether a page must print the reason of a field.
 
     - A removal surprises where the rule applied above the field; a default where it replaces a live value (`is_live`).
     """

@@ -15,7 +15,7 @@ HEIGHT = 40
 PILL = 22
 PITCH = 48
 DOCKED = 66
-"""From the top of one box to that of the next one: as it is, and with a row of docks below."""
+"""The distance from the top of one box to the top of the next: without docks, and with a row of docks below."""
 TOP = 44
 PICTURE = 1152
 

@@ -73,7 +73,7 @@ class StationMark:
 
 @dataclass(frozen=True, slots=True)
 class FieldStrip:
-    """A strip as it is drawn: `base` and `line` are paths, `label` is its sentence for people who do not see it."""
+    """The drawing of a strip: `base` and `line` are paths, `label` is its sentence for people who do not see it."""
 
     tone: str
     label: str

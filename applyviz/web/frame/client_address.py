@@ -13,7 +13,7 @@ from django.http import HttpRequest
 
 FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_HOST", "HTTP_FORWARDED")
 CAME_BY_PROXY = "applyviz.came_by_proxy"
-"""Set where a proxy that nobody trusts passed a request on; no client can set a name without `HTTP_`."""
+"""Set where an untrusted proxy passed a request on; no client can set a name without `HTTP_`."""
 _MOST_HOPS = 20
 
 

@@ -1,4 +1,4 @@
-"""What needs the attention of a person, by urgency, each with one act; and what waits on others."""
+"""The reviews, runs and clusters that need a person, by urgency, each with one act; and those that wait on others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TONES = {
 
 @dataclass(frozen=True, slots=True)
 class NextAct:
-    """What a review waits for, whether for this person, and what they would do about it."""
+    """The next step of a review, whether this person can take it, and its action."""
 
     what: Text
     is_yours: bool = False

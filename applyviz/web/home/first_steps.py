@@ -36,7 +36,7 @@ def _tell(story: demo.DemoStory) -> tuple[tuple[str, str, str, str, str, bool], 
             plan, _("Open the review"), story.is_resolved,
         ),
         (
-            _("Approve and apply the plan"), "bob", _("Nobody can approve their own changes."),
+            _("Approve and apply the plan"), "bob", _("The author cannot approve their own changes."),
             plan, _("Open the plan"), story.is_approved,
         ),
         (_("Watch the run"), "", _("Every object is verified after it was applied."), run, _("Open the run"), is_over),

@@ -184,8 +184,8 @@ def find_story(*, for_user: Visitor) -> DemoStory | None:
 def list_sign_ins() -> tuple[Person, ...]:
     """Return the demo accounts that one click signs in; none unless that can open nothing but the demo.
 
-    - Only a personal installation has any, and only while every cluster is a sandbox: whoever reaches this machine's
-      port would otherwise act as the person whose credentials a real cluster was added with.
+    - Only a personal installation has any, and only while every cluster is a sandbox. Otherwise any process that
+      reaches this machine's port could act as the person whose credentials a real cluster was added with.
     """
     clusters = Cluster.objects.exclude(kind=ClusterKind.SANDBOX)
     if not settings.APPLYVIZ_IS_PERSONAL or clusters.exists() or not Cluster.objects.filter(slug=SLUG).exists():

@@ -72,7 +72,7 @@ def find_wrong_owners(
 
 
 class _Sides:
-    """Owners by field, as they are collected."""
+    """The owners by field, while they are collected."""
 
     def __init__(self) -> None:
         self.owners: dict[FieldPath, list[_Key]] = {}

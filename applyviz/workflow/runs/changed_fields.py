@@ -1,4 +1,4 @@
-"""What a write changed, for its audit entry: field, value before and value after, masked.
+"""List the fields that a write changed, for its audit entry: path, value before and value after, masked.
 
 So the history answers who changed what, from what to what, without the plan beside it, and its full text finds paths
 and values. Entries about Secrets that are compared with live hold none of it: equal marks would answer a guess.
@@ -21,7 +21,7 @@ from applyviz.workflow.plans.live_values import is_compared
 MOST_FIELDS = 60
 _LONGEST = 200
 _TOLD = frozenset({FieldOperation.SET.value, FieldOperation.CHANGED.value, FieldOperation.CLEARED.value})
-# What a server writes into every object at every write: nobody changed it.
+# The server changes these fields at every write; the manifest does not.
 _OF_SERVER = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
 _WRITTEN = (Outcome.VERIFIED, Outcome.DIFFERS)
 

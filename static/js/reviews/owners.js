@@ -1,5 +1,5 @@
 /**
- * `n` goes to the next object or line whose owner changes; every row is a link or stands in the table without it.
+ * `n` goes to the next object or line whose owner changes; every row is a link, also without script.
  */
 function press(event) {
   if (event.key !== "n" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;

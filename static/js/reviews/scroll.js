@@ -67,7 +67,7 @@ function goTo(object) {
   object.focus({ preventScroll: true });
 }
 
-/** Without its objects in the page, the scroll begins anew at the chosen one. */
+/** When the chosen object is not in the page, the scroll is loaded again from that object. */
 async function fetchAt(link, position) {
   const url = new URL(link.href);
   const chunk = document.querySelector("[data-chunk-url]").dataset.chunkUrl;

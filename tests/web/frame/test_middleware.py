@@ -78,7 +78,7 @@ def test_request_is_named(client, given, kept):
 
 
 class Handler:
-    """Answers when it is let go, and remembers how many requests it answered at once."""
+    """Answers once the event is set, and counts how many requests it answers at once."""
 
     def __init__(self):
         self.lock, self.let_go = threading.Lock(), threading.Event()

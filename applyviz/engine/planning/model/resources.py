@@ -1,4 +1,4 @@
-"""What the pods of a plan request and are limited to, per namespace, before and after.
+"""Sum the requests and limits of the pods of a plan, per namespace, before and after.
 
 Rule: a pod requests the larger of the sum of its containers (with init containers that keep running) and its largest
 init container, https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#resource-sharing-within-containers.

@@ -1,4 +1,4 @@
-"""What happened on clusters over some days: runs, changes outside review, freezes and drifted fields, as a picture.
+"""The activity of clusters over some days: runs, changes outside review, freezes and drifted fields, as a picture.
 
 Everything is limited to what the reader may see. Places are percentages, so that the picture fits any width.
 """

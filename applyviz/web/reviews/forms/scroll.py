@@ -1,4 +1,4 @@
-"""What the Changes tab is asked for: which fields, which view, which part of the scroll, what was viewed."""
+"""The query of the Changes tab: its fields, its view, the part of the scroll, and objects marked as viewed."""
 
 from __future__ import annotations
 

@@ -296,7 +296,7 @@ class Arranged:
 
 
 def arrange(changes: Iterable[ObjectChange], same: Iterable[SameChange] = ()) -> tuple[Arranged, ...]:
-    """All groups that are not empty, in the order of reading; each object stands in one."""
+    """All groups that are not empty, in the order of reading; each object belongs to one."""
     alike = list(same)
     places = {position: n for n, one in reversed(list(enumerate(alike))) for position in one.positions}
     loud: list[ObjectChange] = []

@@ -113,7 +113,7 @@ def _replay(change: PlannedObject, position: int, number: int, request: Request)
 
 
 def _describe(change: PlannedObject, request: Request) -> str:
-    """Return one request as a line of JSON, as it is sent except for values set at run time."""
+    """Return one request as a line of JSON, with the bytes that are sent except for values set at run time."""
     told = {
         "object": str(change.ref),
         "operation": change.operation.value,

@@ -30,7 +30,7 @@ class ResourceRow:
 
     @property
     def is_same(self) -> bool:
-        """Whether the plan leaves it as it is."""
+        """Return whether the plan does not change it."""
         return self.before == self.after
 
 

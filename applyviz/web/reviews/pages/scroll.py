@@ -1,6 +1,6 @@
 """The Changes tab: all objects in one scroll, in chunks, beside the list of them.
 
-The scroll and the list stand in one order (`object_groups.arrange`): what needs attention first, then identical changes
+The scroll and the list share one order (`object_groups.arrange`): what needs attention first, then identical changes
 as one block each, then the rest. Only the documents of one chunk are read, so that a plan of thousands opens at once.
 """
 
@@ -58,7 +58,7 @@ _ANY = 4_711_000_000
 
 @dataclass(frozen=True, slots=True)
 class ScrollChoice:
-    """What the address asks for.
+    """The choices in the address.
 
     - `start`: the first entry, counted from 0; `at`: the object whose chunk is wanted instead.
     - `expand`: the group of identical changes that is shown object by object; `only`: one object alone.
@@ -163,7 +163,7 @@ class _Entry:
 
 
 def _list_entries(arranged: Sequence[Arranged], choice: ScrollChoice) -> Iterator[_Entry]:
-    """What the scroll shows, in its order; what stays as it is only when it is asked for."""
+    """The entries of the scroll in their order; unchanged objects only with the filter for them."""
     for group in arranged:
         if group.key == Operation.UNCHANGED.value and choice.listed.op != Operation.UNCHANGED:
             continue
@@ -176,7 +176,7 @@ def _list_entries(arranged: Sequence[Arranged], choice: ScrollChoice) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class ScrollReader:
-    """What the scroll needs to know of a plan and its reader; less than a whole page does."""
+    """The facts about a plan and its reader that the scroll uses; a whole page needs more."""
 
     plan: Plan
     person: Person
@@ -298,7 +298,7 @@ class _Scroll:
                 yield self.present_object(first, change)
 
     def find_entry(self, position: int) -> ScrollObject:
-        """One object alone, as it stands in the scroll."""
+        """One object alone, drawn like in the scroll."""
         row = next((c for c in self._context.changes if c.position == position), None)
         found = self._read([position]) if row is not None else {}
         if row is None or position not in found:
@@ -384,12 +384,12 @@ def present_chunk(context: ScrollReader, choice: ScrollChoice) -> Chunk:
 
 
 def present_one(context: ScrollReader, choice: ScrollChoice, position: int) -> ScrollObject:
-    """One object as it stands in the scroll."""
+    """One object of the scroll."""
     return _Scroll(context, choice).find_entry(position)
 
 
 def present_block(context: ScrollReader, choice: ScrollChoice, key: str) -> AlikeBlock:
-    """One block of identical changes as it stands in the scroll."""
+    """One block of identical changes of the scroll."""
     return _Scroll(context, choice).find_block(key)
 
 

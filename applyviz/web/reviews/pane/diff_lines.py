@@ -79,7 +79,7 @@ _NO_GUTTER = _Gutter({}, {})
 
 
 def leave_out_noise(obj: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """An object without what the server writes by itself."""
+    """Return an object without the fields that the server writes."""
     if obj is None:
         return None
     kept = {key: value for key, value in obj.items() if key != "status"}

@@ -1,6 +1,6 @@
 """The rows of one object in the scroll of all changes: one line each, and a reason only where it surprises.
 
-What two values share is said once, so that the part that differs is never cut off. Values come masked.
+The part that two values share is printed once, so that the part that differs is never cut off. Values come masked.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def split_path(path: FieldPath) -> tuple[str, str]:
 
 
 def find_shared(before: str, after: str) -> str:
-    """What two texts share at the beginning, up to a colon, a slash or an equals sign; "" when it is short."""
+    """Return the common beginning of two texts, up to a colon, a slash or an equals sign; "" when it is short."""
     length = 0
     for left, right in zip(before, after, strict=False):
         if left != right:
@@ -148,7 +148,7 @@ def _count(added: int, removed: int) -> str:
 
 
 def _find_notes(change: PlannedObject) -> dict[FieldPath, str]:
-    """What risks say of single fields."""
+    """Return the risks of single fields."""
     notes: dict[FieldPath, str] = {}
     for risk in change.risks:
         if risk.kind in _OF_A_FIELD:

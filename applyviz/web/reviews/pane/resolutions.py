@@ -202,7 +202,7 @@ def list_conflicts(
 
 
 class ConflictDesk:
-    """What all objects of a plan share when their conflicts are shown to one person; each thing is read once."""
+    """The facts that all objects of a plan share when one person reads their conflicts; each is read once."""
 
     def __init__(self, plan: Plan, person: Person) -> None:
         self.plan = plan
@@ -216,7 +216,7 @@ class ConflictDesk:
 
     @cached_property
     def made(self) -> Mapping[tuple[str, str], Resolution]:
-        """Who decided what, by object and field."""
+        """The resolutions and their authors, by object and field."""
         return resolutions.list_made(self.plan)
 
     @cached_property

@@ -69,7 +69,7 @@ class ObjectLinks:
 
 @dataclass(frozen=True, slots=True)
 class ObjectContent:
-    """What stands below the head; parts of other views stay empty."""
+    """The content below the head; parts of other views stay empty."""
 
     rows: tuple[FlatRow, ...] = ()
     more_rows: int = 0

@@ -55,7 +55,7 @@ def keep_requests(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 @requires(Action.VIEW)
 def export_graph(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """The picture of a complete plan as a file of its own, masked like its page."""
+    """Return the picture of a complete plan as a file, masked like its page."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     graph = present_graph(read_context(found, for_user=request.user), GraphChoice.read(request.GET))
     if graph.drawn is None:

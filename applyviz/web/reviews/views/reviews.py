@@ -123,7 +123,7 @@ def show_object(request: PageRequest, number: int, plan: int, position: int, tab
         return render(request, "reviews/_switch.html", switch)
     context = read_context(found, for_user=request.user)
     page = review_page.present_changes(context, position=position, choice=choice, listed=listed)
-    frame = {**present_shell(context, ReviewTab.CHANGES).parts(), "poll_url": ""}  # one object is watched by nobody
+    frame = {**present_shell(context, ReviewTab.CHANGES).parts(), "poll_url": ""}  # a page of one object does not poll
     return render(request, "reviews/object.html", {**frame, **page.parts()})
 
 

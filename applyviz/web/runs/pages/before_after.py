@@ -18,7 +18,7 @@ from applyviz.web.components.values import ABSENT, find_value, show_value
 _TOLD = (FieldOperation.CHANGED, FieldOperation.SET, FieldOperation.CLEARED)
 _FIRST = ("image", "replicas", "maxReplicas", "minReplicas", "minAvailable", "type", "schedule")
 _LONGEST, _SHARED = 32, 5
-# What a server writes into every object at every write: nobody changed it.
+# The server changes these fields at every write; the manifest does not.
 _OF_SERVER = (".metadata.managedFields", ".metadata.resourceVersion", ".metadata.generation", ".status")
 
 

@@ -280,7 +280,7 @@ def list_outages(result: ObjectResult, samples: Sequence[RolloutSample], now: da
 
 
 def _group(results: Sequence[ObjectResult]) -> list[list[ObjectResult]]:
-    """Steps that write something, in their order; what is unchanged or hidden is a lane of its own at the end."""
+    """Steps that write something, in their order; unchanged and hidden objects share a lane at the end."""
     steps: dict[int, list[ObjectResult]] = {}
     calm: dict[Standing, list[ObjectResult]] = {}
     for result in results:

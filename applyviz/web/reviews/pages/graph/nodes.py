@@ -1,7 +1,7 @@
 """The nodes of a graph as a reader may see them: the object, what happens to it, and where it belongs.
 
-Columns say what an object is for: traffic, Services, workloads, configuration and storage, identity. What scales,
-protects or limits a workload is docked at it. All else stands below the picture.
+Columns say what an object is for: traffic, Services, workloads, configuration and storage, identity. Objects that
+scale, protect or limit a workload are docked at it. All other objects are listed below the picture.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _RANK = ("exists", "live", "optional", "new", "stale", "dangling", "reach")
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
-    """One node as the picture draws it; texts stand at `x`, `y` and a fixed distance from it."""
+    """The drawing of one node; its texts have a fixed distance from `x`, `y`."""
 
     number: int
     name: str

@@ -127,7 +127,7 @@ class _Pen:
         self.ends: dict[int, int] = {}
 
     def draw(self, shares: tuple[OwnerShare, ...]) -> None:
-        """The bars and numbers of each column; shares of one column stand beside each other."""
+        """The bars and numbers of each column; shares of one column are drawn side by side."""
         for share in shares:
             column = self.columns.place(share)
             x = self.ends.get(column, column * WIDTH) + _INDENT
@@ -147,7 +147,7 @@ class _Pen:
 
 
 def draw_row(owners: ObjectOwners, columns: Columns) -> DrawnRow:
-    """The drawing of one object; a second handover of an object gets a line of its own."""
+    """The drawing of one object; a second handover of an object gets another line."""
     pen = _Pen(columns)
     pen.draw(owners.shares)
     arrows: list[Arrow] = []

@@ -117,7 +117,7 @@ def _group_rows(
     titles = (_("Conflicts"), _("Handover"), _("Gained or lost"), _("Same owners"))
     groups = []
     for rank, members in sorted(by_rank.items()):
-        # Objects that the plan changes come before those that stay as they are.
+        # Objects that the plan changes come before unchanged ones.
         ordered = sorted(members, key=lambda member: member[0].operation == Operation.UNCHANGED.value)
         shown = ordered[: FEW if rank == len(titles) - 1 and not is_whole else MOST]
         presented = tuple(_present_row(row, owners, columns, is_table=is_table) for row, owners in shown)

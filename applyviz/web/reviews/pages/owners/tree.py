@@ -1,6 +1,6 @@
 """One object as YAML with the owners of every field before and after: who gets a field, and who loses it.
 
-A parent has no owner of its own here. Runs of lines that stay with one owner and do not change are folded.
+A parent shows no owner here. Runs of lines that stay with one owner and do not change are folded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FOLD_FROM = 5
 _LONGEST = 160
 _GONE = (FieldOperation.CLEARED,)
 _FIRST = ("f:apiVersion", "f:kind", "f:metadata")
-# What an object is called; nobody owns it.
+# The name of an object has no owner.
 _IDENTITY = frozenset(
     (("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace"), ("f:metadata",))
 )
@@ -64,7 +64,7 @@ class ManagerCount:
 
 @dataclass(frozen=True, slots=True)
 class OwnerTree:
-    """The tree and what stands beside it."""
+    """The tree and its side panel."""
 
     look: Appearance
     name: str
