@@ -6,8 +6,11 @@ import os
 
 from django.core.asgi import get_asgi_application
 
-from applyviz import process_keys
+from applyviz import process_keys, stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
+# An ASGI server answers each request in another thread, and each thread would keep a connection.
+os.environ.setdefault("APPLYVIZ_DATABASE_POOL", "16")
 application = get_asgi_application()
 process_keys.require_web_keys()
+stopping.listen()  # uvicorn loads this module after it installed its handlers

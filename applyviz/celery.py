@@ -9,8 +9,17 @@ import os
 from pathlib import Path
 from typing import Any
 
+import billiard
 from celery import Celery
-from celery.signals import celeryd_init, task_postrun, task_prerun, worker_ready, worker_shutting_down
+from celery.signals import (
+    after_task_publish,
+    beat_init,
+    celeryd_init,
+    task_postrun,
+    task_prerun,
+    worker_ready,
+    worker_shutting_down,
+)
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
@@ -74,10 +83,29 @@ def _begin_pulse(sender: Any = None, **_: object) -> None:
         sender.timer.call_repeatedly(PULSE_SECONDS, Path(settings.APPLYVIZ_PULSE_FILE).touch)
 
 
+@beat_init.connect
+def _begin_beat_pulse(**_: object) -> None:
+    """Touch a file whenever the broker accepted a message of beat, which sends one every few seconds."""
+    if settings.APPLYVIZ_PULSE_FILE:
+        after_task_publish.connect(_touch, weak=False)
+
+
+def _touch(**_: object) -> None:
+    Path(settings.APPLYVIZ_PULSE_FILE).touch()
+
+
 @worker_shutting_down.connect
 def _stop(**_: object) -> None:
-    """Tell the forked processes, or the threads, that this process must stop."""
-    stopping.request()
+    """Tell the forked processes that this worker must stop; those that do not are ended a moment after the grace."""
+    if not stopping.is_requested():
+        stopping.request()
+        stopping.limit_end(_end_pool)
+
+
+def _end_pool() -> None:
+    """End the processes of the pool: what they had begun was handed over, or is found by the recovery task."""
+    for process in billiard.active_children():
+        process.kill()
 
 
 # Pool threads resolve the default application; without this they would accept every task and run none.

@@ -40,7 +40,7 @@ def flag(name: str, *, default: bool) -> bool:
 
 
 def number(name: str, default: int) -> int:
-    """Return an integer."""
+    """Return a variable as an integer; raises `ImproperlyConfigured` for any other text."""
     value = text(name, str(default))
     try:
         return int(value)

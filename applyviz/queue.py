@@ -21,6 +21,7 @@ class TaskName(StrEnum):
 
     MAKE_PLAN = "applyviz.make_plan"
     EXECUTE_RUN = "applyviz.execute_run"
+    WATCH_ROLLOUTS = "applyviz.watch_rollouts"
     VERIFY_PLAN = "applyviz.verify_plan"
     NOTIFY = "applyviz.notify"
     DELIVER = "applyviz.deliver"
@@ -28,6 +29,10 @@ class TaskName(StrEnum):
     RECOVER = "applyviz.recover"
     ANSWER_WORKER_REQUEST = "applyviz.answer_worker_request"
     SCAN_CLUSTER = "applyviz.scan_cluster"
+    COMPARE_PLAN = "applyviz.compare_plan"
+    READ_PUSH = "applyviz.read_push"
+    FOLLOW_BRANCH = "applyviz.follow_branch"
+    MAIL_IDENTITY = "applyviz.mail_identity"
     PRUNE_HISTORY = "applyviz.prune_history"
 
 

@@ -183,9 +183,12 @@ if CELERY_BROKER_URL.startswith("memory:"):
 CELERY_TASK_DEFAULT_QUEUE = "short"
 CELERY_TASK_ROUTES = {
     "applyviz.execute_run": {"queue": "runs"},
+    "applyviz.watch_rollouts": {"queue": "runs"},
     "applyviz.make_plan": {"queue": "plans"},
     "applyviz.scan_cluster": {"queue": "plans"},
     "applyviz.verify_plan": {"queue": "plans"},
+    "applyviz.compare_plan": {"queue": "plans"},
+    "applyviz.follow_branch": {"queue": "plans"},
 }
 CELERY_TASK_QUEUES = {name: {"exchange": name, "routing_key": name} for name in ("runs", "plans", "short")}
 # The file that a worker touches while it can take tasks, for health checks.
@@ -219,6 +222,10 @@ APPLYVIZ_PLAYGROUND_QUESTIONS = env.number("APPLYVIZ_PLAYGROUND_QUESTIONS", 10)
 # Internal origins that may be fetched nevertheless: https://git.example:8443 …
 APPLYVIZ_LINK_HOSTS = tuple(env.words("APPLYVIZ_LINK_HOSTS"))
 APPLYVIZ_LINK_CA_FILE = env.text("APPLYVIZ_LINK_CA_FILE")
+
+# Rendering ---------------------------------------------------------------------------------------
+# The socket of the renderer service; without it, charts and kustomizations are rendered in namespaces of this machine.
+APPLYVIZ_RENDERER_SOCKET = env.text("APPLYVIZ_RENDERER_SOCKET")
 
 # Notifications ---------------------------------------------------------------------------------
 # The address of this installation for people, used in links of emails and webhooks.

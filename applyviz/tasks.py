@@ -7,7 +7,8 @@ from celery import shared_task
 from applyviz.queue import TaskName
 from applyviz.workflow import notifications, runs, worker_requests
 from applyviz.workflow.audit import retention
-from applyviz.workflow.live import external_apply, scans
+from applyviz.workflow.following import deliveries, fetching, identity_mail
+from applyviz.workflow.live import external_apply, plan_comparison, scans
 from applyviz.workflow.ops import recovery
 from applyviz.workflow.plans import planner
 
@@ -22,6 +23,12 @@ def make_plan(plan_id: int) -> None:
 def execute_run(run_id: int) -> None:
     """Execute an apply run."""
     runs.execute_run(run_id)
+
+
+@shared_task(name=TaskName.WATCH_ROLLOUTS.value)
+def watch_rollouts(run_id: int) -> None:
+    """Look at the rollouts that a run waits for."""
+    runs.watch_rollouts(run_id)
 
 
 @shared_task(name=TaskName.VERIFY_PLAN.value)
@@ -64,6 +71,30 @@ def answer_worker_request(worker_request_id: int) -> None:
 def scan_cluster(scan_id: int) -> None:
     """Scan the live objects of a cluster."""
     scans.scan_cluster(scan_id)
+
+
+@shared_task(name=TaskName.COMPARE_PLAN.value)
+def compare_plan(comparison_id: int) -> None:
+    """Compare an open plan with live."""
+    plan_comparison.compare_plan(comparison_id)
+
+
+@shared_task(name=TaskName.READ_PUSH.value)
+def read_push(delivery_id: int) -> None:
+    """Verify a delivery of a git host."""
+    deliveries.read_delivery(delivery_id)
+
+
+@shared_task(name=TaskName.FOLLOW_BRANCH.value)
+def follow_branch(following_id: int) -> None:
+    """Fetch a followed branch."""
+    fetching.follow_branch(following_id)
+
+
+@shared_task(name=TaskName.MAIL_IDENTITY.value)
+def mail_identity(identity_id: int) -> None:
+    """Send the link that verifies an address."""
+    identity_mail.mail_identity(identity_id)
 
 
 @shared_task(name=TaskName.PRUNE_HISTORY.value)

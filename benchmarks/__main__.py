@@ -80,7 +80,7 @@ def measure_growth() -> Iterator[Figure]:
 
 
 def measure_sets() -> Iterator[Figure]:
-    """Whole sets, from bytes to plan: all new, all there as they are, all there and changed."""
+    """Whole sets, from bytes to plan: all objects new, all live and unchanged, all live and changed."""
     yield from _measure_set("1,000 objects", "thousand", _THOUSAND_MEGABYTES)
     folders = sorted(Path(os.environ.get("APPLYVIZ_MANIFESTS", "")).glob("kube-prometheus/*/"))
     if not folders:

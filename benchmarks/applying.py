@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -54,6 +54,12 @@ def make_set(count: int, version: str) -> dict[str, str]:
     return files
 
 
+class HasKubeconfig(Protocol):
+    """Whatever a cluster can be registered from."""
+
+    kubeconfig: Path
+
+
 class Side:
     """One way to the API server: its address as the client sees it, over the proxy or not."""
 
@@ -82,19 +88,21 @@ class Side:
 
 
 class Product:
-    """The product on a database of its own: a plan is made and approved before, the run alone is measured."""
+    """The product on a separate database: only the run is measured, after its plan was made and approved."""
 
     def __init__(self) -> None:
         from django.core.management import call_command
+        from django.db import connection
 
         from applyviz.records.enums import Role
         from tests.builders import make_person
 
-        call_command("migrate", verbosity=0)
+        if not connection.introspection.table_names():
+            call_command("migrate", verbosity=0)
         self.alice, self.bob = make_person("alice", Role.AUTHOR), make_person("bob", Role.APPROVER)
         self.count = 0
 
-    def add(self, side: Side) -> Any:
+    def add(self, side: HasKubeconfig) -> Any:
         """A cluster as this side sees it."""
         from applyviz.workflow.clusters import registration as clusters
         from applyviz.workflow.foundation.access import Person
@@ -113,6 +121,7 @@ class Product:
         from applyviz.workflow.approvals import viewed_objects as viewing
         from applyviz.workflow.plans import planner as plans
         from applyviz.workflow.plans import reviews
+        from tests.builders import acknowledge_all
 
         bundle = SourceBundle(tuple(BundledFile(name, text.encode(), {}) for name, text in files.items()))
         review = reviews.create_review(
@@ -134,6 +143,7 @@ class Product:
         assert plan.state == "complete", plan.error
         for row in viewing.find_unopened(plan, by=self.bob):
             viewing.record_viewed(row, plan, by=self.bob)
+        acknowledge_all(plan, self.bob)
         run = runs.approve_and_run(plan, by=self.bob, digest=plan.digest)
         if rules:
             ApplyRun.objects.filter(pk=run.pk).update(rules={**run.rules, **rules})
@@ -154,7 +164,7 @@ class Product:
 
 @contextmanager
 def measured_requests() -> Iterator[list[tuple[float, float]]]:
-    """From when to when each request of a live transport is on its way."""
+    """The start and end of each request of a live transport."""
     from applyviz.clusters.live import LiveTransport
 
     sent: list[tuple[float, float]] = []
@@ -225,7 +235,7 @@ def measure_overhead(product: Product, side: Side, count: int, mode: str) -> Non
 
 
 def _sum_union(spans: list[tuple[float, float]]) -> float:
-    """The seconds in which at least one request was on its way."""
+    """The seconds during which at least one request was in flight."""
     total, until = 0.0, 0.0
     for start, end in sorted(spans):
         total += max(0.0, end - max(start, until))

@@ -76,6 +76,10 @@ def build_detail(number: int, name: str) -> dict[str, Any]:
         "path": f"/apis/apps/v1/namespaces/team-{number % 30}/deployments/{name}-{number % 2000}",
         "body": {"spec": {"replicas": number % 9, "image": f"registry/{name}:v{number % 900}"}},
         "note": "needle" if number % 250_000 == 7 else "",
+        "changes": [
+            {"path": ".spec.replicas" if number % 3 else ".data.level", "before": "1", "after": str(number % 9)},
+            {"path": f'.spec.containers[name="{name}"].image', "before": "", "after": f"{name}:v{number % 900}"},
+        ],
     }
 
 
@@ -219,6 +223,11 @@ def list_pages(count: int) -> dict[str, tuple[dict[str, Any], int | None]]:
         "object": ({"kind": "Secret", "namespace": "team-3", "name": "ledger-3"}, None),
         "kind+ns none": ({"kind": "Secret", "namespace": "team-4"}, None),
         "name": ({"name": "ledger-4"}, None),
+        "kind start": ({"kind": "dep"}, None),
+        "name start": ({"name": "LEDGER-19"}, None),
+        "word of names": ({"cluster": "3", "namespace": "12"}, None),
+        "field": ({"field": "spec.replicas"}, None),
+        "field+name": ({"field": "image", "name": "ledger-4"}, None),
         "nobody": ({"person": "nobody"}, None),
         "manager": ({"manager": "helm"}, None),
         "person+cluster": ({"person": "person-7", "cluster": "cluster-3"}, None),

@@ -54,7 +54,7 @@ async def _serve(target: int, delay: float) -> None:
 
 @contextmanager
 def run_proxy(target: int, milliseconds: float) -> Iterator[int]:
-    """The proxy in a process of its own; gives its port."""
+    """Run the proxy in a separate process; return its port."""
     import subprocess
     import sys
 

@@ -48,7 +48,7 @@ def read_peak(pid: int) -> float:
 
 
 def sign_in() -> str:
-    """The cookie of somebody who may take the history away."""
+    """The cookie of a person who may export the history."""
     # Late: models exist only after Django is set up.
     from django.conf import settings
     from django.contrib.auth.models import User

@@ -82,7 +82,7 @@ def _writes(stage: Stage) -> list[Exchange]:
 
 
 def _processor_time(stage: Stage) -> float:
-    """What the worker processes have computed so far, in seconds."""
+    """The CPU time of the worker processes so far, in seconds."""
     ticks = 0
     for pid in stage.workers:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""What client-side apply costs: patch, result and reasons of one Deployment. How it grows: `benchmarks.slope`.
+"""Measure client-side apply: patch, result and reasons of one Deployment. How it grows: `benchmarks.slope`.
 
 .venv/bin/python -m benchmarks.merging [--repeat N]
 

@@ -1,4 +1,4 @@
-"""What server-side apply costs: one Deployment of 4.6 kB. How cost grows: `python -m benchmarks.slope`.
+"""Measure server-side apply: one Deployment of 4.6 kB. How cost grows: `python -m benchmarks.slope`.
 
 .venv/bin/python -m benchmarks.ownership [--repeat N]
 

@@ -233,7 +233,7 @@ def measure_in_browser(made: Any) -> Iterator[Figure]:
 
 
 def show(figures: Iterable[Figure]) -> None:
-    """Print each as soon as it is there."""
+    """Print each result as soon as it is known."""
     for figure in figures:
         print(figure, flush=True)
 
@@ -257,7 +257,7 @@ def measure(objects: int, load_shop: Any) -> None:
 
 
 def main(sizes: Iterable[int]) -> None:
-    """An installation of its own; everything is thrown away at the end."""
+    """Use a separate installation, and delete it at the end."""
     home = tempfile.mkdtemp(prefix="applyviz-benchmark-")
     warnings.filterwarnings("ignore", message="No directory at")
     os.environ.update(

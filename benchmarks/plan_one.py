@@ -1,4 +1,4 @@
-"""What one planned object costs: a 150-line Deployment, read already, schema warm, no server asked.
+"""Measure one planned object: a 150-line Deployment, already read, with a warm schema and no server.
 
 .venv/bin/python -m benchmarks.plan_one [--repeat N]
 
@@ -24,14 +24,14 @@ from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.planning.digest.fingerprint import digest_effect
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 from benchmarks.measuring import median_ms
 from benchmarks.ownership import make_deployment
 
-CONTEXT = PlanContext(bundled(), "2026-01-01T00:00:00Z", can_dry_run=False)
+CONTEXT = PlanningContext(bundled(), "2026-01-01T00:00:00Z", can_dry_run=False)
 
 
 def answer_with(live: dict[str, dict[str, Any]]) -> Callable[[Sequence[Request]], list[Answer]]:

@@ -18,14 +18,14 @@ FIRST_AIM, ALL_AIM = 1.0, 3.0
 
 
 def prepare() -> None:
-    """An installation of its own, with the demo's story told."""
+    """Make a separate installation with the demo data."""
     from django.core.management import call_command
 
     from applyviz.demo import load_shop
     from applyviz.workflow.ops import demo
 
     call_command("migrate", verbosity=0, interactive=False)
-    demo.seed_demo(load_shop("v1"), load_shop("v2"))
+    demo.seed_demo(load_shop("v1"), load_shop("v2"), load_shop("trial"))
 
 
 def measure() -> tuple[float, float, int]:

@@ -1,4 +1,4 @@
-"""What reading costs: 1,000 documents of 3 MB with positions, against PyYAML's own C loader in the same run.
+"""Measure reading: 1,000 documents of 3 MB with positions, against PyYAML's own C loader in the same run.
 
     .venv/bin/python -m benchmarks.reading [--repeat N]
 

@@ -1,4 +1,4 @@
-"""What a request to a sandbox cluster costs, on the store in memory, schema warm.
+"""Measure requests to a sandbox cluster with an in-memory store and a warm schema.
 
 .venv/bin/python -m benchmarks.sandbox [--repeat N]
 

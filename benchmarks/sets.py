@@ -26,7 +26,7 @@ import yaml
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
@@ -41,7 +41,7 @@ Objects = dict[str, dict[str, Any]]
 
 
 class Live(StrEnum):
-    """What is there before the set is planned."""
+    """The live objects before the set is planned."""
 
     NOTHING = "nothing"
     SAME = "same"
@@ -72,7 +72,7 @@ def plan(files: dict[str, bytes], mode: ApplyMode, live: Objects) -> tuple[Objec
     documents = [d for name, data in files.items() for d in parse_manifests(data, name).documents]
     crds = [d.obj for d in documents if d.obj.get("kind") == "CustomResourceDefinition"]
     catalog = SourceChain(bundled(), CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD)) if crds else bundled()
-    context = PlanContext(catalog, NOW, can_dry_run=False)
+    context = PlanningContext(catalog, NOW, can_dry_run=False)
     planner = SetPlanner(documents, options=ApplyOptions(mode=mode), context=context)
     after: Objects = {}
     failed = 0

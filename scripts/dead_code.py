@@ -1,4 +1,4 @@
-"""Find code that nothing uses: vulture over the product, told which names templates and queries look up.
+"""Find code that nothing uses: vulture over the product, given the names that templates and queries look up.
 
 Tests do not count as a use. `[tool.vulture]` in `pyproject.toml` lists the names that a framework calls and the few
 that wait for their page. The exit status is 1 when anything is unused.

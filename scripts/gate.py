@@ -21,6 +21,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from io import TextIOWrapper
 from pathlib import Path
@@ -28,13 +29,35 @@ from typing import Any, TextIO
 
 DONE, REFUSED, WAITING, NOT_ASKED = 0, 1, 2, 3
 EXTENSIONS = (".yaml", ".yml", ".json")
-GOOD = frozenset({"applied", "nothing-to-apply"})
+GOOD, VERIFIED = frozenset({"applied", "nothing-to-apply"}), {"applied", "deleted", "unchanged", "left-out"}
 STOPPED = frozenset({"failed", "stale", "canceled", "closed", "superseded", "plan-failed"})
 BAD = STOPPED | {"blocked", "changes-requested", "applied-elsewhere"}
-PATIENCE = 25
+SENT = ("title", "reason", "ticket", "cluster", "namespace", "mode", "field_manager", "client_side_ownership",
+        "kustomization", "git_repository", "git_ref", "git_path", "operation", "selector", "applyset", "propagation",
+        "deletion_seconds", "chart", "chart_repository", "chart_version", "chart_release", "chart_hooks",
+        "patch_objects", "patch_type", "patch_subresource", "follow", "preset")  # fmt: skip
+TEXTS = {"reason": "why", "operation": "apply, delete, patch, set-last-applied or clear-managed-fields",
+    "client-side-ownership": "of client-side fields: move or keep", "leave-out-reason": "why they are left out",
+    "ca-file": "certificate authority of the installation", "git-path": "file, folder or glob in the repository",
+    "patch-subresource": "status or scale", "ticket": "ticket or pull request", "chart-version": "exact version",
+    "token-file": "file with the token, instead of APPLYVIZ_TOKEN", "propagation": "Background, Foreground or Orphan",
+    "deletion-seconds": "how long to wait until an object is gone", "patch-objects": "as deployment/web, with commas",
+    "applyset": "parent of the ApplySet to prune by, for example secrets/shop", "cluster": "short name of the cluster",
+    "chart-repository": "of the named chart", "patch-type": "strategic, merge or json", "title": "title of the review",
+    "field-manager": "owner of the fields", "chart-release": "name of the release", "git-ref": "branch, tag or commit",
+    "kustomization": "folder to render, of the files or the repository", "namespace": "for objects without a namespace",
+    "hand-over-to": "next manager of --hand-over", "take-from": "managers that give up fields", "preset": "its slug",
+    "chart": "to render: folder (. for the given one) or .tgz of the files, https or oci:// address, or name",
+}  # fmt: skip
+LISTS = {"link": ("URL", "a file that the server fetches"), "replace": ("KIND", "if immutable, as batch/Job"),
+    "prune-allowlist": ("GROUP/VERSION/KIND", "to prune"), "leave-out": ("OBJECT", "as batch/Job/shop/migrate"),
+    "hand-over": ("FIELD", "as 'apps/Deployment/shop/web .spec.replicas'"), "values": ("FILE", "values of the chart"),
+    "take-fields": ("FIELD", "live value, with --review"), "patch-file": ("FILE", "else, the files hold patches"),
+}  # fmt: skip
 # How long a server may be unavailable: at the start, where the address may be wrong, and after its first answer.
-AWAY_AT_FIRST, AWAY = 10.0, 300.0
+PATIENCE, AWAY_AT_FIRST, AWAY = 25, 10.0, 300.0
 PLANNING = frozenset({"reading", "planning"})
+_MARKS = {"create": "+", "update": "~", "replace": "±", "prune": "-", "delete": "-", "blocked": "!", "error": "x"}
 BEFORE = PLANNING | {"needs-approval"}
 
 
@@ -53,15 +76,8 @@ class LostError(GateError):
 class Api:
     """A client of one installation's API; repeats lost requests where that does no harm."""
 
-    def __init__(
-        self,
-        url: str,
-        token: str,
-        *,
-        ca_file: str = "",
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, url: str, token: str, *, ca_file: str = "", sleep: Callable[[float], None] = time.sleep,
+                 clock: Callable[[], float] = time.monotonic) -> None:  # fmt: skip
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise GateError(f"{url!r} is not an address", NOT_ASKED)
@@ -71,10 +87,8 @@ class Api:
         self._token, self._sleep, self._clock = token, sleep, clock
         self._has_answered = False
         context = ssl.create_default_context(cafile=ca_file or None) if parts.scheme == "https" else None
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
-        if context is not None:
-            handlers.append(urllib.request.HTTPSHandler(context=context))
-        self._opener = urllib.request.build_opener(*handlers)
+        https = [] if context is None else [urllib.request.HTTPSHandler(context=context)]
+        self._opener = urllib.request.build_opener(_NoRedirect(), *https)
 
     def get(self, path: str, **query: str | int) -> dict[str, Any]:
         """Send a GET request; retry while the server is unavailable."""
@@ -165,35 +179,35 @@ def list_files(names: list[str], *, takes_all: bool) -> Iterator[dict[str, str]]
                 continue
             shown = one.relative_to(path).as_posix() if path.is_dir() else one.name
             try:
-                yield {"name": shown, "content": one.read_text(encoding="utf-8")}
+                text = (data := one.read_bytes()).decode(errors="strict" if one.suffix in EXTENSIONS else "ignore")
+                content = {"content": text} if text.encode() == data else {"base64": b64encode(data).decode()}
+                yield {"name": shown, **content}
             except (OSError, UnicodeDecodeError) as error:
                 raise GateError(f"{one} cannot be read: {error}", NOT_ASKED) from error
-
-
-_MARKS = {"create": "+", "update": "~", "replace": "±", "prune": "-", "blocked": "!", "error": "x"}
 
 
 def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO) -> None:
     """Print the plan as text: the changes of each object, field by field."""
     print(f"Plan {plan['plan']} of review {plan['review']['number']}: {plan['url']}", file=out)
-    print(f"To {plan['cluster']}/{plan['namespace']} as {plan['identity']}, {plan['mode']}-side", file=out)
-    for line in (plan["sentence"], *plan["impact"]):
+    how = plan.get("deletion") or ("patch" if plan.get("operation") == "patch" else f"{plan['mode']}-side")
+    print(f"To {plan['cluster']}/{plan['namespace']} as {plan['identity']}, {how}", file=out)
+    told = [f"Prune: {plan['prune']}"] if plan.get("prune") else []
+    told += [f"Addon {one['name']}: {one['action']}. {one['why']}" for one in plan.get("addons", ())]
+    for line in (*told, plan["sentence"], *plan["impact"]):
         print(line, file=out)
-    for one in objects:
-        if one["operation"] == "unchanged":
-            continue
+    for one in (one for one in objects if one["operation"] != "unchanged"):
         where = f"{one['namespace']}/{one['name']}" if one["namespace"] else one["name"]
         sure = "" if one["certainty"] == "confirmed" else f"  ({one['certainty']})"
-        print(f"{_MARKS.get(one['operation'], '?')} {one['operation']} {one['kind']} {where}{sure}", file=out)
-        for field in one["fields"]:
+        print(f"{_MARKS.get(one['operation'], 'o')} {one['operation']} {one['kind']} {where}{sure}", file=out)
+        for field in one["fields"] if one["operation"] != "delete" else ():
             print(f"    {field['path']}: {field['live'] or '-'} -> {field['after'] or '-'}", file=out)
         for conflict in one["conflicts"]:
             print(f"    ! {conflict['field']} is owned by {conflict['field_manager']}", file=out)
         for risk in one["risks"]:
             if risk["level"] != "info":
                 print(f"    ! {risk['text']}", file=out)
-        if one["error"]:
-            print(f"    x {one['error']}", file=out)
+        notes = {"o": one["left_out"], "x": one["error"]}
+        print("".join(f"    {mark} {text}\n" for mark, text in notes.items() if text), end="", file=out)
     for problem in plan["problems"]:
         print(f"x {_name_problem({**problem, 'message': problem['reason']})}", file=out)
     print(f"Digest {plan['digest']}", file=out)
@@ -202,20 +216,13 @@ def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO)
 class Gate:
     """One pass through the gate: from a review to its result."""
 
-    def __init__(
-        self,
-        api: Api,
-        out: TextIO,
-        *,
-        seconds: float,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, api: Api, out: TextIO, *, seconds: float, clock: Callable[[], float] = time.monotonic,
+                 sleep: Callable[[float], None] = time.sleep) -> None:  # fmt: skip
         self._api, self._out, self._clock, self._sleep = api, out, clock, sleep
         self._until = clock() + seconds
         self._told = ""
 
-    def _say(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         if text != self._told:
             self._told = text
             print(text, file=self._out, flush=True)
@@ -223,7 +230,7 @@ class Gate:
     def _follow(self, path: str, seen: str) -> dict[str, Any]:
         """Return a changed answer of an address; the server delays it until something changes."""
         began = self._clock()
-        found = self._api.get(path, wait=PATIENCE, seen=seen, count=0)
+        found = self._api.get(path, wait=max(1, min(PATIENCE, round(self._until - began))), seen=seen, count=0)
         if seen and found["mark"] == seen:
             self._sleep(max(0.0, min(2.0, 2.0 - (self._clock() - began))))
         return found
@@ -239,7 +246,7 @@ class Gate:
                 raise GateError(f"timed out; it is still: {plan.get('status_text', 'approved')}", WAITING)
             plan = self._follow(f"reviews/{number}/", seen)
             seen = plan["mark"]
-            self._say(_describe_state(plan))
+            self._write(_describe_state(plan))
         return plan
 
     def show(self, number: int) -> dict[str, Any]:
@@ -272,13 +279,13 @@ class Gate:
             try:
                 self._api.post(f"reviews/{number}/plans/{plan['plan']}/run/", {"digest": plan["digest"]})
             except LostError as error:
-                self._say(f"{error}; checking whether the run exists")
+                self._write(f"{error}; checking whether the run exists")
                 if self._api.get(f"reviews/{number}/", count=0)["status"] != "approved":
                     return
             except GateError as error:
                 if error.status != REFUSED:
                     raise
-                self._say(f"not started: {error}")
+                self._write(f"not started: {error}")
                 return
             else:
                 return
@@ -291,9 +298,7 @@ class Gate:
             for result in self._api.get(f"runs/{run['number']}/")["objects"]:
                 detail = f": {result['detail']}" if result["detail"] else ""
                 print(f"  {result['outcome_text']}  {result['kind']} {result['name']}{detail}", file=self._out)
-            if run["state"] == "applied" and set(run["outcomes"]) <= {"applied", "unchanged"}:
-                return DONE
-            return REFUSED
+            return DONE if run["state"] == "applied" and set(run["outcomes"]) <= VERIFIED else REFUSED
         return DONE if plan["status"] in GOOD else REFUSED
 
 
@@ -303,34 +308,32 @@ def _describe_state(plan: dict[str, Any]) -> str:
         return "\n".join([f"{text}:", *(f"  {blocker}" for blocker in plan["blockers"])])
     if status == "plan-failed":
         return f"{text}: {plan['error']}"
-    told: list[str] = []
+    reasons: list[str] = plan["approvals"].get("closed", []) if status == "approved" else []
     if status == "needs-approval":
-        told = [*plan["approvals"].get("still_needed", ()), *plan["blockers"]]
-    elif status == "approved":
-        told = plan["approvals"].get("closed", [])
-    return f"{text}: {'; '.join(told)}" if told else str(text)
+        reasons = [*plan["approvals"].get("still_needed", ()), *plan["blockers"]]
+    return f"{text}: {'; '.join(reasons)}" if reasons else str(text)
 
 
 def _read_arguments(given: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="gate.py", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("files", nargs="*", metavar="FILE", help="files and folders of manifests; - is standard input")
+    parser.add_argument("--git", dest="git_repository", default="", metavar="URL", help="a repository to fetch from")
     parser.add_argument("--url", default=os.environ.get("APPLYVIZ_URL", ""), help="address of the installation")
-    parser.add_argument("--token-file", default="", help="file with the token, instead of APPLYVIZ_TOKEN")
-    parser.add_argument("--ca-file", default="", help="certificate authority of the installation")
-    parser.add_argument("--cluster", default="", help="short name of the cluster")
-    parser.add_argument("--namespace", default="default", help="for objects without a namespace")
-    parser.add_argument("--title", default="", help="title of the review")
-    parser.add_argument("--reason", default="", help="why")
-    parser.add_argument("--ticket", default="", help="ticket or pull request")
-    parser.add_argument("--mode", choices=("server", "client"), default="server")
-    parser.add_argument("--field-manager", default="")
-    parser.add_argument(
-        "--client-side-ownership", choices=("move", "keep"), default="", help="of what client-side apply made"
-    )
-    parser.add_argument("--kustomization", default="", help="folder to render among the files")
+    parser.add_argument("--mode", choices=("server", "client"), default="")
+    for flag, value, text in (("chart-hooks", "apply", "apply its hooks"), ("follow", "true", "follow the branch")):
+        parser.add_argument(f"--{flag}", action="store_const", const=value, default="", help=text)
+    for name in ("delete", "patch"):
+        parser.add_argument(f"--{name}", dest="operation", action="store_const", const=name, help=f"as kubectl {name}")
+    parser.add_argument("--prune", action="store_true", help="delete what left the set, as kubectl apply --prune does")
+    parser.add_argument("-l", "--selector", default="", help="of the objects to apply and prune")
+    parser.add_argument("--all", action="store_true", help="prune whatever the labels, instead of a selector")
     parser.add_argument("--review", type=int, default=0, help="continue with a review instead of opening one")
     parser.add_argument("--plan-only", action="store_true", help="print the plan and end")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait for people and the run")
+    for name, text in TEXTS.items():
+        parser.add_argument(f"--{name}", default="", help=text)
+    for name, (shown, text) in LISTS.items():
+        parser.add_argument(f"--{name}", action="append", default=[], metavar=shown, help=text)
     return parser.parse_args(given)
 
 
@@ -346,21 +349,28 @@ def _read_token(chosen: argparse.Namespace) -> str:
 
 
 def _open_review(api: Api, chosen: argparse.Namespace) -> int:
+    names = ("leave_out", "leave_out_reason", "hand_over", "hand_over_to", "take_from", "take_fields")
+    choices = {n: v if isinstance(v, str) else "\n".join(v) for n in names if (v := getattr(chosen, n))}
+    if chosen.review and choices:  # the next plan, which needs its own approval
+        api.post(f"reviews/{chosen.review}/plans/", choices)
     if chosen.review:
         return int(chosen.review)
-    if not chosen.files or not chosen.cluster or not chosen.title:
-        raise GateError("name the cluster, a title, and files", NOT_ASKED)
-    body = {
-        "title": chosen.title,
-        "reason": chosen.reason,
-        "ticket": chosen.ticket,
-        "cluster": chosen.cluster,
-        "namespace": chosen.namespace,
-        "mode": chosen.mode,
-        "field_manager": chosen.field_manager,
-        "client_side_ownership": chosen.client_side_ownership,
-        "kustomization": chosen.kustomization,
-        "files": list(list_files(chosen.files, takes_all=bool(chosen.kustomization))),
+    sources = chosen.files, chosen.link, chosen.git_repository, chosen.chart, chosen.patch_objects
+    if not chosen.preset and not (any(sources) and chosen.cluster and chosen.title):
+        raise GateError("name a preset, or cluster, title, and files, links, a git repository or a chart", NOT_ASKED)
+    takes_all = bool(chosen.kustomization or chosen.chart or chosen.preset)
+    values = [{**file, "name": f"values-files/{n}/{file['name']}"}
+              for n, name in enumerate(chosen.values, 1) for file in list_files([name], takes_all=True)]  # fmt: skip
+    body = {name: getattr(chosen, name) for name in SENT} | {
+        "prune": ("applyset" if chosen.applyset else "allowlist") if chosen.prune else "",
+        "prune_all": "true" if chosen.all else "",
+        "prune_allowlist": ",".join(chosen.prune_allowlist),
+        "replace": " ".join(chosen.replace),
+        "patch": "".join(one["content"] for one in list_files(chosen.patch_file, takes_all=True)),
+        **choices,
+        "files": [*list_files(chosen.files, takes_all=takes_all), *values],
+        "chart_values_files": "\n".join(file["name"] for file in values),
+        "links": chosen.link,
     }
     return int(api.post("reviews/", {name: value for name, value in body.items() if value})["review"]["number"])
 
@@ -383,6 +393,6 @@ def main(given: list[str] | None = None, out: TextIO = sys.stdout) -> int:
 
 
 if __name__ == "__main__":
-    if isinstance(sys.stdout, TextIOWrapper):  # a pipeline shows each line as it is printed, not all at the end
+    if isinstance(sys.stdout, TextIOWrapper):  # a pipeline shows each line at once, not all at the end
         sys.stdout.reconfigure(line_buffering=True)
     sys.exit(main())

@@ -1,9 +1,11 @@
 """The lanes of `scripts/test`: their commands, their requirements, and the report of the results.
 
 A lane without its requirements is reported as not run, with the reason; `--require-all` makes that a failure.
-Single-process lanes run two at a time, lanes of two processes alone. A test runs once: a test that fails now and then
-has failed. Each lane has a budget in seconds, and a lane that took longer is named. The last line is the sum of all
-lanes; the exit status is 1 when anything failed.
+Lanes run side by side as long as their loads fit into two processors: a lane that computes fills one, a lane that
+mostly waits for other processes fills half. The checks without tests come first, then the longest lane that fits, so
+that no processor idles at the end. A test runs once: a test that fails now and then has failed. Each lane has a budget
+in seconds, and a lane that took longer is named. The last line is the sum of all lanes; the exit status is 1 when
+anything failed.
 """
 
 from __future__ import annotations
@@ -26,20 +28,22 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 
 
-# Two processes, each with separate installations; the tests of one file share them.
-BY_FILE = ("-n", "2", "--dist", "loadfile")
+# A lane over its budget says where its time went.
+SLOWEST = ("--durations=12", "--durations-min=3")
 CONTROL_PLANE = ("tests/controlplane", "-m", "controlplane and not long")
-FAULTS = ("-m", "faults and not long", *BY_FILE, "--no-loadscope-reorder")
+BROWSER = ("tests/e2e", "tests/visual", "-m", "e2e or visual")
+FAULTS = ("tests/faults", "-m", "faults and not long")
+PAGES = ("tests/web",)
+UNITS = tuple(f"--ignore=tests/{folder}" for folder in ("conformance", "engine", "guide", "web"))
 # The engine's own tests and the recorded answers cover every branch of it; no test runs in two lanes for that.
-UNITS = ("--ignore=tests/engine", "--ignore=tests/guide", "-n", "2")
 ENGINE = (
     *("tests/engine", "tests/guide", "tests/conformance", "-m", "not long"),
     *("--cov=applyviz/engine", "--cov-branch", "--cov-report=term", "--cov-fail-under=100"),
 )
-
-
-# Lanes that may run in parallel.
-SEATS = min(2, os.cpu_count() or 1)
+# Processors that lanes share.
+PROCESSORS = min(2, os.cpu_count() or 1)
+# The load of a lane that mostly waits: for servers, browsers, controllers, pauses between retries.
+WAITS = 0.5
 # All processes use the faults of the day on which the test run began.
 ENVIRONMENT = {"DJANGO_SETTINGS_MODULE": "tests.settings", "APPLYVIZ_FAULT_SEED": f"{time.time() // 86400:.0f}"}
 _terminal = threading.Lock()
@@ -49,25 +53,26 @@ _terminal = threading.Lock()
 class Lane:
     """One command; `lacks` returns what it requires and this machine lacks ("" for nothing).
 
-    - `seats`: the number of processors that it keeps busy.
-    - `budget`: the seconds that it may take on two idle processors with warm caches; 0 sets none.
+    - `load`: the number of processors that it keeps busy.
+    - `budget`: the seconds that it may take beside other lanes on two processors with warm caches; 0 sets none.
     """
 
     name: str
     command: tuple[str, ...]
     lacks: Callable[[], str] = lambda: ""
     is_pytest: bool = False
-    seats: int = 1
+    load: float = 1.0
     budget: int = 0
 
 
 @dataclass
-class Outcome:
-    """The result of one lane."""
+class LaneResult:
+    """The result of one lane; `processor_seconds` are those of its processes, without servers that outlive it."""
 
     lane: Lane
     reason: str = ""
     seconds: float = 0.0
+    processor_seconds: float = 0.0
     passed: int = 0
     failed: int = 0
     skips: dict[str, int] = field(default_factory=dict)
@@ -107,19 +112,41 @@ def lacks_control_plane() -> str:
     return last if build.returncode else ""
 
 
+def lacks_renderers() -> str:
+    """Build helm and kustomize if needed, so that the lane's time does not include it."""
+    done = subprocess.run([str(BIN / "python"), "-m", "tests.renderers"], cwd=ROOT, capture_output=True, text=True)
+    lines = done.stderr.strip().splitlines() or ["they cannot be built"]
+    return lines[-1] if done.returncode else ""
+
+
+def lacks_charts() -> str:
+    return lacks_renderers() or lacks_chromium()
+
+
+def lacks_install() -> str:
+    return lacks_services() or lacks_renderers()
+
+
 def lacks_faults() -> str:
     return lacks_services() or ("" if shutil.which("strace") else "no strace on this machine")
 
 
-def pytest_lane(name: str, *options: str, lacks: Callable[[], str] = lambda: "", budget: int = 0) -> Lane:
-    seats = int(options[options.index("-n") + 1]) if "-n" in options else 1
-    return Lane(name, (str(BIN / "pytest"), "-q", *options), lacks, True, seats, budget)
+def pytest_lane(
+    name: str, *options: str, lacks: Callable[[], str] = lambda: "", load: float = 1.0, budget: int = 0
+) -> Lane:
+    return Lane(name, (str(BIN / "pytest"), "-q", *SLOWEST, *options), lacks, True, load, budget)
 
 
 def lanes(*, with_long: bool) -> list[Lane]:
-    """Return all lanes, quick ones first."""
+    """Return all lanes: the checks without tests first, then those with tests, the longest first."""
+    found = [*list_checks(), *sorted(list_test_lanes(), key=lambda lane: -lane.budget)]
+    return [*found, pytest_lane("long", "-m", "long", "-n", "2", load=2.0)] if with_long else found
+
+
+def list_checks() -> list[Lane]:
+    """Return the lanes without tests."""
     manage = (str(BIN / "python"), "manage.py")
-    found = [
+    return [
         Lane("format", (str(BIN / "ruff"), "format", "--check", "."), budget=5),
         Lane("lint", (str(BIN / "ruff"), "check", "."), budget=10),
         Lane("contracts", (str(BIN / "lint-imports"), "--no-logo"), budget=15),
@@ -127,58 +154,68 @@ def lanes(*, with_long: bool) -> list[Lane]:
         Lane("dead code", (str(BIN / "python"), "-m", "scripts.dead_code"), budget=15),
         Lane("templates", (str(BIN / "djlint"), "templates", "--lint", "--quiet"), budget=20),
         Lane("migrations", (*manage, "makemigrations", "--check", "--dry-run"), budget=10),
-        pytest_lane("control plane", *CONTROL_PLANE, lacks=lacks_control_plane, budget=120),
         Lane("types", (str(BIN / "mypy"),), budget=35),
-        pytest_lane("conformance", "tests/conformance", "-m", "conformance", budget=80),
-        pytest_lane("engine", *ENGINE, budget=150),
-        pytest_lane("services", "tests/services", "-m", "services", lacks=lacks_services, budget=180),
-        pytest_lane("install", "tests/install", "-m", "install", lacks=lacks_services, budget=90),
-        pytest_lane("start", "tests/start", "-m", "start", budget=50),
-        pytest_lane("units", *UNITS, budget=190),
-        pytest_lane("model", "tests/model", "-m", "model", "-n", "2", budget=150),
-        pytest_lane("promises", "tests/promises", "-m", "promises", *BY_FILE, lacks=lacks_services, budget=50),
-        pytest_lane("attacks", "tests/attacks", "-m", "attacks", budget=90),
-        pytest_lane("faults", "tests/faults", *FAULTS, lacks=lacks_faults, budget=170),
-        pytest_lane("browser", "tests/e2e", "-m", "e2e", *BY_FILE, lacks=lacks_chromium, budget=200),
     ]
-    return [*found, pytest_lane("long", "-m", "long", "-n", "2")] if with_long else found
 
 
-def run(lane: Lane, *, is_alone: bool) -> Outcome:
+def list_test_lanes() -> list[Lane]:
+    """Return the lanes that pytest runs."""
+    return [
+        pytest_lane("control plane", *CONTROL_PLANE, lacks=lacks_control_plane, load=WAITS, budget=360),
+        pytest_lane("browser", *BROWSER, lacks=lacks_chromium, budget=300),
+        pytest_lane("pages", *PAGES, budget=280),
+        pytest_lane("units", *UNITS, budget=390),
+        pytest_lane("faults", *FAULTS, lacks=lacks_faults, budget=230),
+        pytest_lane("model", "tests/model", "-m", "model and not long", budget=180),
+        pytest_lane("engine", *ENGINE, budget=150),
+        pytest_lane("attacks", "tests/attacks", "-m", "attacks and not long", budget=180),
+        pytest_lane("services", "tests/services", "-m", "services", lacks=lacks_services, budget=150),
+        pytest_lane("promises", "tests/promises", "-m", "promises", lacks=lacks_services, budget=90),
+        pytest_lane("start", "tests/start", "-m", "start", load=WAITS, budget=80),
+        pytest_lane("install", "tests/install", "-m", "install", lacks=lacks_install, load=WAITS, budget=70),
+        pytest_lane("renderers", "tests/rendering", "-m", "renderers", lacks=lacks_charts, budget=60),
+    ]
+
+
+def run(lane: Lane, *, is_alone: bool) -> LaneResult:
     """Run one lane; stream its output when it runs alone, else print it at the end."""
     print(f"\n=== {lane.name}", flush=True)
     started = time.monotonic()
     reason = lane.lacks()
     if reason:
         print(f"{lane.name} not run: {reason}", flush=True)
-        return Outcome(lane, reason=reason)
+        return LaneResult(lane, reason=reason)
     with tempfile.TemporaryDirectory() as folder:
         outcome = carry_out(lane, Path(folder), is_alone=is_alone)
     outcome.seconds = time.monotonic() - started
     return outcome
 
 
-def carry_out(lane: Lane, folder: Path, *, is_alone: bool) -> Outcome:
+def carry_out(lane: Lane, folder: Path, *, is_alone: bool) -> LaneResult:
     """Run the command of a lane and read its result."""
     command, report, log = lane.command, folder / "report.xml", folder / "log"
     if lane.is_pytest:
-        command = (*command, f"--junitxml={report}", "-o", f"cache_dir={folder / 'cache'}")
+        # Tests record properties, which only this family of reports can hold.
+        command = (*command, f"--junitxml={report}", "-o", "junit_family=xunit1", "-o", f"cache_dir={folder / 'cache'}")
     with log.open("wb") as kept:
         to = None if is_alone else kept
         environment = {**ENVIRONMENT, **os.environ}
-        done = subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=to, stderr=to)
+        done = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=to, stderr=to)
+        _, status, used = os.wait4(done.pid, 0)
+        done.returncode = os.waitstatus_to_exitcode(status)
     if not is_alone:
         with _terminal:
             print(f"\n=== {lane.name} says\n{log.read_text(errors='replace')}", flush=True)
-    outcome = read_report(lane, report) if lane.is_pytest else Outcome(lane, passed=int(done.returncode == 0))
+    outcome = read_report(lane, report) if lane.is_pytest else LaneResult(lane, passed=int(done.returncode == 0))
+    outcome.processor_seconds = used.ru_utime + used.ru_stime
     if done.returncode != 0 and outcome.failed == 0:
         outcome.failed = 1
     return outcome
 
 
-def read_report(lane: Lane, report: Path) -> Outcome:
+def read_report(lane: Lane, report: Path) -> LaneResult:
     """Read counts and reasons from pytest's report; a lane without any test has failed."""
-    outcome = Outcome(lane)
+    outcome = LaneResult(lane)
     passed, failed = dict[str, None](), dict[str, None]()
     cases = ET.parse(report).iter("testcase") if report.exists() else ()  # noqa: S314 - written by pytest just now
     for case in cases:
@@ -195,17 +232,17 @@ def read_report(lane: Lane, report: Path) -> Outcome:
     return outcome
 
 
-def run_all(chosen: Sequence[Lane]) -> list[Outcome]:
-    """Run lanes in parallel as far as the seats allow; return the outcomes in the order of the lanes."""
-    waiting, outcomes = list(chosen), dict[str, Outcome]()
-    running = dict[Future[Outcome], Lane]()
-    with ThreadPoolExecutor(SEATS) as pool:
+def run_all(chosen: Sequence[Lane]) -> list[LaneResult]:
+    """Run lanes side by side as far as their loads fit; return the outcomes in the order of the lanes."""
+    waiting, outcomes = list(chosen), dict[str, LaneResult]()
+    running = dict[Future[LaneResult], Lane]()
+    with ThreadPoolExecutor(len(chosen)) as pool:
         while waiting or running:
-            free = SEATS - sum(min(lane.seats, SEATS) for lane in running.values())
-            lane = next((one for one in waiting if min(one.seats, SEATS) <= free), None)
+            free = PROCESSORS - sum(map(load_of, running.values()))
+            lane = next((one for one in waiting if load_of(one) <= free), None)
             if lane is not None:
                 waiting.remove(lane)
-                is_alone = lane.seats >= SEATS or len(chosen) == 1
+                is_alone = load_of(lane) >= PROCESSORS or len(chosen) == 1
                 running[pool.submit(run, lane, is_alone=is_alone)] = lane
                 continue
             for done in wait(running, return_when=FIRST_COMPLETED).done:
@@ -213,16 +250,23 @@ def run_all(chosen: Sequence[Lane]) -> list[Outcome]:
     return [outcomes[lane.name] for lane in chosen]
 
 
-def render_table(outcomes: Sequence[Outcome]) -> str:
+def load_of(lane: Lane) -> float:
+    """Return the processors that a lane keeps busy on this machine, where one that needs two may have one."""
+    return min(lane.load, PROCESSORS)
+
+
+def render_table(outcomes: Sequence[LaneResult]) -> str:
     """Return one line per lane with its seconds and its budget, and below it the reasons of skipped tests."""
     head = (
-        f"{'lane':<14} {'result':<8} {'passed':>6} {'failed':>6} {'skipped':>7} {'seconds':>8} {'budget':>6}  why not"
+        f"{'lane':<14} {'result':<8} {'passed':>6} {'failed':>6} {'skipped':>7} {'seconds':>8} {'CPU':>6} "
+        f"{'budget':>6}  why not"
     )
     lines = [f"\n{head}"]
     for outcome in outcomes:
         result = ("FAILED" if outcome.failed else "passed") if outcome.was_run else "not run"
         skipped = sum(outcome.skips.values())
         counts = f"{outcome.passed:>6} {outcome.failed:>6} {skipped:>7} {outcome.seconds:>8.1f}"
+        counts += f" {outcome.processor_seconds:>6.0f}"
         remark = "over budget" if outcome.is_over_budget else outcome.reason
         lines.append(f"{outcome.lane.name:<14} {result:<8} {counts} {outcome.lane.budget or '-':>6}  {remark}".rstrip())
         lines += [f"{'':<14} skipped {count:>6}  {reason}" for reason, count in sorted(outcome.skips.items())]
@@ -231,10 +275,10 @@ def render_table(outcomes: Sequence[Outcome]) -> str:
 
 def budget_of(chosen: Iterable[Lane]) -> float:
     """Return the seconds that lanes may take together, on as many processors as they get."""
-    return sum(lane.budget * min(lane.seats, SEATS) for lane in chosen) / SEATS
+    return sum(lane.budget * load_of(lane) for lane in chosen) / PROCESSORS
 
 
-def render_sum(outcomes: Sequence[Outcome], seconds: float) -> str:
+def render_sum(outcomes: Sequence[LaneResult], seconds: float) -> str:
     """Return the total time of all lanes, their budget, and the lanes over budget."""
     budget = budget_of(outcome.lane for outcome in outcomes)
     over = ", ".join(outcome.lane.name for outcome in outcomes if outcome.is_over_budget)

@@ -30,8 +30,27 @@ SIZES = {
 }
 ALL = tuple(SIZES)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-PATIENCE = 120.0
+PATIENCE = 300.0
 MOST_RISKS = 10
+CHANNEL = {
+    "channel.yaml": """kind: Addons
+metadata: {name: shop}
+spec:
+  addons:
+    - {name: dns, manifest: dns.yaml, selector: {k8s-addon: dns}}
+    - {name: metrics, manifest: metrics.yaml, selector: {k8s-addon: metrics}}
+""",
+    "dns.yaml": """apiVersion: v1
+kind: ConfigMap
+metadata: {name: dns, namespace: kube-system, labels: {k8s-addon: dns}}
+data: {Corefile: .:53}
+""",
+    "metrics.yaml": """apiVersion: v1
+kind: ConfigMap
+metadata: {name: metrics, namespace: kube-system, labels: {k8s-addon: metrics}}
+data: {interval: 30s}
+""",
+}
 BROKEN = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [\n"
 
 
@@ -61,7 +80,7 @@ def start_product() -> Iterator[tuple[str, dict[str, str]]]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-class Walk:
+class Visitor:
     """The browser of one person, and the screens taken in it."""
 
     def __init__(self, browser: Browser, url: str, name: str, password: str) -> None:
@@ -102,7 +121,7 @@ def drop_files(page: Page, files: dict[str, str]) -> None:
     page.dispatch_event("[data-drop]", "drop", {"dataTransfer": page.evaluate_handle(script, files)})
 
 
-def walk_as_author(alice: Walk) -> None:
+def walk_as_author(alice: Visitor) -> None:
     """Home, a new review, and the plan of the demo in all its tabs."""
     alice.visit("home", "/", widths=ALL)
     alice.page.goto("/reviews/new/")
@@ -119,10 +138,31 @@ def walk_as_author(alice: Walk) -> None:
     alice.visit("reviews", "/reviews/")
 
 
-def take_over(alice: Walk) -> str:
+def show_other_reviews(alice: Visitor) -> None:
+    """A review that deletes, and one of a kOps channel; neither is applied."""
+    page = alice.page
+    settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME, namespace: shop}\n"
+    for name, files, is_deleting in (
+        ("review-delete", {"old.yaml": settings.replace("NAME", "storefront-settings")}, True),
+        ("review-channel", CHANNEL, False),
+    ):
+        page.goto("/reviews/new/")
+        drop_files(page, files)
+        page.get_by_text("objects found").or_(page.get_by_text("object found")).first.wait_for()
+        page.get_by_label("Title").fill("Delete old settings" if is_deleting else "Update the addons")
+        page.get_by_label("Namespace").fill("shop")
+        if is_deleting:
+            page.get_by_role("radio", name=re.compile("^Delete")).check()
+        page.get_by_role("button", name="Create plan").click()
+        page.locator("#strip .counts li").first.wait_for(timeout=60_000)
+        address = re.sub(r"(plans/\d+/).*", r"\1", page.url)
+        alice.visit(name, f"{address}overview/", widths=(390, 1440) if is_deleting else (1440,))
+
+
+def take_over(alice: Visitor) -> str:
     """Resolve the conflict by the form of its object; return the address of the new plan."""
     alice.page.goto("/reviews/2/plans/1/changes/")
-    alice.page.locator("[data-way='1']").first.check()
+    alice.page.locator("[data-option='1']").first.check()
     alice.take("review-conflict")
     alice.page.get_by_role("button", name="Preview request").first.click()
     alice.page.get_by_role("button", name=re.compile("Resolve 1 field")).first.click()
@@ -130,7 +170,7 @@ def take_over(alice: Walk) -> str:
     return re.sub(r"(plans/\d+/).*", r"\1", alice.page.url)
 
 
-def acknowledge_risks(bob: Walk, address: str) -> None:
+def acknowledge_risks(bob: Visitor, address: str) -> None:
     """View the high-risk objects and acknowledge them, as an approval requires."""
     bob.page.goto(address)
     missing = bob.page.locator("[data-review-header] a", has_text=re.compile("high-risk objects? first|to acknowledge"))
@@ -144,7 +184,7 @@ def acknowledge_risks(bob: Walk, address: str) -> None:
         bob.page.goto(address)
 
 
-def show_what_a_look_found(bob: Walk) -> None:
+def show_what_a_look_found(bob: Visitor) -> None:
     """The cluster, once it was looked at after the run."""
     deadline = time.monotonic() + PATIENCE
     bob.page.goto("/clusters/demo/")
@@ -155,16 +195,42 @@ def show_what_a_look_found(bob: Walk) -> None:
         bob.page.goto("/clusters/demo/")
 
 
-def walk_as_approver(bob: Walk, address: str) -> None:
+def apply_now(bob: Visitor) -> str:
+    """Approve the plan whose form is open, apply it with its rollouts watched; return the address of the run."""
+    bob.page.get_by_label("Apply when approved").check()
+    bob.page.get_by_label("Wait until workloads are ready").check()
+    bob.page.get_by_role("button", name=re.compile("Approve and apply")).click()
+    bob.page.get_by_role("heading", level=1, name=re.compile(r"Run \d")).wait_for(timeout=60_000)
+    return bob.page.url
+
+
+def show_failed_run(bob: Visitor) -> None:
+    """The run of the trial, whose image does not exist: its failure, and what was not attempted."""
+    address = "/reviews/3/plans/1/"
+    acknowledge_risks(bob, address)
+    bob.page.goto(f"{address}confirm/")
+    run = apply_now(bob)
+    bob.page.locator("#run-head .track .is-bad").first.wait_for(timeout=PATIENCE * 1000)
+    bob.visit("run-failed", run, widths=ALL)
+    bob.visit("run-failed-graph", f"{run}graph/")
+
+
+def walk_as_approver(bob: Visitor, address: str) -> None:
     """Approval, the run, the history, the cluster."""
     acknowledge_risks(bob, address)
     bob.visit("review-approver", f"{address}changes/")
     bob.visit("approve", f"{address}confirm/", widths=(390, 1440))
-    bob.page.get_by_role("button", name=re.compile("Approve and apply")).click()
-    bob.page.get_by_role("heading", level=1, name=re.compile("Applied|Run 2")).wait_for(timeout=60_000)
-    run = bob.page.url
-    bob.page.get_by_text(re.compile("Applied|verified")).first.wait_for(timeout=60_000)
+    bob.visit("schedule", f"{address}schedule/")
+    bob.page.get_by_role("button", name="Schedule run").click()
+    bob.page.get_by_role("button", name="Cancel scheduled start").wait_for()
+    bob.visit("review-scheduled", f"{address}overview/", widths=(390, 1440))
+    bob.page.get_by_role("button", name="Cancel scheduled start").click()
+    bob.page.get_by_text("canceled the scheduled start").first.wait_for()
+    bob.page.goto(f"{address}confirm/")
+    run = apply_now(bob)
+    bob.page.locator("#run-head .track .is-done", has_text="Verify").wait_for(timeout=PATIENCE * 1000)
     bob.visit("run", run, widths=ALL)
+    bob.visit("run-graph", f"{run}graph/")
     bob.visit("run-requests", f"{run}requests/")
     bob.visit("change-record", f"{address}record/")
     bob.visit("history", "/history/", widths=(390, 1440))
@@ -174,15 +240,17 @@ def walk_as_approver(bob: Walk, address: str) -> None:
     bob.visit("clusters", "/clusters/")
     bob.page.goto("/history/")
     bob.visit("notifications", "/notifications/")
+    show_failed_run(bob)
 
 
-def walk_as_administrator(dana: Walk) -> None:
+def walk_as_administrator(dana: Visitor) -> None:
     """The pages of administrators, and those that every member can read."""
     dana.visit("policies", "/settings/policies/")
     dana.visit("people", "/settings/people/")
     dana.visit("installation", "/settings/installation/")
     dana.visit("guide", "/guide/")
     dana.visit("playground", "/playground/")
+    dana.visit("playground-conflicts", "/playground/conflicts-1/")
 
 
 def main() -> None:
@@ -193,11 +261,12 @@ def main() -> None:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM or None, args=["--no-sandbox", "--disable-background-networking"]
         )
-        alice = Walk(browser, url, "alice", passwords["alice"])
+        alice = Visitor(browser, url, "alice", passwords["alice"])
         walk_as_author(alice)
+        show_other_reviews(alice)
         address = take_over(alice)
-        walk_as_approver(Walk(browser, url, "bob", passwords["bob"]), address)
-        walk_as_administrator(Walk(browser, url, "dana", passwords["dana"]))
+        walk_as_approver(Visitor(browser, url, "bob", passwords["bob"]), address)
+        walk_as_administrator(Visitor(browser, url, "dana", passwords["dana"]))
         browser.close()
 
 

@@ -120,9 +120,9 @@ def read_heads(lines: Iterable[str], key: bytes) -> dict[int, Head]:
     found: dict[int, Head] = {}
     for number, line in enumerate(lines, start=1):
         try:
-            told = json.loads(line)
-            head, signature = parse_head(told["head"]), bytes.fromhex(told["signature"])
-            message = f"applyviz head of the history\n{head}\n{told['at']}\n".encode()
+            published = json.loads(line)
+            head, signature = parse_head(published["head"]), bytes.fromhex(published["signature"])
+            message = f"applyviz head of the history\n{head}\n{published['at']}\n".encode()
         except (KeyError, TypeError, ValueError, argparse.ArgumentTypeError) as error:
             raise ValueError(f"line {number} is not a published checkpoint: {error}") from None
         if not is_signed(key, message, signature):
@@ -192,7 +192,7 @@ def name_entry(chain: int, sequence: int) -> str:
 
 
 @dataclass
-class Walk:
+class ChainReader:
     """The position of each chain, and the statements of entries; `heads` are published checkpoints by sequence."""
 
     heads: dict[int, Head]
@@ -200,7 +200,7 @@ class Walk:
     stands: dict[int, Head]
     starts: dict[int, str]
     removed: dict[int, int]
-    told: dict[int, Any]
+    details: dict[int, Any]
     is_whole: bool
     number: int = 0
     approvals: int = 0
@@ -245,10 +245,10 @@ class Walk:
 
     def find_verdict_fault(self, entry: dict[str, Any]) -> str:
         """Return why the recorded check of approvals is not clean or does not match the entries; "" when it does."""
-        here, said = name_entry(GLOBAL, entry["sequence"]), entry["detail"]
-        if said.get("forged in all") != 0:
-            return f"{here} records forged approvals: {'; '.join(said.get('forged') or ['unnamed'])}"
-        count = said.get("approvals")
+        here, detail = name_entry(GLOBAL, entry["sequence"]), entry["detail"]
+        if detail.get("forged in all") != 0:
+            return f"{here} records forged approvals: {'; '.join(detail.get('forged') or ['unnamed'])}"
+        count = detail.get("approvals")
         if self.is_whole and count != self.approvals:
             return f"{here} records {count} approvals, the audit log has {self.approvals}"
         return ""
@@ -265,7 +265,7 @@ class Walk:
         if entry["pruned_by"] is not None:
             self.removed[entry["pruned_by"]] = self.removed.get(entry["pruned_by"], 0) + 1
         if entry["chain"] == GLOBAL and entry["action"] == "history.pruned":
-            self.told[entry["sequence"]] = entry["detail"]
+            self.details[entry["sequence"]] = entry["detail"]
 
     def find_end_fault(self) -> str:
         """Return whether the export is complete up to the published checkpoint, and every removal is recorded."""
@@ -276,13 +276,13 @@ class Walk:
         if self.is_selection or not self.is_whole:
             return ""
         for sequence, count in sorted(self.removed.items()):
-            said = self.told.get(sequence, {}).get("entries", "nothing")
-            if said != count:
-                return f"{count} removed bodies refer to entry {sequence}, which records {said}"
+            detail = self.details.get(sequence, {}).get("entries", "nothing")
+            if detail != count:
+                return f"{count} removed bodies refer to entry {sequence}, which records {detail}"
         return ""
 
 
-def check_line(line: bytes, walk: Walk) -> None:
+def check_line(line: bytes, walk: ChainReader) -> None:
     """Take the entry of a line; raises `ValueError` with the reason when it is bad."""
     try:
         entry = read_entry(line.decode())
@@ -296,10 +296,12 @@ def check_line(line: bytes, walk: Walk) -> None:
     walk.take(entry)
 
 
-def verify_lines(lines: Iterable[bytes], *, after: Head | None, heads: dict[int, Head], is_selection: bool) -> Report:
+def verify_lines(
+    lines: Iterable[bytes], *, after: Head | None, heads: dict[int, Head], is_selection: bool
+) -> ExportReport:
     """Verify all lines; raises `BadLineError` at the first bad one."""
     start = {} if is_selection else {GLOBAL: after or Head()}
-    walk = Walk(heads, is_selection, start, {}, {}, {}, is_whole=after is None and not is_selection)
+    walk = ChainReader(heads, is_selection, start, {}, {}, {}, is_whole=after is None and not is_selection)
     number = 0
     for number, line in enumerate(lines, start=1):
         try:
@@ -309,15 +311,15 @@ def verify_lines(lines: Iterable[bytes], *, after: Head | None, heads: dict[int,
     fault = walk.find_end_fault()
     if fault:
         raise BadLineError(number + 1, fault)
-    removed = {str(walk.told.get(sequence, {}).get("policy", "")): 0 for sequence in walk.removed}
+    removed = {str(walk.details.get(sequence, {}).get("policy", "")): 0 for sequence in walk.removed}
     for sequence, count in walk.removed.items():
-        removed[str(walk.told.get(sequence, {}).get("policy", ""))] += count
+        removed[str(walk.details.get(sequence, {}).get("policy", ""))] += count
     last = walk.stands.get(GLOBAL, Head())
-    return Report(number, last, len(walk.stands.keys() - {GLOBAL}), removed, walk.verdict, max(heads, default=0))
+    return ExportReport(number, last, len(walk.stands.keys() - {GLOBAL}), removed, walk.verdict, max(heads, default=0))
 
 
 @dataclass(frozen=True)
-class Report:
+class ExportReport:
     """The number of entries, the end of the global chain, and the bodies that policies removed."""
 
     entries: int
@@ -327,7 +329,7 @@ class Report:
     verdict: tuple[int, int] | None
     published: int
 
-    def tell_verdict(self) -> str:
+    def print_verdict(self) -> str:
         """Return the recorded check of approvals, and whether a published checkpoint covers it."""
         if self.verdict is None:
             return "approvals were not checked: each published checkpoint includes a check"
@@ -371,7 +373,7 @@ def main() -> int:
     for policy, count in sorted(found.removed.items()):
         print(f"{count} bodies were removed by policy {policy or 'that is not in the export'}")
     if given.heads or found.verdict:
-        print(found.tell_verdict())
+        print(found.print_verdict())
     if given.selection:
         print("a selection: missing entries in between cannot be detected")
     elif not heads:

@@ -25,7 +25,7 @@ from applyviz.records.models import (
     Target,
 )
 from applyviz.records.sealing import Sealed
-from applyviz.workflow.approvals import acknowledgements, viewed_objects
+from applyviz.workflow.approvals import acknowledgments, viewed_objects
 from applyviz.workflow.audit import approval_macs, trail
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
 from applyviz.workflow.plans import resolutions, reviews
@@ -130,8 +130,8 @@ def build_emergency(plan: Plan, by: User, **values: object) -> EmergencyApply:
 
 def acknowledge_all(plan: Plan, person: User) -> None:
     """One person acknowledges every high risk of a plan that nobody acknowledged yet."""
-    for kind in dict.fromkeys(risk.kind for risk in acknowledgements.find_open(plan)):
-        acknowledgements.acknowledge_risks(plan, kind, by=person)
+    for kind in dict.fromkeys(risk.kind for risk in acknowledgments.find_open(plan)):
+        acknowledgments.acknowledge_risks(plan, kind, by=person)
 
 
 def open_dangers(plan: Plan, *people: User) -> None:

@@ -1,13 +1,18 @@
 """What every test shares: reproducible random cases, and the way to data that lives outside the clone."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from django.test import TransactionTestCase
+from django.test import Client, TransactionTestCase
 from hypothesis import HealthCheck, settings
 
+from applyviz.sources import child
+from tests.child_server import ChildServers
 from tests.faults.reporting import pytest_sessionfinish, pytest_terminal_summary  # noqa: F401 - hooks of pytest
+from tests.page_layout import flatten
 
 # Random cases are the same in every run of the suite; `HYPOTHESIS_PROFILE=explore` looks for new ones.
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -32,6 +37,39 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     from tests.database import migrate_once  # noqa: PLC0415 - needs Django's settings
 
     migrate_once()
+
+
+_start_child = child._start_child
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _children_are_forked() -> Iterator[None]:
+    """Manifests are read in forks of one process, which start a hundred times faster than an interpreter."""
+    servers = ChildServers()
+    child._start_child = servers.start  # type: ignore[assignment]
+    yield
+    child._start_child = _start_child
+    servers.close()
+
+
+@pytest.fixture
+def real_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children are started as the product starts them: for tests of these children and of their limits."""
+    monkeypatch.setattr(child, "_start_child", _start_child)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _pages_are_read_without_their_line_breaks() -> None:
+    """The test client returns pages as a browser reads them: how a template breaks its lines makes no difference."""
+    ask = Client.request
+
+    def ask_and_flatten(client: Client, **request: Any) -> Any:
+        answer = ask(client, **request)
+        if not answer.streaming and answer.get("Content-Type", "").startswith("text/html"):
+            answer.content = flatten(answer.content)
+        return answer
+
+    Client.request = ask_and_flatten  # type: ignore[method-assign]
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -13,3 +13,5 @@ if "APPLYVIZ_HOME" not in os.environ:
 from applyviz.settings import *  # noqa: F403 - Django settings are a namespace
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Each test client starts the middleware anew: files are looked up when they are asked for, not listed at each start.
+WHITENOISE_AUTOREFRESH = True

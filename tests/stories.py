@@ -26,6 +26,7 @@ from applyviz.records.models import ApplyRun, Cluster, Plan, Review
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.clusters import registration
+from applyviz.workflow.foundation import clock
 from applyviz.workflow.plans import planner, reviews
 from tests.builders import acknowledge_all, make_person, open_dangers
 
@@ -60,6 +61,7 @@ class Wire:
     leads_to: Cluster | None = None
     identities: list[tuple[Identity, Request]] = field(default_factory=list)
     denied: set[str] = field(default_factory=set)
+    unreadable: set[str] = field(default_factory=set)
 
     def connect(self, cluster: Cluster) -> _Wired:
         """A transport to a cluster that goes over this wire."""
@@ -86,7 +88,8 @@ class _Wired:
             return Answer(201, {"status": {"allowed": False}})
         is_write = request.is_write and not request.is_dry_run
         if not is_write:
-            return self.inner.send(request)
+            is_refused = request.path in self.wire.unreadable
+            return Answer(403, {"reason": "Forbidden"}) if is_refused else self.inner.send(request)
         self.wire.writes.append(request)
         fault = self.wire.fault(request, len(self.wire.writes))
         if fault == "refuse connection":
@@ -177,5 +180,6 @@ class Team:
 
 
 def let_lease_run_out(run: ApplyRun) -> None:
-    """Time passes until nobody owns the run any more."""
-    ApplyRun.objects.filter(pk=run.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    """Let the lease of a run end, also by a clock that a test has moved."""
+    moment = min(timezone.now(), clock.now()) - timedelta(seconds=1)
+    ApplyRun.objects.filter(pk=run.pk).update(lease_until=moment)

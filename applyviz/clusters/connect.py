@@ -5,18 +5,20 @@ from __future__ import annotations
 from applyviz.clusters import live
 from applyviz.clusters.identity import Identity
 from applyviz.clusters.kubeconfig import Credential
+from applyviz.clusters.read_log import ReadLog
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.sandbox import SandboxTransport
 from applyviz.clusters.transport import Transport
+from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.errors import ClusterError
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.models import Cluster
 
 _OWN = Identity()
 OWN_CONTEXT, SERVICE_ACCOUNT, UPLOADED = "own-context", "service-account", "uploaded"
 
 
-def _open_live(credential: JSONValue) -> live.LiveTransport:
+def _open_live(credential: JSONObject) -> live.LiveTransport:
     match credential.get("form"):
         case "own-context":
             return live.from_own_context(credential.get("context", ""), path=credential.get("path", ""))
@@ -37,9 +39,9 @@ def open_transport(cluster: Cluster) -> Transport:
     return _open_live(cluster.credential.open_json())
 
 
-def reader_over(cluster: Cluster, transport: Transport) -> ClusterReader:
+def reader_over(cluster: Cluster, transport: Transport, *, log: ReadLog | None = None) -> ClusterReader:
     """Return a reader over a connection; a sandbox answers one request at a time."""
-    return ClusterReader(transport, parallel=1) if cluster.is_sandbox else ClusterReader(transport)
+    return ClusterReader(transport, parallel=1, log=log) if cluster.is_sandbox else ClusterReader(transport, log=log)
 
 
 def act_as(transport: Transport, identity: Identity) -> Transport:
@@ -55,7 +57,7 @@ def open_reader(cluster: Cluster, identity: Identity = _OWN) -> ClusterReader:
 
 def server_of(credential: JSONValue) -> str:
     """Return the address in a credential, without any request."""
-    transport = _open_live(credential)
+    transport = _open_live(as_mapping(credential))
     try:
         return transport.server
     finally:

@@ -36,7 +36,7 @@ class _WithDeadline(io.RawIOBase):
         if self._until is not None:
             left = self._until - time.monotonic()
             if left <= 0:
-                raise TimeoutError("the answer took longer than the request was given")
+                raise TimeoutError("the answer took longer than the timeout of the request")
             self._sock.settimeout(left)
         read: int | None = self._raw.readinto(buffer)
         return read

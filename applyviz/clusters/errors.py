@@ -25,17 +25,17 @@ class _Meaning:
 
 MEANINGS: dict[int, _Meaning] = {
     400: _Meaning("the server could not read the request"),
-    401: _Meaning("the credential of this cluster is not accepted any more"),
-    403: _Meaning("the identity used may not do this"),
+    401: _Meaning("the cluster no longer accepts the credential"),
+    403: _Meaning("the identity is not allowed to do this"),
     404: _Meaning("there is no such object or resource"),
-    405: _Meaning("the resource does not know this verb"),
-    406: _Meaning("the server cannot answer in the form asked for"),
+    405: _Meaning("the resource does not support this verb"),
+    406: _Meaning("the server cannot answer in the requested format"),
     408: _Meaning("the server gave up waiting", is_retryable=True),
-    409: _Meaning("the object changed since it was read, or exists already"),
-    410: _Meaning("the version asked for is too old", is_retryable=True),
-    413: _Meaning("the request is larger than the server takes"),
-    415: _Meaning("the server does not take this kind of patch for this resource"),
-    422: _Meaning("the server found the object invalid"),
+    409: _Meaning("the object changed since it was read, or it already exists"),
+    410: _Meaning("the requested version is too old", is_retryable=True),
+    413: _Meaning("the request is larger than the server accepts"),
+    415: _Meaning("the server does not support this kind of patch for this resource"),
+    422: _Meaning("the server rejected the object as invalid"),
     429: _Meaning("the server is overloaded", is_retryable=True),
     500: _Meaning("the server failed", is_retryable=True),
     501: _Meaning("the server does not implement this"),
@@ -43,7 +43,7 @@ MEANINGS: dict[int, _Meaning] = {
     503: _Meaning("the server is not available", is_retryable=True),
     504: _Meaning("the server did not answer in time", is_retryable=True),
 }
-_REDIRECT = _Meaning("the server redirects elsewhere, which is never followed")
+_REDIRECT = _Meaning("the server redirects to another address, and redirects are never followed")
 _OTHER_CLIENT = _Meaning("the server refused the request")
 _OTHER_SERVER = _Meaning("the server failed", is_retryable=True)
 _NO_ANSWER = _Meaning("no answer came", is_retryable=True)

@@ -100,8 +100,8 @@ def _name_status(status: int) -> str:
 
 def read_account(reader: ClusterReader) -> dict[str, JSONValue]:
     """Return the account of the requests: {user, groups}; {} if the cluster does not report it."""
-    told = reader.try_send(_WHO)
-    info = get_at(told.body, ("status", "userInfo"), {}) if told.is_ok else {}
+    answer = reader.try_send(_WHO)
+    info = get_at(answer.body, ("status", "userInfo"), {}) if answer.is_ok else {}
     if not isinstance(info, Mapping) or not isinstance(info.get("username"), str):
         return {}
     groups = info.get("groups")
@@ -118,7 +118,8 @@ def require_same(reader: ClusterReader, *, uid: str, server: str, name: str) -> 
         raise found.problem
     if uid and found.uid != uid:
         raise ClusterError(
-            f"The server {server or name} is another cluster now: its identity is {found.uid}, and {name} is {uid}. "
-            f"Nothing was asked of it. Correct the credential of {name}, or add the other cluster under its own name."
+            f"The server {server or name} is now a different cluster: its identity is {found.uid}, and that of {name} "
+            f"is {uid}. "
+            f"No request was sent to it. Correct the credential of {name}, or add the other cluster under its own name."
         )
     return found

@@ -8,11 +8,11 @@ accounts outside the cluster's own namespaces; so are empty names and names that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from applyviz.engine.objects.errors import ClusterError
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 
 OWN = "cluster credential"
 """How the digest and people name the cluster's own credential."""
@@ -43,7 +43,7 @@ class Identity:
         return {} if self.is_own else {"user": self.user, "groups": list(self.groups)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, JSONValue]) -> Identity:
+    def from_json(cls, data: JSONObject) -> Identity:
         """Return the identity that a plan stores."""
         return cls(str(data.get("user", "")), tuple(str(group) for group in data.get("groups", ())))
 

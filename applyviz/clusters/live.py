@@ -9,32 +9,30 @@ from __future__ import annotations
 
 import base64
 import copy
-import json
-import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote, urlencode
 
 import urllib3
-import yaml
 from kubernetes import client, config
 from kubernetes.client.rest import RESTClientObject
 from urllib3 import HTTPHeaderDict
 from urllib3.exceptions import HTTPError
 
 from applyviz import __version__
+from applyviz.clusters import own_kubeconfig
 from applyviz.clusters.deadlines import install_deadline
 from applyviz.clusters.failures import explain_failure
 from applyviz.clusters.identity import Identity
 from applyviz.clusters.kubeconfig import Credential
 from applyviz.engine.objects.errors import ClusterError, ClusterTimeoutError, UnreachableError
 from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.engine.objects.golang import read_integer
+from applyviz.engine.objects.json_text import read_answer, write_json
 from applyviz.engine.objects.values import JSONValue
 
 _WARNING = re.compile(r'\d{3} \S+ "((?:[^"\\]|\\.)*)"')
@@ -46,7 +44,7 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """Limits of one request: seconds to connect and in total, bytes of the answer, budget for `Retry-After`."""
 
     connect: float = 5.0
@@ -78,7 +76,8 @@ def _parse(status: int, raw: bytes) -> JSONValue:
             raise UnreachableError(f"the server answered {status} with nothing", status)
         return None
     try:
-        return json.loads(raw, parse_int=read_integer)
+        answer: JSONValue = read_answer(raw)
+        return answer
     except ValueError as error:
         if 200 <= status < 300:
             raise UnreachableError(f"the server answered {status} with something that is not JSON", status) from error
@@ -92,7 +91,7 @@ class LiveTransport:
         self,
         configuration: Any,
         *,
-        limits: Limits | None = None,
+        limits: RequestLimits | None = None,
         folder: tempfile.TemporaryDirectory[str] | None = None,
         is_routed: bool = False,
         sleep: Callable[[float], None] = time.sleep,
@@ -103,7 +102,7 @@ class LiveTransport:
         self._rest = RESTClientObject(configuration)
         self._pool: urllib3.PoolManager = self._rest.pool_manager
         install_deadline(self._pool, is_routed=is_routed)
-        self._limits = limits or Limits()
+        self._limits = limits or RequestLimits()
         self._folder = folder
         self._sleep, self._clock = sleep, clock
         self._acting: tuple[tuple[str, str], ...] = ()
@@ -148,7 +147,7 @@ class LiveTransport:
         return headers
 
     def _send_once(self, request: Request) -> Answer:
-        body = None if request.body is None else json.dumps(request.body, ensure_ascii=False).encode()
+        body = None if request.body is None else write_json(request.body)
         url = self.server.rstrip("/") + quote(request.path, safe="/:.-_~")
         if request.query:
             url += "?" + urlencode(request.query)
@@ -189,7 +188,9 @@ class LiveTransport:
 
     def _answer(self, response: urllib3.BaseHTTPResponse, raw: bytes) -> Answer:
         if 300 <= response.status < 400:
-            raise ClusterError("the server redirects elsewhere, which is never followed", response.status)
+            raise ClusterError(
+                "the server redirects to another address, and redirects are never followed", response.status
+            )
         warnings = read_warnings(", ".join(response.headers.getlist("Warning")))
         return Answer(response.status, _parse(response.status, raw), warnings, _retry_after(response.headers))
 
@@ -223,49 +224,13 @@ def from_credential(credential: Credential) -> LiveTransport:
     return LiveTransport(made, folder=folder, is_routed=True)
 
 
-_IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")
-
-
-def _read_users(paths: str) -> Iterator[tuple[str, Mapping[str, JSONValue]]]:
-    """Yield the users of this machine's kubeconfigs, by name; the loader reports unreadable files."""
-    for path in paths.split(os.pathsep):
-        try:
-            loaded = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError):
-            continue
-        for entry in (loaded.get("users") if isinstance(loaded, dict) else None) or ():
-            yield str(entry.get("name")), entry.get("user") or {}
-
-
-def _refuse_impersonation(paths: str, context: str) -> None:
-    """Raise if a context impersonates a user: the client would ignore that, and send requests with more rights."""
-    given = paths or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION
-    try:
-        contexts, current = config.list_kube_config_contexts(config_file=given)  # type: ignore[no-untyped-call]
-    except config.ConfigException:
-        return  # the loader reports the problem
-    name = context or current["name"]
-    wanted = next((c["context"]["user"] for c in contexts if c["name"] == name), None)
-    for user, taken in _read_users(given):
-        found = [field for field in _IMPERSONATION if taken.get(field)]
-        if user == wanted and found:
-            raise ClusterError(f"the kubeconfig of this machine impersonates (`{found[0]}`), which is not followed")
-
-
 def from_own_context(context: str = "", *, path: str = "") -> LiveTransport:
     """Return a transport for a context of this process's own kubeconfig (`KUBECONFIG`, else `~/.kube/config`).
 
     - Only for clusters that an administrator added on this machine, because its plugins run.
     """
-    made = client.Configuration()
-    _refuse_impersonation(path or os.environ.get("KUBECONFIG", ""), context)
-    try:
-        config.load_kube_config(  # type: ignore[no-untyped-call]  # the client has incomplete types
-            config_file=path or os.environ.get("KUBECONFIG"), context=context or None, client_configuration=made
-        )
-    except config.ConfigException as error:
-        raise ClusterError(f"the kubeconfig of this machine cannot be used: {error}") from error
-    return LiveTransport(made)
+    made, folder = own_kubeconfig.load_context(context, given=path)
+    return LiveTransport(made, folder=folder)
 
 
 def from_service_account() -> LiveTransport:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
+from applyviz.clusters.read_log import ReadLog
 from applyviz.clusters.transport import Transport
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Answer, Request
@@ -24,11 +25,12 @@ def is_harmless(request: Request) -> bool:
 
 
 class ClusterReader:
-    """Sends reads and dry runs."""
+    """Sends reads and dry runs; `log` notes the answer to each read."""
 
-    def __init__(self, transport: Transport, *, parallel: int = _PARALLEL) -> None:
+    def __init__(self, transport: Transport, *, parallel: int = _PARALLEL, log: ReadLog | None = None) -> None:
         self._transport = transport
         self._parallel = parallel
+        self._log = log
 
     @property
     def parallel(self) -> int:
@@ -47,15 +49,26 @@ class ClusterReader:
         """Send a read; raises `ClusterError` if no answer came, and for every write."""
         if not is_harmless(request):
             raise ClusterError(f"a reader never writes: {request.method} {request.path} was not sent")
-        return self._transport.send(request)
+        if self._log is None or request.is_write:
+            return self._transport.send(request)
+        return self._send_logged(request, self._log)
+
+    def _send_logged(self, request: Request, log: ReadLog) -> Answer:
+        try:
+            answer = self._transport.send(request)
+        except ClusterError as error:
+            log.add(request.path, error.status)
+            raise
+        log.add(request.path, answer.status)
+        return answer
 
     def try_send(self, request: Request) -> Answer:
         """Send a read; a missing answer, or an unreadable success, becomes an answer with status 0 and the reason."""
         try:
             return self.send(request)
         except ClusterError as error:
-            told = {"message": error.reason, **({"detail": error.detail} if error.detail else {})}
-            return Answer(0 if 200 <= error.status < 300 else error.status, told)
+            body = {"message": error.reason, **({"detail": error.detail} if error.detail else {})}
+            return Answer(0 if 200 <= error.status < 300 else error.status, body)
 
     def try_send_all(self, requests: Sequence[Request]) -> list[Answer]:
         """Send several reads concurrently; return the answers in the same order."""

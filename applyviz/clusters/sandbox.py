@@ -16,6 +16,7 @@ from applyviz.sandbox.api.http import HttpFace, Response, WatchPart, WatchPositi
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.lifecycle.grace_periods import has_ended
 from applyviz.sandbox.storage.routing import parse_path
+from applyviz.sandbox.workloads.moments import TIMERS, has_due_work
 
 USER = "applyviz"
 
@@ -26,7 +27,14 @@ def _now() -> datetime:
 
 def open_sandbox(cluster: Cluster) -> Sandbox:
     """Return the sandbox of a cluster over the database; it accepts writes from any caller."""
-    return Sandbox(DatabaseStore(cluster.pk), _now)
+    return Sandbox(DatabaseStore(cluster.pk), _now, simulates_workloads=cluster.simulates_workloads)
+
+
+def restart_simulation(cluster: Cluster) -> None:
+    """Let the simulation of a sandbox look at every workload again with the next request; opens nothing sealed."""
+    store = DatabaseStore(cluster.pk)
+    with store.transaction():
+        store.put_meta(TIMERS, None)
 
 
 class SandboxTransport:
@@ -94,6 +102,8 @@ def find_news(cluster: Cluster, path: str, revision: int) -> tuple[bool, int]:
     store = DatabaseStore(cluster.pk)
     if route.plural == "pods" and has_ended(store, _now()):
         return True, revision  # the next part of the watch ends the grace period
+    if cluster.simulates_workloads and has_due_work(store, _now()):
+        return True, revision  # the next part of the watch does the work
     return store.find_news(revision, route.group, route.plural, route.namespace or None)
 
 

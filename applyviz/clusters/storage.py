@@ -7,12 +7,14 @@ SQLite every transaction holds the write lock from its start.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
 
+from applyviz.clusters.pending_rows import PendingRows
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.models import SandboxChange, SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.sealing import Sealed
@@ -21,6 +23,8 @@ from applyviz.sandbox.storage.store import KEPT_CHANGES, ObjectKey, StoredChange
 KEPT_BYTES = 16 * 1024 * 1024
 """How much the sealed changes of one sandbox may take together; the oldest go first."""
 _COMPACT_EVERY = 32
+_BATCH = 200
+_NOTHING: Mapping[ObjectKey, JSONObject | None] = {}
 
 
 class DatabaseStore:
@@ -28,42 +32,134 @@ class DatabaseStore:
 
     def __init__(self, cluster_id: int) -> None:
         self._cluster_id = cluster_id
+        self._pending: PendingRows | None = None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Hold the write lock of the sandbox; roll back if the block raises."""
+        if self._pending is not None:
+            before = self._pending.copy()
+            try:
+                yield
+            except BaseException:
+                self._pending = before
+                raise
+            return
         with transaction.atomic():
             SandboxState.objects.get_or_create(cluster_id=self._cluster_id)
-            SandboxState.objects.select_for_update().get(cluster_id=self._cluster_id)
-            yield
+            state = SandboxState.objects.select_for_update().get(cluster_id=self._cluster_id)
+            self._pending = PendingRows(state.revision, state.compacted)
+            try:
+                yield
+                self._write_pending(self._pending)
+            finally:
+                self._pending = None
+
+    def _write_pending(self, pending: PendingRows) -> None:
+        """Write all rows that the transaction changed."""
+        rows = SandboxObject.objects
+        fields = ["cluster", "group", "plural", "namespace", "name"]
+        kept = [(key, obj) for key in sorted(pending.written) if (obj := pending.objects[key]) is not None]
+        rows.bulk_create(
+            [SandboxObject(cluster_id=self._cluster_id, **k._asdict(), body=Sealed.of_json(o)) for k, o in kept],
+            update_conflicts=True,
+            update_fields=["body"],
+            unique_fields=fields,
+            batch_size=_BATCH,
+        )
+        for key in pending.written:
+            if pending.objects[key] is None:
+                self._at(key).delete()
+        SandboxMeta.objects.bulk_create(
+            [
+                SandboxMeta(cluster_id=self._cluster_id, name=name, value=pending.values[name])
+                for name in sorted(pending.written_values)
+            ],
+            update_conflicts=True,
+            update_fields=["value"],
+            unique_fields=["cluster", "name"],
+        )
+        SandboxState.objects.filter(cluster_id=self._cluster_id).update(revision=pending.revision)
+        self._write_changes(pending.changes)
+
+    def _write_changes(self, changes: Sequence[StoredChange]) -> None:
+        """Append changes, and drop the oldest ones from time to time."""
+        rows = []
+        for change in changes:
+            body = Sealed.of_json({"before": change.before, "after": change.after})
+            size = len(body.token)
+            rows.append(
+                SandboxChange(
+                    cluster_id=self._cluster_id,
+                    revision=change.revision,
+                    **change.key._asdict(),
+                    body=body,
+                    size=size,
+                )
+            )
+        SandboxChange.objects.bulk_create(rows, batch_size=_BATCH)
+        due = [r for r in rows if r.revision % _COMPACT_EVERY == 0 or r.size > KEPT_BYTES // _COMPACT_EVERY]
+        if due:
+            self._compact(due[-1].revision - KEPT_CHANGES)
 
     def get(self, key: ObjectKey) -> JSONObject | None:
         """Return the object at a key, None if there is none."""
+        pending = self._pending
+        if pending is None:
+            return self._read(key)
+        if key not in pending.objects:
+            known = pending.knows((key.group, key.plural, key.namespace))
+            pending.objects[key] = None if known else self._read(key)
+        return pending.objects[key]
+
+    def _read(self, key: ObjectKey) -> JSONObject | None:
         row = self._at(key).only("body").first()
         obj: JSONObject | None = row.body.open_json() if row is not None else None
         return obj
 
     def list(self, group: str, plural: str, namespace: str | None = None) -> Sequence[JSONObject]:
         """Return the objects of one resource by namespace and name."""
+        pending, listing = self._pending, (group, plural, namespace)
+        if pending is None:
+            return [obj for _, obj in self._read_list(*listing)]
+        if not pending.knows(listing):
+            pending.learn(listing, self._read_list(*listing, known=pending.objects))
+        return pending.list(listing)
+
+    def _read_list(
+        self, group: str, plural: str, namespace: str | None, known: Mapping[ObjectKey, JSONObject | None] = _NOTHING
+    ) -> Iterator[tuple[ObjectKey, JSONObject]]:
+        """Yield the stored objects by namespace and name, without known ones."""
         rows = SandboxObject.objects.filter(cluster_id=self._cluster_id, group=group, plural=plural)
         if namespace is not None:
             rows = rows.filter(namespace=namespace)
-        return [row.body.open_json() for row in rows.order_by("namespace", "name").only("body")]
+        for row in rows.order_by("namespace", "name").only("namespace", "name", "body"):
+            key = ObjectKey(group, plural, row.namespace, row.name)
+            if key not in known:
+                yield key, row.body.open_json()
 
     def put(self, key: ObjectKey, obj: JSONObject) -> None:
-        """Store an object at a key."""
-        SandboxObject.objects.update_or_create(
-            cluster_id=self._cluster_id, **key._asdict(), defaults={"body": Sealed.of_json(obj)}
-        )
+        """Store an object at a key; must be inside a transaction."""
+        self._writing().put(key, obj)
 
     def delete(self, key: ObjectKey) -> None:
-        """Remove the object at a key."""
-        self._at(key).delete()
+        """Remove the object at a key; must be inside a transaction."""
+        self._writing().put(key, None)
+
+    def _writing(self) -> PendingRows:
+        if self._pending is None:
+            raise LookupError("a sandbox is written inside a transaction")
+        return self._pending
 
     def list_keys(self, namespace: str) -> Sequence[ObjectKey]:
         """Return the keys of all objects in one namespace, of any resource."""
         rows = SandboxObject.objects.filter(cluster_id=self._cluster_id, namespace=namespace)
-        return sorted(ObjectKey(*row) for row in rows.values_list("group", "plural", "namespace", "name"))
+        keys = {ObjectKey(*row) for row in rows.values_list("group", "plural", "namespace", "name")}
+        if self._pending is not None:
+            for key in self._pending.written:
+                if key.namespace == namespace:
+                    (keys.add if self._pending.objects[key] is not None else keys.discard)(key)
+        return sorted(keys)
 
     def revision(self) -> int:
         """Return the newest revision."""
@@ -71,19 +167,13 @@ class DatabaseStore:
 
     def next_revision(self) -> int:
         """Return a revision greater than any before; only inside a transaction."""
-        revision = self.revision() + 1
-        SandboxState.objects.filter(cluster_id=self._cluster_id).update(revision=revision)
-        return revision
+        pending = self._writing()
+        pending.revision += 1
+        return pending.revision
 
     def keep_change(self, change: StoredChange) -> None:
-        """Append a change, and drop the oldest ones from time to time."""
-        body = Sealed.of_json({"before": change.before, "after": change.after})
-        size = len(body.token)
-        SandboxChange.objects.create(
-            cluster_id=self._cluster_id, revision=change.revision, **change.key._asdict(), body=body, size=size
-        )
-        if change.revision % _COMPACT_EVERY == 0 or size > KEPT_BYTES // _COMPACT_EVERY:
-            self._compact(change.revision - KEPT_CHANGES)
+        """Append a change; only inside a transaction."""
+        self._writing().keep_change(change)
 
     def _compact(self, oldest: int) -> None:
         """Drop all changes up to a revision, and those above the limit."""
@@ -128,18 +218,27 @@ class DatabaseStore:
 
     def _read_state(self) -> tuple[int, int]:
         """Return the newest revision, and the last one whose change was compacted."""
+        if self._pending is not None:
+            return self._pending.revision, self._pending.compacted
         rows = SandboxState.objects.filter(cluster_id=self._cluster_id).values_list("revision", "compacted")
         return rows.first() or (0, 0)
 
-    def get_meta(self, name: str) -> JSONValue:
+    def get_meta(self, name: str) -> Any:
         """Return a small value of the cluster, None if it was never stored."""
-        return (
-            SandboxMeta.objects.filter(cluster_id=self._cluster_id, name=name).values_list("value", flat=True).first()
-        )
+        pending = self._pending
+        if pending is None:
+            return self._read_value(name)
+        if name not in pending.values:
+            pending.values[name] = self._read_value(name)
+        return pending.values[name]
+
+    def _read_value(self, name: str) -> JSONValue:
+        rows = SandboxMeta.objects.filter(cluster_id=self._cluster_id, name=name)
+        return rows.values_list("value", flat=True).first()
 
     def put_meta(self, name: str, value: JSONValue) -> None:
-        """Store a small value of the cluster."""
-        SandboxMeta.objects.update_or_create(cluster_id=self._cluster_id, name=name, defaults={"value": value})
+        """Store a small value of the cluster; must be inside a transaction."""
+        self._writing().put_value(name, value)
 
     def _at(self, key: ObjectKey) -> QuerySet[SandboxObject]:
         return SandboxObject.objects.filter(cluster_id=self._cluster_id, **key._asdict())

@@ -20,7 +20,7 @@ from applyviz.engine.merge.json_merge import apply_json_merge, compute_json_merg
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
+from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.engine.schema import builtin
 from applyviz.engine.schema.model import KindSchema
 
@@ -55,14 +55,14 @@ def answer_case(given: Mapping[str, Any], family: str) -> dict[str, Any]:
             answer["patch"] = patch.body
             answer["result"] = patches.apply(current, patch.body, patch.content_type, kind=kind)
         else:
-            answer["patch"] = compute_json_merge(original or {}, modified, current)
+            answer["patch"] = compute_json_merge(original or {}, modified, current).body
             answer["result"] = apply_json_merge(current, answer["patch"])
     except MergeError as error:
         answer["resultError" if "patch" in answer else "error"] = str(error)
     return answer
 
 
-def _apply_alone(given: Mapping[str, Any]) -> JSONValue:
+def _apply_alone(given: Mapping[str, Any]) -> Any:
     patch, gvk = given["patch"], given.get("gvk")
     if gvk is not None:
         return patches.apply(given["current"], patch, STRATEGIC_MERGE_PATCH, kind=_find_kind(gvk))

@@ -75,7 +75,7 @@ class Kinds:
         return kind
 
 
-def _answer_ssa(case: JSONObject, kinds: Kinds) -> JSONValue:
+def _answer_ssa(case: JSONObject, kinds: Kinds) -> Any:
     try:
         applied = server_side.apply(
             case["live"],
@@ -92,7 +92,7 @@ def _answer_ssa(case: JSONObject, kinds: Kinds) -> JSONValue:
     return {"result": applied.result}
 
 
-def _answer_update(case: JSONObject, kinds: Kinds) -> JSONValue:
+def _answer_update(case: JSONObject, kinds: Kinds) -> Any:
     entries = updates.update(
         case["live"],
         case["new"],
@@ -104,7 +104,7 @@ def _answer_update(case: JSONObject, kinds: Kinds) -> JSONValue:
     return {"result": entries}
 
 
-def _answer_upgrade(case: JSONObject, kinds: Kinds) -> JSONValue:
+def _answer_upgrade(case: JSONObject, kinds: Kinds) -> Any:
     return {"result": migrate.upgrade(case["live"], manager=case["manager"], csa_managers=case.get("csaManagers"))}
 
 
@@ -120,7 +120,7 @@ def _find_kind(case: JSONObject, kinds: Kinds) -> KindSchema:
     return kinds.get(GroupVersionKind(named["group"], named["version"], named["kind"]), case.get("crd") or "")
 
 
-def answer(family: str, case: JSONObject, kinds: Kinds) -> JSONValue:
+def answer(family: str, case: JSONObject, kinds: Kinds) -> Any:
     """Return the engine's answer to the input of one case."""
     try:
         return _ANSWERS[family](case, kinds)

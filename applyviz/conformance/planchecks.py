@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
@@ -83,8 +84,8 @@ def judge(change: PlannedObject, truth: Truth, *, root: Node | None, status_is_a
     for compare in (_compare_after, _compare_fields, _compare_owners, _compare_restart):
         reason, expected, got = compare(change, truth, real)
         if reason:
-            return PlanVerdict(reason, expected, got, real.count, len(real.unsaid))
-    return PlanVerdict(fields=real.count, caveats=len(real.unsaid))
+            return PlanVerdict(reason, expected, got, real.count, len(real.unplanned))
+    return PlanVerdict(fields=real.count, caveats=len(real.unplanned))
 
 
 Found = tuple[str, JSONValue, JSONValue]
@@ -94,15 +95,15 @@ _SAME: Found = ("", None, None)
 def _compare_outcome(change: PlannedObject, truth: Truth) -> Found:
     if truth.refusal is not None and read_conflicts(truth.refusal):
         expected = [list(c) for c in read_conflicts(truth.refusal)]
-        said = sorted({(c.manager, render_path(c.path) or c.message.rpartition(": ")[2]) for c in change.conflicts})
-        got = [list(c) for c in said]
+        planned = sorted({(c.manager, render_path(c.path) or c.message.rpartition(": ")[2]) for c in change.conflicts})
+        got = [list(c) for c in planned]
         return ("other conflicts", expected, got) if expected != got else _SAME
     wanted = _name_operation(truth)
     if change.operation is wanted:
         return _SAME
-    told = change.error or change.certainty_reason
+    reason = change.error or change.certainty_reason
     text = truth.refusal.message if truth.refusal is not None else ""
-    return f"operation: expected {wanted}, got {change.operation}", text, told
+    return f"operation: expected {wanted}, got {change.operation}", text, reason
 
 
 def _name_operation(truth: Truth) -> Operation:
@@ -126,18 +127,18 @@ class _Leaves:
         self._status_is_apart = status_is_apart
         self.before = self._list(truth.before)
         self.after = self._list(truth.after)
-        self.said = self._list(change.versions.after)
+        self.planned = self._list(change.versions.after)
         self._uid: str = get_at(truth.after, ("metadata", "uid"), "")
         # A value that only the server can choose may be missing; that is a caveat.
         new = None if truth.is_recreated else truth.before
-        self.unsaid = {p for p, v in self.after.items() if p not in self.said and self.is_chosen(p, v, new)}
-        self.count = len({*self.before, *self.after, *self.said})
+        self.unplanned = {p for p, v in self.after.items() if p not in self.planned and self.is_chosen(p, v, new)}
+        self.count = len({*self.before, *self.after, *self.planned})
 
     def _list(self, obj: JSONObject | None) -> dict[FieldPath, JSONValue]:
         found = {} if obj is None else list_leaves(self._root, obj)
-        return {path: value for path, value in found.items() if not self._is_noise(path)}
+        return {path: value for path, value in found.items() if not self._is_server_managed(path)}
 
-    def _is_noise(self, path: FieldPath) -> bool:
+    def _is_server_managed(self, path: FieldPath) -> bool:
         is_record = path[:1] == ("f:metadata",) and path[1:2] != () and path[1] in _BOOKKEEPING
         return is_record or (self._status_is_apart and path[:1] == ("f:status",))
 
@@ -160,15 +161,15 @@ def _is_same(left: JSONValue, right: JSONValue) -> bool:
     return is_same_json(left, right)
 
 
-def _show(leaves: Mapping[FieldPath, JSONValue], paths: set[FieldPath]) -> JSONValue:
+def _show(leaves: Mapping[FieldPath, JSONValue], paths: set[FieldPath]) -> Any:
     return {render_path(p): leaves[p] for p in sorted(paths) if p in leaves}
 
 
 def _compare_after(change: PlannedObject, truth: Truth, real: _Leaves) -> Found:
     wrong = {
         path
-        for path in {*real.after, *real.said} - real.unsaid
-        if not _is_same(real.after.get(path, MISSING), real.said.get(path, MISSING))
+        for path in {*real.after, *real.planned} - real.unplanned
+        if not _is_same(real.after.get(path, MISSING), real.planned.get(path, MISSING))
         and not real.is_chosen(path, real.after.get(path, MISSING), truth.before)
     }
     if not wrong:
@@ -176,27 +177,27 @@ def _compare_after(change: PlannedObject, truth: Truth, real: _Leaves) -> Found:
     return (
         f"after: {render_path(min(wrong))} and {len(wrong) - 1} more",
         _show(real.after, wrong),
-        _show(real.said, wrong),
+        _show(real.planned, wrong),
     )
 
 
 def _compare_fields(change: PlannedObject, truth: Truth, real: _Leaves) -> Found:
-    said = {f.path: f for f in change.fields}
-    moved = {p for p in {*real.before, *real.after} if real.differ(p)} - real.unsaid
-    wrong = {p for p in moved if p not in said or said[p].operation not in CHANGING}
-    for path, field in said.items():
-        if real._is_noise(path):
+    planned = {f.path: f for f in change.fields}
+    moved = {p for p in {*real.before, *real.after} if real.differ(p)} - real.unplanned
+    wrong = {p for p in moved if p not in planned or planned[p].operation not in CHANGING}
+    for path, field in planned.items():
+        if real._is_server_managed(path):
             continue
         if not _is_true(field, real, change):
             wrong.add(path)
     if not wrong:
         return _SAME
-    shown = {render_path(p): str(said[p].operation) if p in said else "not told" for p in sorted(wrong)}
-    expected = {render_path(p): _tell(p, real) for p in sorted(wrong)}
+    shown = {render_path(p): str(planned[p].operation) if p in planned else "not reported" for p in sorted(wrong)}
+    expected = {render_path(p): _describe(p, real) for p in sorted(wrong)}
     return f"fields: {render_path(min(wrong))} and {len(wrong) - 1} more", expected, shown
 
 
-def _tell(path: FieldPath, real: _Leaves) -> str:
+def _describe(path: FieldPath, real: _Leaves) -> str:
     if path not in real.before:
         return "set" if path in real.after else "never there"
     if path not in real.after:
@@ -246,13 +247,17 @@ def _compare_owners(change: PlannedObject, truth: Truth, real: _Leaves) -> Found
 def _compare_restart(change: PlannedObject, truth: Truth, real: _Leaves) -> Found:
     if change.ref.gvk.group != "apps" or change.ref.gvk.kind not in _WORKLOADS or truth.before is None:
         return _SAME
-    said = any(h.kind is RiskKind.PODS_RESTART for h in change.risks)
+    planned = any(h.kind is RiskKind.PODS_RESTART for h in change.risks)
     is_changed = any(real.differ(p) for p in {*real.before, *real.after} if p[:2] == ("f:spec", "f:template"))
     pods = ("status", "desiredNumberScheduled") if change.ref.gvk.kind == "DaemonSet" else ("spec", "replicas")
-    has_pods = get_at(truth.before, pods, 1) != 0 and not _waits_for_deletion(truth.after)
+    has_pods = get_at(truth.before, pods, 1) != 0 and not _keeps_pods(truth.after, get_at(truth.before, pods, 1))
     restarts = is_changed and has_pods
-    return ("pods restart", restarts, said) if restarts is not said else _SAME
+    return ("pods restart", restarts, planned) if restarts is not planned else _SAME
 
 
-def _waits_for_deletion(obj: JSONObject | None) -> bool:
-    return bool(get_at(obj, ("spec", "updateStrategy", "type")) == "OnDelete")
+def _keeps_pods(obj: JSONObject | None, pods: JSONValue) -> bool:
+    """Return whether no pod gets a new template: the object waits for deletions, is paused, or excludes all pods."""
+    is_paused = get_at(obj, ("kind",)) == "Deployment" and get_at(obj, ("spec", "paused")) is True
+    partition = get_at(obj, ("spec", "updateStrategy", "rollingUpdate", "partition"), 0)
+    is_excluded = isinstance(pods, int) and isinstance(partition, int) and partition >= pods > 0
+    return is_paused or is_excluded or get_at(obj, ("spec", "updateStrategy", "type")) == "OnDelete"

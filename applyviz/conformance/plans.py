@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.invocations import SeenDefinitions, read_env, read_files
@@ -25,7 +26,7 @@ from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.ownership.client_side import find_managers
 from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet, PlanProblem
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.planning.simulation.estimated_answers import status_answer
 from applyviz.engine.requests.argv import ApplyCommand, is_apply, parse_apply
@@ -39,6 +40,7 @@ from applyviz.sandbox.storage.routing import parse_path
 CONFIRMED, ESTIMATED = "plan-confirmed", "plan-estimated"
 FAMILIES = (CONFIRMED, ESTIMATED)
 _NOW = "2026-06-01T00:00:00Z"
+_INVALID = 422
 _DENIED = 'deployments.apps is forbidden: User "reader" cannot patch resource "deployments"'
 _PRECONDITIONS = ("uid", "resourceVersion")
 
@@ -64,7 +66,7 @@ def judge_story(story: Story, family: str) -> Iterator[CaseResult]:
         definitions.follow([e for e in step.exchanges if e.invocation is None])
 
 
-def _without_preconditions(body: JSONValue) -> JSONValue:
+def _without_preconditions(body: JSONValue) -> Any:
     if isinstance(body, Mapping) and "propagationPolicy" in body:  # options of a deletion
         return {"propagationPolicy": body["propagationPolicy"]}
     if isinstance(body, list):  # a JSON patch of managedFields
@@ -113,9 +115,15 @@ class _Recorded:
         same = [e for e in self.writes if _is_same_write(request, e)]
         if same:
             return next((e for e in same if e.query.get("force") == request.query.get("force")), same[0]).answer
-        if route is not None:
+        if route is not None and not self._tries_replacement(request):
             self.missing[key_of(route, request.ref.name if request.ref else "")] = request
         return status_answer(403, "Forbidden", _DENIED)
+
+    def _tries_replacement(self, request: Request) -> bool:
+        """Return whether a plan asks, after a refusal, if deleting and creating the object would help."""
+        refused = [e.path for e in self.writes if e.answer.status == _INVALID]
+        own = any(request.path in (path, path.rpartition("/")[0]) for path in refused)
+        return own and (request.method == "DELETE" or request.purpose == "try")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +181,7 @@ class _Scene:
         options = replace(options, has_preconditions=not self._changes_sides(options, documents))
         problems = [PlanProblem(p) for p in inputs.problems]
         problems += [PlanProblem(p.reason, p.position) for f in files for p in f.problems]
-        context = PlanContext(self.catalog, _NOW, server=EstimatingServer(), deletion=command.deletion)
+        context = PlanningContext(self.catalog, _NOW, server=EstimatingServer(), deletion=command.deletion)
         planner = SetPlanner(documents, options=options, context=context, problems=problems)
         for _ in drive(planner, lambda requests: [recorded.answer(r) for r in requests]):
             pass

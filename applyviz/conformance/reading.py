@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.stories import Invocation, Story, StoryExchange, load_story
@@ -37,7 +38,7 @@ def _texts(story: Story, invocation: Invocation) -> tuple[SourceText, ...]:
     return read_inputs(command, material).texts
 
 
-def _seen_manifest(exchange: StoryExchange) -> JSONValue:
+def _seen_manifest(exchange: StoryExchange) -> Any:
     """Return the manifest as the exchange shows it, or None if it does not."""
     if exchange.method not in ("POST", "PATCH") or not isinstance(exchange.body, Mapping):
         return None
@@ -53,7 +54,7 @@ def _identity(obj: JSONObject) -> tuple[JSONValue, JSONValue, JSONValue]:
     return obj.get("apiVersion"), obj.get("kind"), get_at(obj, ("metadata", "name"))
 
 
-def _without_additions(obj: JSONObject, manifest: JSONObject, seen: JSONObject) -> JSONValue:
+def _without_additions(obj: JSONObject, manifest: JSONObject, seen: JSONObject) -> Any:
     """Return `obj` without what kubectl adds to a manifest or removes from it: its annotation, null annotations, the
     namespace of a cluster-scoped kind.
     """

@@ -138,8 +138,8 @@ class RecordedCluster:
         key = RecordedKey("", "namespaces", "", name)
         if key in self.absent or key in self.objects:
             return key in self.objects
-        told = (_tells_of_namespace(e, key) for e in self.ahead[self.at :])
-        return next((found for found in told if found is not None), True)
+        mentions = (_shows_namespace(e, key) for e in self.ahead[self.at :])
+        return next((found for found in mentions if found is not None), True)
 
     def answer(self, request: Request) -> Answer:
         """Answer a read."""
@@ -177,7 +177,7 @@ def _is_below(key: RecordedKey, route: Route) -> bool:
     )
 
 
-def _tells_of_namespace(exchange: StoryExchange, key: RecordedKey) -> bool | None:
+def _shows_namespace(exchange: StoryExchange, key: RecordedKey) -> bool | None:
     """Return whether an exchange shows that a namespace existed before it; None if it does not."""
     route, answer = parse_path(exchange.path), exchange.answer
     if answer.message == f'namespaces "{key.name}" not found':

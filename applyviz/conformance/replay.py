@@ -66,7 +66,7 @@ class _Clock:
         self.now = max([self.now, *times])
 
 
-def _find_times(value: JSONValue) -> Iterator[str]:
+def _find_times(value: Any) -> Iterator[str]:
     meta = value.get("metadata") if isinstance(value, Mapping) else None
     if not isinstance(meta, Mapping):
         return
@@ -116,8 +116,8 @@ class _Replay:
         got = self.sandbox.handle(self._make_request(exchange), user=_CLIENT)
         self._learn(expected.body, got.body)
         reason = compare(expected, got)
-        place = f"{exchange.method} {exchange.path}: {reason}" if reason else ""
-        return CaseResult("replay", name, not reason, place, _show(expected), _show(got))
+        differing = f"{exchange.method} {exchange.path}: {reason}" if reason else ""
+        return CaseResult("replay", name, not reason, differing, _show(expected), _show(got))
 
     def _make_request(self, exchange: StoryExchange) -> Request:
         body, content_type = exchange.body, exchange.content_type
@@ -125,7 +125,7 @@ class _Replay:
             body, content_type = guess_body(exchange, self.story), JSON
         return Request(exchange.method, exchange.path, exchange.query, content_type, self._translate(body))
 
-    def _translate(self, value: JSONValue) -> JSONValue:
+    def _translate(self, value: Any) -> Any:
         """Replace the recorded versions and uids by those of this sandbox."""
         if isinstance(value, list):
             return [self._translate(v) for v in value]
@@ -166,11 +166,11 @@ def _place(item: JSONValue) -> tuple[str, str]:
     return _meta(item, "namespace"), _meta(item, "name")
 
 
-def _show(answer: Answer) -> JSONValue:
+def _show(answer: Answer) -> Any:
     return {"status": answer.status, "body": simplify(answer.body)}
 
 
-def simplify(value: JSONValue) -> JSONValue:
+def simplify(value: JSONValue) -> Any:
     """Return a body without the values that a server chooses."""
     if isinstance(value, list):
         return [simplify(v) for v in value]

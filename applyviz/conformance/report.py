@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.stories import load_json, load_lines
@@ -90,7 +91,7 @@ class Report:
         """Count one case in its family."""
         self.families.setdefault(case.family, Tally()).add(case)
 
-    def as_data(self) -> dict[str, JSONValue]:
+    def as_data(self) -> dict[str, Any]:
         """Return the counts as JSON values."""
         return {
             "families": {
@@ -191,8 +192,8 @@ def render_case(case: CaseResult) -> str:
 def _render_caveats(tally: Tally) -> str:
     if not tally.fields:
         return ""
-    told = f"  {tally.caveats} of {tally.fields} fields with a caveat"
-    return told + (f": more than {_MOST_CAVEATS} % disagree" if tally.is_vague else "")
+    note = f"  {tally.caveats} of {tally.fields} fields with a caveat"
+    return note + (f": more than {_MOST_CAVEATS} % disagree" if tally.is_vague else "")
 
 
 def render_report(report: Report, *, show: int = 0) -> str:

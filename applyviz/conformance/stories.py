@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.golang import read_integer
@@ -152,7 +153,7 @@ def read_story(data: JSONObject) -> Story:
     )
 
 
-def load_json(path: Path) -> JSONValue:
+def load_json(path: Path) -> Any:
     """Load a JSON file, gzip'd or not."""
     data = path.read_bytes()
     return json.loads(gzip.decompress(data) if path.suffix == ".gz" else data, parse_int=read_integer)

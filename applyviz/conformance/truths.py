@@ -58,8 +58,8 @@ class Truths:
         """Return the outcome of an object; None if the recording does not show it."""
         live, writes = change.versions.live, self._writes.get(key, [])
         if not writes:
-            is_told = f"{change.ref.name} unchanged" in self._step.stdout
-            return Truth(live, live) if is_told else None
+            is_unchanged = f"{change.ref.name} unchanged" in self._step.stdout
+            return Truth(live, live) if is_unchanged else None
         ok = [e for e in writes if e.answer.is_ok]
         if not ok:
             return None if self._lacks_what_the_set_makes(writes) else Truth(live, live, refusal=writes[-1].answer)

@@ -1,4 +1,5 @@
-"""The material of the demo: a web shop of a dozen services, as manifests in two versions.
+"""The material of the demo: a web shop of a dozen services, as manifests in two versions, and a
+new service that cannot start.
 
 `shop/README.md` describes what the upgrade from v1 to v2 shows. Both versions were applied to a real kube-apiserver
 v1.36.3, client-side and server-side, without an error.
@@ -9,7 +10,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Literal
 
-ShopVersion = Literal["v1", "v2"]
+ShopVersion = Literal["v1", "v2", "trial"]
 
 
 def load_shop(version: ShopVersion) -> dict[str, bytes]:

@@ -1,28 +1,33 @@
 """Compute the engine's answer to a worked example.
 
-A three-way example (manifest, last applied, live) gives patch and result; a story of applies, updates and migrations
-gives the object and its field owners, or the conflicts at which it stops; a reading example gives what kubectl would
-read; a command on a set gives what kubectl prints. The clock of a story is its step number, so that answers never
-depend on the time.
+A three-way example (manifest, last applied, live) gives patch and result; a table gives both for each row; a story of
+applies, updates and migrations gives the object and its field owners, or the conflicts at which it stops; a reading
+example gives what kubectl would read; a command on a set gives what kubectl prints, a kOps channel what happens with
+each addon. The clock of a story is its step number, so that answers never depend on the time.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from applyviz.engine.manifests.documents import ManifestDocument, ObjectPatch
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.manifests.patch_documents import take_patches_apart
 from applyviz.engine.merge import patches
-from applyviz.engine.objects.errors import Conflict, ConflictError, ManifestError
+from applyviz.engine.objects.errors import Conflict, ConflictError, ManifestError, PatchError
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.engine.ownership import managed_fields, migrate, server_side, updates
 from applyviz.engine.planning.objects.request_answerer import find_stale
+from applyviz.engine.requests.patching import CONTENT_TYPES
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
+from applyviz.guide.channels import print_choices
 from applyviz.guide.commands import run_command
 from applyviz.guide.pages import Block, Example, PagePart
+from applyviz.guide.tables import MergeTable, compute_table
 
 _EPOCH = "2026-01-01T00:00:{:02d}Z"
 _SERVER_FIELDS = ("managedFields", "creationTimestamp")
@@ -42,6 +47,7 @@ class Answers:
     conflicts: tuple[str, ...] = ()
     prints: tuple[str, ...] = ()
     refused: str = ""
+    tables: tuple[MergeTable, ...] = ()
 
 
 def read_object(text: str, file: str) -> JSONObject:
@@ -56,6 +62,22 @@ def read_object(text: str, file: str) -> JSONObject:
         raise ManifestError(f"expected one object, got {len(parsed.documents)}")
     obj: JSONObject = parsed.documents[0].obj
     return obj
+
+
+def _read_patch(text: str) -> ManifestDocument | None:
+    """Return the patch document of a block; None for a manifest."""
+    parsed = take_patches_apart(parse_manifests(text.encode(), "manifest"))
+    return next((document for document in parsed.documents if document.patch is not None), None)
+
+
+def _answer_patch(example: Example, document: ManifestDocument, patch: ObjectPatch) -> Answers:
+    """Return what a patch that a person wrote makes of the live object, or why it cannot be applied."""
+    live = read_object(example.find(PagePart.LIVE) or "", "live")
+    try:
+        after = patches.apply(live, patch.body, CONTENT_TYPES[patch.type], kind=_find_kind(document.obj))
+    except PatchError as error:
+        return Answers(refused=str(error), prints=(str(error),))
+    return Answers(after=after)
 
 
 def _find_kind(obj: JSONObject, definitions: CRDSource | None = None) -> KindSchema:
@@ -121,8 +143,8 @@ def _answer_story(example: Example) -> Answers:
     live_text = example.find(PagePart.LIVE)
     live: JSONObject | None = read_object(live_text, "live") if live_text else None
     definitions: CRDSource | None = None
-    told = [b for b in example.blocks if b.part.is_step or b.part is PagePart.DEFINITION]
-    for number, step in enumerate(told):
+    steps = [b for b in example.blocks if b.part.is_step or b.part is PagePart.DEFINITION]
+    for number, step in enumerate(steps):
         if step.part is PagePart.DEFINITION:
             definitions = CRDSource([read_object(step.text, "definition")])
             continue
@@ -140,12 +162,19 @@ def compute_answers(example: Example) -> Answers:
 
     - Raises `ApplyVizError` if it cannot be read or merged; conflicts are an answer, not an error.
     """
+    if example.find(PagePart.TABLE) is not None:
+        return Answers(tables=tuple(compute_table(b) for b in example.blocks if b.part is PagePart.TABLE))
     if example.steps:
         return _answer_story(example)
     command = example.find(PagePart.COMMAND)
     if command is not None:
         given = example.find(PagePart.SET) or "", example.find(PagePart.CLUSTER) or ""
         return Answers(prints=tuple(run_command(command, *given)))
+    if example.find(PagePart.CHANNEL) is not None:
+        return Answers(prints=tuple(print_choices(example)))
+    written = _read_patch(example.find(PagePart.MANIFEST) or "")
+    if written is not None and written.patch is not None:
+        return _answer_patch(example, written, written.patch)
     if example.find(PagePart.LIVE) is None:
         return Answers(after=read_object(example.find(PagePart.MANIFEST) or "", "manifest"))
     return _answer_three_way(example)

@@ -1,4 +1,4 @@
-"""Run a whole `kubectl apply` on the small cluster of an example.
+"""Run a whole `kubectl apply` or `kubectl delete` on the small cluster of an example.
 
 The cluster consists of the objects of a block: reads and lists find them, and every write succeeds. The result is the
 output of kubectl, line by line.
@@ -18,6 +18,7 @@ from applyviz.engine.requests.kubectl import CommandResult, run_apply
 from applyviz.engine.requests.members import read_labels
 from applyviz.engine.requests.selectors import parse_selector
 from applyviz.engine.schema.builtin import bundled
+from applyviz.guide.deletions import run_deletion
 
 _ABSENT = Answer(404, {"kind": "Status", "reason": "NotFound", "message": "not found", "code": 404})
 
@@ -30,7 +31,7 @@ def _read_cluster(text: str) -> dict[str, JSONObject]:
         metadata = document.obj["metadata"]
         if resource is not None:
             path = resource.path(metadata.get("namespace", ""), metadata["name"])
-            found[path] = {**document.obj, "metadata": {**metadata, "uid": path}}
+            found[path] = {**document.obj, "metadata": {"uid": path, **metadata}}
     return found
 
 
@@ -49,6 +50,9 @@ def run_command(command: str, manifests: str, cluster: str) -> Sequence[str]:
     """Return the lines that the command prints, and one for each error."""
     words = shlex.split(command)
     start = words.index("kubectl")
+    if words[start + 1] == "delete":
+        cluster_objects = _read_cluster(cluster)
+        return run_deletion(words[start + 2 :], manifests, lambda request: _answer(request, cluster_objects))
     environment = dict(word.partition("=")[::2] for word in words[:start])
     parsed = parse_apply(words[start + 1 :], environment, namespace="shop")
     flow = run_apply([parse_manifests(manifests.encode(), "set")], command=parsed, catalog=bundled())

@@ -12,7 +12,7 @@ from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PlaygroundQuery:
     """One question to the playground.
 
     - `owners` has one line per field owner (`applyviz.guide.owned`); `crds` define custom resources.
@@ -39,24 +39,24 @@ class Given:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Given:
+    def from_json(cls, data: Mapping[str, Any]) -> PlaygroundQuery:
         """Return the question from the JSON of `to_json`."""
         return cls(**{**data, "mode": ApplyMode(data["mode"])})
 
 
 @dataclass(frozen=True, slots=True)
-class GivenProblem:
-    """A problem in one input text: the name of its field in `Given`, and a message."""
+class PlaygroundQueryProblem:
+    """A problem in one input text: the name of its field in `PlaygroundQuery`, and a message."""
 
     part: str
     reason: str
 
 
 @dataclass(eq=False)
-class GivenError(ApplyVizError):
+class PlaygroundQueryError(ApplyVizError):
     """The input is invalid; lists every problem."""
 
-    problems: tuple[GivenProblem, ...] = ()
+    problems: tuple[PlaygroundQueryProblem, ...] = ()
 
     def __str__(self) -> str:
         return "; ".join(f"{p.part}: {p.reason}" for p in self.problems)

@@ -1,7 +1,7 @@
-"""Compute answers of the playground outside of the process that serves pages, with limits and a queue.
+"""Ask questions of the playground in a child process with limits and a queue, outside of the process that serves pages.
 
 Visitors without an account have a separate pool that computes one question at a time, so that they never delay people
-with an account. Results are cached for the next pages of the same answer.
+with an account.
 """
 
 from __future__ import annotations
@@ -10,18 +10,13 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from threading import BoundedSemaphore
-from typing import Any
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.digest.serialize import from_json
-from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.guide.given import Given, GivenError, GivenProblem
+from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem
 from applyviz.sources.child import ChildLimits, ask_child
 
-CHILD = "applyviz.guide.answering_child"
-LIMITS = ChildLimits(memory_bytes=512 * 1024 * 1024, cpu_seconds=5, wall_seconds=15.0, answer_bytes=16 * 1024 * 1024)
+LIMITS = ChildLimits(memory_bytes=512 * 1024 * 1024, cpu_seconds=5, wall_seconds=20.0, answer_bytes=3 * 1024 * 1024)
 VISITOR_BYTES = 64 * 1024
 BUSY = "very many people are asking just now; ask again in a moment"
 
@@ -35,9 +30,9 @@ class Pool:
 
     @contextmanager
     def take_turn(self) -> Iterator[None]:
-        """Hold one slot; raises `GivenError` if none becomes free."""
+        """Hold one slot; raises `PlaygroundQueryError` if none becomes free."""
         if not self.turns.acquire(timeout=self.wait_seconds):
-            raise GivenError((GivenProblem("manifest", BUSY),))
+            raise PlaygroundQueryError((PlaygroundQueryProblem("manifest", BUSY),))
         try:
             yield
         finally:
@@ -48,59 +43,29 @@ VISITORS = Pool(BoundedSemaphore(1), wait_seconds=5.0)
 PEOPLE = Pool(BoundedSemaphore(3), wait_seconds=LIMITS.wall_seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class GuideResult:
-    """An answer, and the question with the values of Secrets masked, as others may see it."""
-
-    kept: Given
-    change: PlannedObject
-
-
-def check_size(given: Given) -> None:
-    """Raise `GivenError` if the text exceeds the limit of visitors without an account."""
+def check_size(given: PlaygroundQuery) -> None:
+    """Raise `PlaygroundQueryError` if the text exceeds the limit of visitors without an account."""
     size = sum(len(value.encode()) for value in given.to_json().values() if isinstance(value, str))
     if size > VISITOR_BYTES:
         reason = f"all texts together are {size:,} bytes; without signing in at most {VISITOR_BYTES:,} are computed"
-        raise GivenError((GivenProblem("manifest", reason),))
+        raise PlaygroundQueryError((PlaygroundQueryProblem("manifest", reason),))
 
 
-def _compute(given: Given, now: str, pool: Pool, *, is_masked: bool) -> JSONObject:
-    asked = {
+def ask(child: str, question: JSONObject, pool: Pool) -> JSONObject:
+    """Return the answer of a child's `main` to a question, which also gets the limits that it sets on itself.
+
+    - Raises `PlaygroundQueryError` for its problems, and when the limits are reached.
+    """
+    limits = {
         "memory_bytes": LIMITS.memory_bytes,
         "cpu_seconds": LIMITS.cpu_seconds,
-        "given": given.to_json(),
-        "now": now,
-        "is_masked": is_masked,
+        "answer_bytes": LIMITS.answer_bytes,
     }
     with pool.take_turn():
-        answer, reason = ask_child(CHILD, json.dumps(asked).encode() + b"\n", LIMITS, act="computing")
+        answer, reason = ask_child(child, json.dumps({**question, **limits}).encode() + b"\n", LIMITS, act="computing")
     if reason or len(answer) > LIMITS.answer_bytes:
-        raise GivenError((GivenProblem("manifest", reason or "its answer is too large"),))
-    said: JSONObject = json.loads(answer)
-    if "problems" in said:
-        raise GivenError(tuple(GivenProblem(part, text) for part, text in said["problems"]))
-    return said
-
-
-def answer_question(given: Given, *, now: str, pool: Pool = PEOPLE) -> GuideResult:
-    """Mask a question and answer it.
-
-    - `now` is RFC 3339 in UTC.
-    - Raises `GivenError`, also when the limits are reached.
-    """
-    said = _compute(given, now, pool, is_masked=False)
-    return GuideResult(Given.from_json(said["kept"]), _read_change(said))
-
-
-def _read_change(said: JSONObject) -> PlannedObject:
-    change: Any = from_json(PlannedObject, said["change"])
-    return change  # type: ignore[no-any-return]
-
-
-@lru_cache(maxsize=32)
-def explain_once(kept: Given, now: str, pool: Pool = PEOPLE) -> PlannedObject:
-    """Return the answer to a masked question; the pages of one answer share one calculation.
-
-    - Raises `GivenError`.
-    """
-    return _read_change(_compute(kept, now, pool, is_masked=True))
+        raise PlaygroundQueryError((PlaygroundQueryProblem("manifest", reason or "its answer is too large"),))
+    found: JSONObject = json.loads(answer)
+    if "problems" in found:
+        raise PlaygroundQueryError(tuple(PlaygroundQueryProblem(part, text) for part, text in found["problems"]))
+    return found

@@ -11,7 +11,7 @@ from dataclasses import replace
 from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
 from applyviz.guide.answers import compute_answers, read_object
-from applyviz.guide.given import Given
+from applyviz.guide.given import PlaygroundQuery
 from applyviz.guide.pages import Block, Example, PagePart
 
 _LINE = 72
@@ -32,13 +32,13 @@ def _question(steps: tuple[Block, ...]) -> int:
     return max(n for n, step in enumerate(steps) if step.part is PagePart.APPLY)
 
 
-def _open_story(example: Example) -> Given:
+def _open_story(example: Example) -> PlaygroundQuery:
     asked = _question(example.steps)
     step = example.steps[asked]
     rest = replace(example, blocks=tuple(b for b in example.blocks if b is not step))
     left = compute_answers(rest) if rest.steps else None
     live = render_yaml(None, left.after) if left and left.after else example.find(PagePart.LIVE) or ""
-    return Given(
+    return PlaygroundQuery(
         manifest=step.text,
         live=live,
         owners="\n".join(left.owners) if left else "",
@@ -49,12 +49,12 @@ def _open_story(example: Example) -> Given:
     )
 
 
-def open_example(example: Example) -> Given:
+def open_example(example: Example) -> PlaygroundQuery:
     """Return an example as playground input."""
     example = unfold(example)
     if example.steps:
         return _open_story(example)
-    return Given(
+    return PlaygroundQuery(
         manifest=example.find(PagePart.MANIFEST) or "",
         live=example.find(PagePart.LIVE) or "",
         last_applied=example.find(PagePart.LAST_APPLIED) or "",

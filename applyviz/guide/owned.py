@@ -15,7 +15,7 @@ from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.engine.ownership.managed_fields import with_entries
 from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.walk import list_leaves
-from applyviz.guide.given import GivenProblem
+from applyviz.guide.given import PlaygroundQueryProblem
 
 _LINE = re.compile(
     r"^(?P<manager>\S+)(?: \((?P<operation>Apply|Update)(?: (?P<subresource>\S+))?\))?:(?P<paths>\s.*|)$"
@@ -43,22 +43,22 @@ def _split(text: str) -> Iterator[str]:
 
 def own_fields(
     live: JSONObject, text: str, *, kind: KindSchema | None
-) -> tuple[MutableObject, tuple[GivenProblem, ...]]:
+) -> tuple[MutableObject, tuple[PlaygroundQueryProblem, ...]]:
     """Return the live object with the managedFields of the lines, and the lines that cannot be used."""
     named = _name_paths(kind, live)
     entries: list[MutableObject] = []
-    problems: list[GivenProblem] = []
+    problems: list[PlaygroundQueryProblem] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.strip() == "nobody":
             continue
         match = _LINE.match(line.strip())
         if match is None:
             reason = f"line {number}: expected `manager (Apply): .path .path`, got {line.strip()[:80]}"
-            problems.append(GivenProblem("owners", reason))
+            problems.append(PlaygroundQueryProblem("owners", reason))
             continue
         paths = tuple(_split(match["paths"]))
         missing = [path for path in paths if path not in named]
-        problems += [GivenProblem("owners", f"line {number}: live has no field {path}") for path in missing]
+        problems += [PlaygroundQueryProblem("owners", f"line {number}: live has no field {path}") for path in missing]
         entry: MutableObject = {
             "manager": match["manager"],
             "operation": match["operation"] or "Apply",

@@ -4,8 +4,9 @@ A page is a Markdown file of `docs/semantics`: prose, and sections titled "Examp
 inputs and the recorded answers. The word after the language names the part of a block: `manifest`, `last-applied` and
 `live` are the versions of one object; `apply MANAGER [force]`, `update MANAGER [SUBRESOURCE]` and `migrate MANAGER
 FROM…` are steps, in order; `definition` is the CustomResourceDefinition that applies from there on; `set` and `cluster`
-contain many objects for a `command`; `patch`, `after`, `owners`, `conflict`, `read` and `prints` are answers. The
-caller reads the files.
+contain many objects for a `command`; `channel VERSION` is a kOps channel for a server of that version; `table
+APIVERSION KIND PATH` has rows of one field with their answers; `patch`, `after`, `owners`, `conflict`, `read` and
+`prints` are answers. The caller reads the files.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ class PagePart(StrEnum):
     SET = "set"
     CLUSTER = "cluster"
     COMMAND = "command"
+    CHANNEL = "channel"
     PATCH = "patch"
     AFTER = "after"
     OWNERS = "owners"
     CONFLICT = "conflict"
     READ = "read"
+    TABLE = "table"
     PRINTS = "prints"
 
     @property
@@ -58,6 +61,7 @@ _GIVEN = (
     PagePart.SET,
     PagePart.CLUSTER,
     PagePart.COMMAND,
+    PagePart.CHANNEL,
 )
 
 
@@ -84,8 +88,8 @@ class Example:
 
     @property
     def is_set(self) -> bool:
-        """Whether the example is about a set of objects, which the playground does not support."""
-        return self.find(PagePart.COMMAND) is not None
+        """Whether the example is about a set of objects or a table, which the playground does not support."""
+        return any(self.find(part) is not None for part in (PagePart.COMMAND, PagePart.CHANNEL, PagePart.TABLE))
 
     @property
     def steps(self) -> tuple[Block, ...]:

@@ -11,11 +11,13 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from applyviz.engine.diff.masking import mask
+from applyviz.engine.diff.masking import mask, mask_patch
 from applyviz.engine.diff.yaml_text import render_yaml
-from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ParsedFile
+from applyviz.engine.explain.patching import OF_PATCHES
+from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ObjectPatch, ParsedFile
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.manifests.patch_documents import KIND, take_patches_apart
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import ApplyVizError, SchemaError, SourcePosition
 from applyviz.engine.objects.exchange import Answer
@@ -23,16 +25,18 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.planning.objects.planner import plan_object
+from applyviz.engine.planning.sets.patched import plan_patch
 from applyviz.engine.planning.simulation.estimated_answers import status_answer
-from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, SetAction
+from applyviz.engine.requests.patching import CONTENT_TYPES
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import Resource, SchemaOrigin
 from applyviz.engine.schema.sources import SourceChain
-from applyviz.guide.given import Given, GivenError, GivenProblem
+from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem
 from applyviz.guide.owned import own_fields
 from applyviz.sources.nuls import refuse_nuls
 
@@ -40,7 +44,7 @@ LIMITS = ReadLimits(values=50_000, document_bytes=256_000, file_bytes=256_000, d
 _SINGLE = ("manifest", "live", "last_applied")
 _PARTS = (*_SINGLE, "crds")
 NOT_ASKED = "the playground asks no cluster"
-NOT_COMPUTED = GivenProblem("manifest", "this cannot be computed")
+NOT_COMPUTED = PlaygroundQueryProblem("manifest", "this cannot be computed")
 
 
 class _UnknownKinds:
@@ -71,20 +75,20 @@ class Read:
     live: JSONObject | None
 
 
-def _explain_place(file: ParsedFile) -> Iterator[GivenProblem]:
+def _explain_place(file: ParsedFile) -> Iterator[PlaygroundQueryProblem]:
     for found in file.problems:
         where = f"line {found.position.line}" if found.position.line else ""
         where += f", column {found.position.column}" if where and found.position.column else ""
         field = f" {render_path(found.path)}" if found.path else ""
-        yield GivenProblem(file.file, f"{where}{field}: {found.reason}" if where or field else found.reason)
+        yield PlaygroundQueryProblem(file.file, f"{where}{field}: {found.reason}" if where or field else found.reason)
 
 
-def _check_same(manifest: ObjectRef, part: str, other: ManifestDocument) -> Iterator[GivenProblem]:
+def _check_same(manifest: ObjectRef, part: str, other: ManifestDocument) -> Iterator[PlaygroundQueryProblem]:
     named = other.ref
     is_same = (named.gvk.group, named.gvk.kind, named.name) == (manifest.gvk.group, manifest.gvk.kind, manifest.name)
     if not is_same or ("" not in (named.namespace, manifest.namespace) and named.namespace != manifest.namespace):
         line = other.position.line
-        yield GivenProblem(part, f"line {line}: this is {named}, but the manifest is {manifest}")
+        yield PlaygroundQueryProblem(part, f"line {line}: this is {named}, but the manifest is {manifest}")
 
 
 def _read_text(part: str, text: str) -> ParsedFile:
@@ -95,12 +99,13 @@ def _read_text(part: str, text: str) -> ParsedFile:
             part, (), (DocumentProblem(f"the text is larger than {LIMITS.file_bytes:,} bytes", position),), 0
         )
     try:
-        return refuse_nuls(parse_manifests(data, part, limits=LIMITS))
+        parsed = parse_manifests(data, part, limits=LIMITS)
+        return refuse_nuls(take_patches_apart(parsed) if part == "manifest" else parsed)
     except RecursionError:
         return ParsedFile(part, (), (DocumentProblem("it is nested too deeply", position),), 0)
 
 
-def _parse(given: Given) -> tuple[dict[str, tuple[ManifestDocument, ...]], list[GivenProblem]]:
+def _parse(given: PlaygroundQuery) -> tuple[dict[str, tuple[ManifestDocument, ...]], list[PlaygroundQueryProblem]]:
     texts = {part: getattr(given, part) for part in _PARTS}
     if given.mode is ApplyMode.SERVER:
         texts["last_applied"] = ""
@@ -111,7 +116,7 @@ def _parse(given: Given) -> tuple[dict[str, tuple[ManifestDocument, ...]], list[
     for part in _SINGLE:
         count = len(documents.get(part, ()))
         if part not in broken and (count > 1 or (count == 0 and (part == "manifest" or texts[part].strip()))):
-            problems.append(GivenProblem(part, f"expected one object, got {count}"))
+            problems.append(PlaygroundQueryProblem(part, f"expected one object, got {count}"))
     return documents, problems
 
 
@@ -120,14 +125,14 @@ def _read_kinds(documents: tuple[ManifestDocument, ...], *, is_namespaced: bool)
     return SourceChain(defined, bundled(), _UnknownKinds(is_namespaced=is_namespaced))
 
 
-def read(given: Given) -> Read:
+def read(given: PlaygroundQuery) -> Read:
     """Parse all texts.
 
-    - Raises `GivenError` with every problem of every text.
+    - Raises `PlaygroundQueryError` with every problem of every text.
     """
     documents, problems = _parse(given)
     if problems:
-        raise GivenError(tuple(problems))
+        raise PlaygroundQueryError(tuple(problems))
     document = documents["manifest"][0]
     for part in ("live", "last_applied"):
         problems += [p for d in documents.get(part, ()) for p in _check_same(document.ref, part, d)]
@@ -137,16 +142,16 @@ def read(given: Given) -> Read:
         catalog = _read_kinds(documents.get("crds", ()), is_namespaced=bool(namespaces))
         kind = catalog.find_kind(document.ref.gvk)
     except SchemaError as error:
-        raise GivenError((*problems, GivenProblem("crds", str(error)))) from None
+        raise PlaygroundQueryError((*problems, PlaygroundQueryProblem("crds", str(error)))) from None
     remembered = next((d.obj for d in documents.get("last_applied", ())), None)
     if live is None:
         gone = (("last_applied", remembered), ("owners", given.owners.strip()))
-        problems += [GivenProblem(part, "this needs a live object") for part, value in gone if value]
+        problems += [PlaygroundQueryProblem(part, "this needs a live object") for part, value in gone if value]
     elif given.owners.strip():
         live, found = own_fields(live, given.owners, kind=kind)
         problems += found
     if problems:
-        raise GivenError(tuple(problems))
+        raise PlaygroundQueryError(tuple(problems))
     live = _place(live, catalog.find_resource(document.ref.gvk), next(iter(namespaces), "default"))
     return Read(document, catalog, _remember(live, remembered))
 
@@ -166,7 +171,7 @@ def _remember(live: JSONObject | None, applied: JSONObject | None) -> JSONObject
     return {**live, "metadata": {**metadata, "annotations": annotations}}
 
 
-def options_of(given: Given, *, namespace: str = "default") -> ApplyOptions:
+def options_of(given: PlaygroundQuery, *, namespace: str = "default") -> ApplyOptions:
     """Return the apply options of a question."""
     return ApplyOptions(
         mode=given.mode,
@@ -177,17 +182,26 @@ def options_of(given: Given, *, namespace: str = "default") -> ApplyOptions:
     )
 
 
-def explain(given: Given, *, now: str) -> PlannedObject:
+def options_for(change: PlannedObject, given: PlaygroundQuery) -> ApplyOptions:
+    """Return the options of an answer: those of the question, and that a patch document is a patch."""
+    is_patch = any(reason.reason in OF_PATCHES for reason in change.fields)
+    return replace(options_of(given), action=SetAction.PATCH) if is_patch else options_of(given)
+
+
+def explain(given: PlaygroundQuery, *, now: str) -> PlannedObject:
     """Return the change of the one object, masked.
 
     - `now` is RFC 3339 in UTC.
-    - Raises `GivenError`.
+    - Raises `PlaygroundQueryError`.
     """
     found = read(given)
     metadata = (found.live or {}).get("metadata") or {}
     options = options_of(given, namespace=metadata.get("namespace") or "default")
-    context = PlanContext(found.catalog, now, can_dry_run=False, dry_run_reason=NOT_ASKED)
-    flow = plan_object(found.document, options=options, context=context)
+    context = PlanningContext(found.catalog, now, can_dry_run=False, dry_run_reason=NOT_ASKED)
+    if found.document.patch is not None:
+        flow = plan_patch(found.document, options=replace(options, action=SetAction.PATCH), context=context)
+    else:
+        flow = plan_object(found.document, options=options, context=context)
     answer = Answer(200, found.live) if found.live is not None else status_answer(404, "NotFound", "not found")
     try:
         next(flow)
@@ -197,22 +211,36 @@ def explain(given: Given, *, now: str) -> PlannedObject:
         change: PlannedObject = stop.value
         return mask_change(change, tag_key=secrets.token_bytes(32))
     except ApplyVizError as error:
-        raise GivenError((GivenProblem("manifest", str(error)),)) from None
+        raise PlaygroundQueryError((PlaygroundQueryProblem("manifest", str(error)),)) from None
 
 
-def without_secrets(given: Given) -> Given:
+def _mask_document(document: ManifestDocument, patch: ObjectPatch, key: bytes) -> JSONObject:
+    """Return a patch document whose values are masked like those of its object."""
+    ref = document.ref
+    target = {"apiVersion": ref.gvk.api_version, "kind": ref.gvk.kind, "name": ref.name}
+    target |= {"namespace": ref.namespace} if ref.namespace else {}
+    content_type, scope = CONTENT_TYPES[patch.type], "/".join(ref.key)
+    body = mask_patch(patch.body, content_type, gvk=ref.gvk, tag_key=key, scope=scope)
+    shown = {"kind": KIND, "target": target, "type": patch.type.value, "patch": body}
+    return {**shown, "subresource": patch.subresource} if patch.subresource else shown
+
+
+def without_secrets(given: PlaygroundQuery) -> PlaygroundQuery:
     """Return the question without secrets: texts that contain secrets are rewritten with masked values.
 
-    - Raises `GivenError`; an unreadable text cannot be masked.
+    - Raises `PlaygroundQueryError`; an unreadable text cannot be masked.
     """
     documents, problems = _parse(given)
     if problems:
-        raise GivenError(tuple(problems))
+        raise PlaygroundQueryError(tuple(problems))
     key = secrets.token_bytes(32)
     texts = {part: getattr(given, part) if part in documents else "" for part in _SINGLE}
     for part in _SINGLE:
         for document in documents.get(part, ()):
             gvk, scope = document.ref.gvk, "/".join(document.ref.key)
+            if document.patch is not None:
+                texts[part] = render_yaml(None, _mask_document(document, document.patch, key))
+                continue
             masked = mask(document.obj, gvk=gvk, tag_key=key, scope=scope)
             if masked != document.obj or gvk.kind == "Secret":
                 texts[part] = render_yaml(None, masked)

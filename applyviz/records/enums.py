@@ -23,7 +23,7 @@ class ReviewState(models.TextChoices):
 
 
 class ReviewStatus(models.TextChoices):
-    """Where a review stands; `workflow.approvals.review_states` derives it, nothing stores it."""
+    """The state of a review, derived by `workflow.approvals.review_states`; nothing stores it."""
 
     READING = "reading", _("reading")
     PLANNING = "planning", _("planning")
@@ -82,6 +82,7 @@ class Outcome(models.TextChoices):
     WAITING = "waiting", _("not attempted")
     APPLYING = "applying", _("applying")
     VERIFIED = "applied", _("applied")
+    DELETED = "deleted", _("deleted")
     DIFFERS = "applied-live-differs", _("applied · live differs")
     UNCHANGED = "unchanged", _("unchanged")
     REFUSED = "refused", _("refused")
@@ -96,10 +97,24 @@ class Outcome(models.TextChoices):
         """Return the outcomes that are not final."""
         return (cls.WAITING, cls.APPLYING)
 
+    @classmethod
+    def written(cls) -> tuple[Outcome, ...]:
+        """Return the outcomes of objects that a run changed as it was asked to."""
+        return (cls.VERIFIED, cls.DELETED, cls.DIFFERS)
+
     @property
     def is_good(self) -> bool:
-        """Whether the object was applied, or is as the plan promised."""
-        return self in (Outcome.VERIFIED, Outcome.DIFFERS, Outcome.UNCHANGED)
+        """Whether the object was applied or deleted, or is as the plan promised."""
+        return self in (*Outcome.written(), Outcome.UNCHANGED)
+
+
+class OwnerCheck(models.TextChoices):
+    """Whether the live field owners are those that the plan promised; "" if an object was not compared."""
+
+    NONE = "", _("not compared")
+    VERIFIED = "verified", _("field owners verified")
+    DIFFER = "differ", _("field owners differ")
+    NOT_STATED = "not-stated", _("the plan lists no field owners")
 
 
 class RolloutState(models.TextChoices):
@@ -156,9 +171,10 @@ class LimitKind(models.TextChoices):
     NAME = "name", _("name")
     ADDRESS = "address", _("address")
     PAIR = "pair", _("name and address")
-    VISITOR = "visitor", _("visitor of the playground")
+    VISITOR = "visitor", _("playground visitor")
     SESSION = "session", _("session")
-    COMPARER = "comparer", _("person who compares files")
+    COMPARER = "comparer", _("person comparing files")
+    PUSH = "push", _("deliveries of git hosts")
 
 
 class PendingKind(models.TextChoices):
@@ -171,6 +187,7 @@ class PendingKind(models.TextChoices):
     ARCHIVE_TEAM = "archive-team", _("archive a team")
     DEACTIVATE = "deactivate", _("deactivate an account")
     ACTIVATE = "activate", _("reactivate an account")
+    IDENTITY = "identity", _("link a commit identity")
 
 
 class PendingState(models.TextChoices):
@@ -199,6 +216,15 @@ class VerificationState(models.TextChoices):
     FAILED = "failed", _("failed")
 
 
+class LiveComparisonState(models.TextChoices):
+    """The result of the last comparison of an open plan with live."""
+
+    NOT_YET = "not-compared", _("not compared yet")
+    SAME = "same", _("nothing differs")
+    DIFFERS = "differs", _("differs")
+    FAILED = "failed", _("could not compare")
+
+
 class WorkerRequestKind(models.TextChoices):
     """The kind of a page's request to a worker, because only workers have the keys that open."""
 
@@ -215,6 +241,9 @@ class WorkerRequestKind(models.TextChoices):
     CONNECTION = "connection", _("testing a connection")
     SANDBOX = "sandbox", _("a request to a sandbox")
     SECRET_ACCESS = "secret-access", _("the Secrets that a person can read")
+    GIT = "git", _("the files of a git repository")
+    GIT_TEST = "git-test", _("testing a repository credential")
+    API_VERSIONS = "api-versions", _("the APIs of a cluster")
 
 
 class WorkerRequestState(models.TextChoices):
@@ -235,6 +264,28 @@ class VerificationResult(models.TextChoices):
     UNKNOWN = "unknown", _("unknown")
 
 
+class ScheduledStartState(models.TextChoices):
+    """The state of a scheduled start."""
+
+    WAITING = "waiting", _("waiting")
+    STARTED = "started", _("started")
+    CANCELED = "canceled", _("canceled")
+
+
+class StartEnd(models.TextChoices):
+    """The reason why a scheduled start ended without a run."""
+
+    BY_PERSON = "by-person", _("a person canceled it")
+    NEW_PLAN = "new-plan", _("the review has a new plan")
+    CHANGES_REQUESTED = "changes-requested", _("an approver requested changes")
+    APPROVAL_REVOKED = "approval-revoked", _("an approval was revoked")
+    RIGHTS_LOST = "rights-lost", _("the person who scheduled it can no longer start runs")
+    REVIEW_CLOSED = "review-closed", _("the review was closed")
+    STARTED_BY_HAND = "started-by-hand", _("the run was started manually")
+    EXPIRED = "expired", _("the plan could not start in time")
+    FORGED = "forged", _("this installation did not record it")
+
+
 class NotificationKind(models.TextChoices):
     """The events that people and webhooks are notified of."""
 
@@ -244,11 +295,14 @@ class NotificationKind(models.TextChoices):
     APPROVALS_DROPPED = "approvals.dropped", _("Approvals no longer apply")
     APPROVALS_EXPIRING = "approvals.expiring", _("An approval expires soon")
     RUN_STARTED = "run.started", _("An apply run started")
+    RUN_RETRIED = "run.retried", _("An apply run was retried")
     RUN_FINISHED = "run.finished", _("An apply run finished")
     RUN_FAILED = "run.failed", _("An apply run failed")
     RUN_ATTENTION = "run.needs_attention", _("An apply run needs attention")
     RUN_STALE = "run.stale", _("A plan is stale")
+    START_CANCELED = "run.start_canceled", _("A scheduled start was canceled")
     EMERGENCY_APPLIED = "emergency.applied", _("An emergency apply started")
+    FOLLOWING_ATTENTION = "following.attention", _("A followed branch needs attention")
     CHECKPOINT_PUBLISHED = "history.published", _("A checkpoint was published")
     WEBHOOK_TRIED = "webhook.tried", _("A webhook was tested")
 
@@ -272,7 +326,7 @@ class AuditAction(models.TextChoices):
     CONFLICT_RESOLVED = "conflict.resolved", _("resolved a conflict")
     RESOLUTION_UNDONE = "resolution.undone", _("undid a resolution")
     RISK_ACKNOWLEDGED = "risk.acknowledged", _("acknowledged a risk")
-    ACKNOWLEDGEMENT_WITHDRAWN = "risk.acknowledgement_withdrawn", _("undid an acknowledgment")
+    ACKNOWLEDGMENT_WITHDRAWN = "risk.acknowledgment_withdrawn", _("undid an acknowledgment")
     RULE_PROPOSED = "rule.proposed", _("proposed a conflict rule")
     RULE_AGREED = "rule.agreed", _("approved a conflict rule")
     RULE_DECLINED = "rule.declined", _("declined a conflict rule")
@@ -283,7 +337,10 @@ class AuditAction(models.TextChoices):
     COMMENT_REOPENED = "comment.reopened", _("reopened a comment")
     APPROVAL_GIVEN = "approval.given", _("approved a plan")
     APPROVAL_REVOKED = "approval.revoked", _("revoked an approval")
+    START_SCHEDULED = "start.scheduled", _("scheduled an apply run")
+    START_CANCELED = "start.canceled", _("canceled a scheduled start")
     RUN_STARTED = "run.started", _("started an apply run")
+    RUN_RETRIED = "run.retried", _("retried an apply run")
     RUN_CLAIMED = "run.claimed", _("picked up an apply run")
     RUN_CANCELED = "run.canceled", _("canceled an apply run")
     RUN_FINISHED = "run.finished", _("finished an apply run")
@@ -320,6 +377,14 @@ class AuditAction(models.TextChoices):
     EMERGENCY_APPLIED = "emergency.applied", _("ran an emergency apply")
     LIVE_VERIFIED = "live.verified", _("verified what another tool applied")
     WEBHOOK_CHANGED = "webhook.changed", _("changed a webhook")
+    PRESET_CHANGED = "preset.changed", _("changed a preset")
+    REPOSITORY_CHANGED = "repository.changed", _("changed a repository setting")
+    FOLLOWING_STARTED = "following.started", _("started following a branch")
+    FOLLOWING_ENDED = "following.ended", _("stopped following a branch")
+    FOLLOWING_FAILED = "following.failed", _("could not fetch a followed branch")
+    PUSH_RECEIVED = "push.received", _("received a push")
+    COMMIT_UNCHANGED = "commit.unchanged", _("found nothing new in a commit")
+    COMMIT_IDENTITY_CHANGED = "person.commit_identity", _("changed a commit identity")
     HISTORY_EXPORTED = "history.exported", _("exported the history")
     HISTORY_ANCHORED = "history.anchored", _("anchored run chains")
     HISTORY_PUBLISHED = "history.published", _("published a checkpoint")

@@ -108,9 +108,9 @@ def _match_near(text: str, vendor: str) -> RawSQL:
     if vendor == "postgresql":
         near = " & ".join(f"'{word}'{':*' if len(word) >= _PREFIX else ''}" for word in wanted)
         return RawSQL(f"{_TABLE}.word_vector @@ %s::tsquery", [near], output_field=BooleanField())  # noqa: S611
-    held = f"instr(' ' || {_TABLE}.words || ' ', %s) > 0"
+    contains = f"instr(' ' || {_TABLE}.words || ' ', %s) > 0"
     parts = [f" {word}{'' if len(word) >= _PREFIX else ' '}" for word in wanted]
-    return RawSQL(" AND ".join([held] * len(parts)) or "0", parts, output_field=BooleanField())  # noqa: S611
+    return RawSQL(" AND ".join([contains] * len(parts)) or "0", parts, output_field=BooleanField())  # noqa: S611
 
 
 def match(text: str, using: str = "default", *, is_near: bool = False, is_common: bool = False) -> Q | RawSQL:

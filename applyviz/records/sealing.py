@@ -7,15 +7,16 @@ never opened.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Container
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from applyviz import hpke
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.json_text import read_json, read_members, write_json
 from applyviz.engine.objects.values import JSONValue
 
 
@@ -64,7 +65,7 @@ def sealing_key() -> str:
 
 def _open(token: bytes) -> bytes:
     if not can_open():
-        raise SealError("this process holds no key that opens sealed content; workers do")
+        raise SealError("this process holds no key that opens sealed content; only workers do")
     try:
         return hpke.unseal(token, settings.APPLYVIZ_OPENING_KEYS)
     except hpke.KeyTextError as error:
@@ -91,8 +92,8 @@ class Sealed:
 
     @classmethod
     def of_json(cls, value: JSONValue) -> Self:
-        """Return a sealed JSON value; key order and number forms are kept."""
-        return cls.of_bytes(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
+        """Return a sealed JSON value; the order of names and the kinds of numbers are kept."""
+        return cls.of_bytes(write_json(value))
 
     def open_bytes(self) -> bytes:
         """Return the content; raises `SealError` if no key fits, or if this process has none."""
@@ -100,7 +101,12 @@ class Sealed:
 
     def open_json(self) -> JSONValue:
         """Return the content as a JSON value."""
-        return json.loads(self.open_bytes())
+        value: JSONValue = read_json(self.open_bytes())
+        return value
+
+    def open_members(self, names: Container[str]) -> dict[str, Any]:
+        """Return some members of the content, a JSON object."""
+        return read_members(self.open_bytes(), names)
 
     @property
     def is_current(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from applyviz.records.enums import AuditAction
 from applyviz.records.refusal import HUMAN, Guard
+from applyviz.records.trigger_rules_of_commits import COMMIT_EDITORS, OF_COMMITS
 from applyviz.records.trigger_rules_of_rights import OF_RIGHTS
 
 __all__ = ["GUARDS", "KEPT_ACTIONS", "KEPT_TABLES", "Guard"]
@@ -23,6 +24,7 @@ _INVOLVED = (
         "s.created_by_id",
     ),
     (f"SELECT 1 {_PLAN} JOIN records_resolution d ON d.review_id = r.id WHERE p.id = NEW.plan_id", "d.by_id"),
+    *COMMIT_EDITORS,
 )
 # A program counts as its owner, whether its account is linked or not.
 _OWNED = (
@@ -58,6 +60,11 @@ _RUNNABLE = (
     " AND p.state = 'complete' AND r.applied_by = '')"
 )
 
+_RETRIED = (
+    "(OLD.state = 'failed' AND NEW.state = 'queued' AND NEW.attempt = OLD.attempt + 1 AND EXISTS"
+    " (SELECT 1 FROM records_runattempt a WHERE a.run_id = OLD.id AND a.number = NEW.attempt))"
+)
+
 _ENTRY = (
     "EXISTS (SELECT 1 FROM records_auditentry e WHERE e.id = NEW.entry_id AND e.action = '{0}'"
     " AND e.actor_id = NEW.by_id AND e.plan_digest = NEW.digest)"
@@ -75,8 +82,8 @@ KEPT_ACTIONS = (
     AuditAction.HISTORY_PRUNED,
     AuditAction.APPROVALS_CHECKED,
 )
-_ASKED = "SELECT 1 FROM records_auditentry told WHERE told.chain = 0 AND told.sequence = NEW.pruned_by"
-_PRUNED_BEFORE = f"told.action = '{AuditAction.HISTORY_PRUNED}' AND told.at >= OLD.at"
+_ASKED = "SELECT 1 FROM records_auditentry removal WHERE removal.chain = 0 AND removal.sequence = NEW.pruned_by"
+_PRUNED_BEFORE = f"removal.action = '{AuditAction.HISTORY_PRUNED}' AND removal.at >= OLD.at"
 _PRUNES = " AND ".join(
     (
         *(f"OLD.{name} IS NOT DISTINCT FROM NEW.{name}" for name in _FIXED),
@@ -90,6 +97,7 @@ _PRUNES = " AND ".join(
 
 GUARDS = (
     *OF_RIGHTS,
+    *OF_COMMITS,
     Guard("audit_no_update", "records_auditentry", "UPDATE", f"NOT ({_PRUNES})", "audit entries are never changed"),
     Guard("audit_no_delete", "records_auditentry", "DELETE", "", "audit entries are never deleted"),
     Guard(
@@ -171,12 +179,31 @@ GUARDS = (
     ),
     Guard("approval_no_delete", _APPROVED, "DELETE", "", "approvals are never deleted"),
     Guard(
+        "schedule_recorded",
+        "records_scheduledstart",
+        "INSERT",
+        f"NEW.state <> 'waiting' OR NEW.mac = '' OR NOT {_ENTRY.format(AuditAction.START_SCHEDULED)}",
+        "a scheduled start begins waiting, and names the audit entry that records it",
+    ),
+    Guard(
+        "schedule_is_fixed",
+        "records_scheduledstart",
+        "UPDATE",
+        "OLD.state <> 'waiting' OR OLD.plan_id <> NEW.plan_id OR OLD.digest <> NEW.digest OR OLD.by_id <> NEW.by_id"
+        " OR OLD.by_name <> NEW.by_name OR OLD.not_before <> NEW.not_before OR OLD.expires_at <> NEW.expires_at"
+        " OR OLD.waits_for_rollout IS DISTINCT FROM NEW.waits_for_rollout OR OLD.created_at <> NEW.created_at"
+        " OR OLD.entry_id IS DISTINCT FROM NEW.entry_id OR OLD.mac <> NEW.mac",
+        "a scheduled start only ever ends, once",
+    ),
+    Guard("schedule_no_delete", "records_scheduledstart", "DELETE", "", "scheduled starts are never deleted"),
+    Guard(
         "rule_is_fixed",
         "records_conflictrule",
         "UPDATE",
-        "OLD.proposed_by_id <> NEW.proposed_by_id OR OLD.cluster_id <> NEW.cluster_id OR OLD.way <> NEW.way"
-        " OR OLD.kind <> NEW.kind OR OLD.name <> NEW.name OR OLD.namespace <> NEW.namespace OR OLD.path <> NEW.path"
-        " OR OLD.manager <> NEW.manager OR OLD.ended_at IS NOT NULL OR NEW.agreed_by_id = NEW.proposed_by_id"
+        "OLD.proposed_by_id <> NEW.proposed_by_id OR OLD.cluster_id <> NEW.cluster_id"
+        " OR OLD.resolution <> NEW.resolution OR OLD.kind <> NEW.kind OR OLD.name <> NEW.name"
+        " OR OLD.namespace <> NEW.namespace OR OLD.path <> NEW.path OR OLD.manager <> NEW.manager"
+        " OR OLD.ended_at IS NOT NULL OR NEW.agreed_by_id = NEW.proposed_by_id"
         ' OR OLD."group" <> NEW."group" OR CAST(OLD.elements AS text) <> CAST(NEW.elements AS text)'
         " OR OLD.number <> NEW.number OR OLD.plan_id <> NEW.plan_id OR OLD.reason <> NEW.reason"
         " OR (OLD.agreed_by_id IS NOT NULL AND OLD.agreed_by_id IS DISTINCT FROM NEW.agreed_by_id)",
@@ -290,9 +317,12 @@ GUARDS = (
         "UPDATE",
         "OLD.plan_id <> NEW.plan_id OR OLD.needed <> NEW.needed OR NEW.epoch < OLD.epoch"
         " OR (NEW.state = 'applying' AND NEW.epoch = 0)"
-        " OR (OLD.state NOT IN ('queued', 'applying') AND NEW.state IN ('queued', 'applying'))",
+        f" OR (OLD.state NOT IN ('queued', 'applying') AND NEW.state IN ('queued', 'applying') AND NOT {_RETRIED})"
+        f" OR (NEW.attempt <> OLD.attempt AND NOT {_RETRIED})",
         "a run never changes its plan, and starts only by a worker",
     ),
+    Guard("attempt_no_update", "records_runattempt", "UPDATE", "", "attempts are never changed"),
+    Guard("attempt_no_delete", "records_runattempt", "DELETE", "", "attempts are never deleted"),
     Guard("run_no_delete", "records_applyrun", "DELETE", "", "runs are never deleted"),
     Guard(
         "plan_is_fixed", "records_plan", "UPDATE", "OLD.state <> 'planning'", "a plan is immutable once it is complete"

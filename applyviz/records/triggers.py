@@ -1,13 +1,16 @@
 """Triggers that enforce rules in the database, on SQLite and PostgreSQL; installed after each migration.
 
 - Audit entries are never changed or deleted; a body may be removed if an entry of the history names the policy.
-- A person cannot approve what they wrote, edited, resolved or requested, under any account of theirs; a spent approval
-  is never changed, an expired one never spent; none is deleted. In a run one human counts once; links of accounts stay.
+- A person cannot approve what they wrote, edited, committed, pushed, resolved or requested, under any account;
+  a spent approval is never changed, an expired one never spent; none is deleted. In a run one human counts once; links
+  of accounts stay.
+- Commits and editors of a plan never change; a commit identity is only ever verified or ended.
 - A person cannot approve their own conflict rule, under any account; the content of a rule never changes, none is
   deleted.
 - Versions of policies and records of emergency apply are never changed; grants and memberships are only ever ended.
 - A complete or failed plan never changes, and neither do its object changes.
 - A run needs a complete plan that applyviz applies, and no worker can take it without approvals spent on it.
+- A finished run never starts again, except a failed one by a row of its next attempt, which never changes.
 - A program approves nothing, and its owner nothing that it requested; tokens and mappings are only ever ended.
 
 They are installed after every migration because SQLite drops triggers when it rebuilds a table. On PostgreSQL these

@@ -7,10 +7,12 @@ parent's search path.
 from __future__ import annotations
 
 import json
+import math
 import resource
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,9 +45,10 @@ def _limit_memory(memory_bytes: int) -> None:
 
 
 def limit_self(memory_bytes: int, cpu_seconds: int) -> None:
-    """Set hard limits on this process: memory, processor time, and no written files."""
+    """Set hard limits on this process: memory, processor time from now on, and no written files."""
     _limit_memory(memory_bytes)
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
+    end = math.ceil(time.process_time()) + cpu_seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (end, end + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

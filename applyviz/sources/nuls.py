@@ -19,14 +19,21 @@ def refuse_nuls(parsed: ParsedFile) -> ParsedFile:
     kept: list[ManifestDocument] = []
     problems = [replace(p, reason=_show(p.reason), path=_show_path(p.path)) for p in parsed.problems]
     for document in parsed.documents:
-        place = _find_nul(document.obj)
-        if place is None and not any("\0" in note.text for note in document.retyped):
+        # The object of a patch holds the values that it sets; its operations hold more.
+        plain = _find_nul(document.obj)
+        if plain is None and document.patch is not None:
+            plain = _find_nul(document.patch.body)
+        if plain is None and not any("\0" in note.text for note in document.retyped):
             kept.append(document)
             continue
-        path = render_path(to_field_path(place or ())) or "the document"
+        path = render_path(to_field_path(plain or ())) or "the document"
         reason = f"{_show(path)} holds a NUL character (U+0000): remove it"
-        problems.append(DocumentProblem(reason, document.positions.nearest(place or ())))
-    return replace(parsed, documents=tuple(kept), problems=tuple(problems))
+        problems.append(DocumentProblem(reason, document.positions.nearest(plain or ())))
+    channel = parsed.channel
+    if channel is not None and _find_nul(channel.obj) is not None:
+        problems.append(DocumentProblem("the channel holds a NUL character (U+0000): remove it", channel.position))
+        channel = None
+    return replace(parsed, documents=tuple(kept), problems=tuple(problems), channel=channel)
 
 
 def _show(text: str) -> str:

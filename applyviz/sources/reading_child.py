@@ -12,9 +12,11 @@ import sys
 from dataclasses import fields
 from typing import BinaryIO
 
+from applyviz.engine.channels.reading import take_channel_apart
 from applyviz.engine.manifests.documents import DocumentProblem, ParsedFile
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.manifests.patch_documents import take_patches_apart
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.sources.child import limit_self
 from applyviz.sources.wire import encode_file
@@ -23,7 +25,7 @@ from applyviz.sources.wire import encode_file
 def _answer(name: str, data: bytes, limits: ReadLimits, answer_bytes: int) -> bytes:
     reason = "reading it needs more memory than is allowed"
     try:
-        line = encode_file(parse_manifests(data, name, limits=limits))
+        line = encode_file(take_patches_apart(take_channel_apart(parse_manifests(data, name, limits=limits))))
         if len(line) <= answer_bytes:
             return line
         reason = "it becomes too large once aliases and merge keys are expanded"

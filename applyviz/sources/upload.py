@@ -42,7 +42,7 @@ def clean_name(name: str) -> str:
     if _UNSAFE.search(name) or len(name) > 400:
         raise SourceError(f"the file name {shown} is not usable")
     if path.is_absolute() or ".." in path.parts or not path.name or ":" in path.parts[0]:
-        raise SourceError(f"the file name {shown} leads out of the upload")
+        raise SourceError(f"the file name {shown} leads out of its folder")
     return str(path)
 
 

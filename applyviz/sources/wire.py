@@ -13,12 +13,15 @@ from applyviz.engine.manifests.documents import (
     DocumentProblem,
     DuplicateKey,
     ManifestDocument,
+    ObjectPatch,
     ParsedFile,
+    PatchType,
     Positions,
     PositionTree,
     Retyped,
     Retyping,
 )
+from applyviz.engine.objects.accessors import as_list, as_mapping, as_number, as_text
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.values import JSONValue
 
@@ -30,13 +33,18 @@ def _place(position: SourcePosition) -> list[int]:
 def _encode_document(document: ManifestDocument) -> list[JSONValue]:
     return [
         document.obj,
-        _place(document.position),
+        [*_place(document.position), document.position.document, document.position.item],
         document.end_line,
         document.positions.tree,
         [[list(r.path), r.text, r.value, r.retyping.value, _place(r.position), r.is_key] for r in document.retyped],
         [[list(d.path), _place(d.first), _place(d.second)] for d in document.duplicates],
         document.list_kind,
+        None if document.patch is None else _encode_patch(document.patch),
     ]
+
+
+def _encode_patch(patch: ObjectPatch) -> list[JSONValue]:
+    return [patch.type.value, patch.body, patch.subresource]
 
 
 def encode_file(parsed: ParsedFile) -> bytes:
@@ -45,40 +53,62 @@ def encode_file(parsed: ParsedFile) -> bytes:
         [_encode_document(document) for document in parsed.documents],
         [[problem.reason, _place(problem.position), list(problem.path)] for problem in parsed.problems],
         parsed.kubectl_stops_after,
+        None if parsed.channel is None else _encode_document(parsed.channel),
     ]
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
-def _position(file: str, place: Sequence[int]) -> SourcePosition:
-    return SourcePosition(file, place[0], place[1])
+def _position(file: str, position: Sequence[JSONValue]) -> SourcePosition:
+    return SourcePosition(file, *map(as_number, position))
+
+
+def _read_path(path: JSONValue) -> tuple[str | int, ...]:
+    return tuple(step if isinstance(step, int) else as_text(step) for step in as_list(path))
+
+
+def _read_tree(tree: JSONValue) -> PositionTree:
+    if isinstance(tree, int | dict | list):
+        return tree
+    raise TypeError("expected the positions of a document")
+
+
+def _decode_retyped(file: str, value: Sequence[JSONValue]) -> Retyped:
+    path, text, read, retyping, at, is_key = value
+    position = _position(file, as_list(at))
+    return Retyped(_read_path(path), as_text(text), read, Retyping(as_text(retyping)), position, is_key is True)
+
+
+def _decode_duplicate(file: str, value: Sequence[JSONValue]) -> DuplicateKey:
+    path, first, second = value
+    return DuplicateKey(_read_path(path), _position(file, as_list(first)), _position(file, as_list(second)))
 
 
 def _decode_document(file: str, value: Sequence[JSONValue]) -> ManifestDocument:
-    obj, place, end_line, tree, retyped, duplicates, list_kind = value
-    positions: PositionTree = tree
+    obj, position, end_line, tree, retyped, duplicates, list_kind, patch = value
     return ManifestDocument(
-        obj,
-        _position(file, place),
-        end_line,
-        Positions(file, positions),
-        tuple(
-            Retyped(tuple(path), text, read, Retyping(retyping), _position(file, at), is_key)
-            for path, text, read, retyping, at, is_key in retyped
-        ),
-        tuple(
-            DuplicateKey(tuple(path), _position(file, first), _position(file, second))
-            for path, first, second in duplicates
-        ),
-        list_kind,
+        as_mapping(obj),
+        _position(file, as_list(position)),
+        as_number(end_line),
+        Positions(file, _read_tree(tree)),
+        tuple(_decode_retyped(file, as_list(one)) for one in as_list(retyped)),
+        tuple(_decode_duplicate(file, as_list(one)) for one in as_list(duplicates)),
+        as_text(list_kind),
+        None if patch is None else _decode_patch(as_list(patch)),
     )
+
+
+def _decode_patch(value: Sequence[JSONValue]) -> ObjectPatch:
+    patch_type, body, subresource = value
+    return ObjectPatch(PatchType(as_text(patch_type)), body, as_text(subresource))
 
 
 def decode_file(file: str, line: bytes) -> ParsedFile:
     """Return the file that a line describes; raises `ValueError` for any other line."""
-    documents, problems, stops_after = json.loads(line)
+    documents, problems, stops_after, channel = json.loads(line)
     return ParsedFile(
         file,
         tuple(_decode_document(file, document) for document in documents),
         tuple(DocumentProblem(reason, _position(file, at), tuple(path)) for reason, at, path in problems),
         stops_after,
+        None if channel is None else _decode_document(file, channel),
     )

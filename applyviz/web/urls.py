@@ -5,10 +5,12 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
+from applyviz.web.accounts import own_identities
 from applyviz.web.accounts import views as accounts
-from applyviz.web.api import guard
+from applyviz.web.api import following as api_following
+from applyviz.web.api import guard, pushes
 from applyviz.web.api import views as api
-from applyviz.web.clusters.views import clusters, manage
+from applyviz.web.clusters.views import adoption, clusters, manage
 from applyviz.web.frame import worker_requests
 from applyviz.web.guide import views as guide
 from applyviz.web.history.views import entries, evidence
@@ -25,13 +27,30 @@ from applyviz.web.reviews.views import (
     conflict_rules,
     downloads,
     external_apply,
+    following,
+    handovers,
+    last_applied,
+    live,
+    object_choices,
+    presets,
     resolutions,
     reviews,
+    run_graph,
     tabs,
 )
 from applyviz.web.runs import views as runs
 from applyviz.web.search import views as search
-from applyviz.web.settings.views import impersonation, installation, people, policies, tokens, webhooks
+from applyviz.web.settings.views import (
+    commit_identities,
+    impersonation,
+    installation,
+    people,
+    policies,
+    push_webhooks,
+    repositories,
+    tokens,
+    webhooks,
+)
 
 review_urls = [  # reviews/
     path("", reviews.list_reviews, name="list-reviews"),
@@ -42,8 +61,12 @@ review_urls = [  # reviews/
     path("<int:number>/replan/", reviews.replan, name="replan"),
     path("<int:number>/manifests/", reviews.replace_manifests, name="replace-manifests"),
     path("<int:number>/close/", reviews.close, name="close-review"),
+    path("<int:number>/follow/", following.follow_branch, name="follow-branch"),
     path("<int:number>/compare/", comparison.compare_plans, name="compare-plans"),
     path("<int:number>/plans/<int:plan>/", tabs.show_plan, name="show-plan"),
+    path("<int:number>/plans/<int:plan>/<int:position>/choose/", object_choices.choose, name="choose-object"),
+    path("<int:number>/plans/<int:plan>/replace/", object_choices.replace_objects, name="replace-objects"),
+    path("<int:number>/plans/<int:plan>/others/", object_choices.plan_others, name="plan-others"),
     path("<int:number>/plans/<int:plan>/overview/", tabs.show_overview, name="show-overview"),
     path("<int:number>/plans/<int:plan>/changes/", tabs.show_changes, name="show-changes"),
     path("<int:number>/plans/<int:plan>/changes/list/", changes.list_changes, name="list-changes"),
@@ -68,24 +91,40 @@ review_urls = [  # reviews/
     path("<int:number>/plans/<int:plan>/acknowledge/", acknowledgments.acknowledge, name="acknowledge"),
     path("<int:number>/plans/<int:plan>/acknowledge/all/", acknowledgments.acknowledge_all, name="acknowledge-all"),
     path(
-        "<int:number>/plans/<int:plan>/acknowledge/withdraw/", acknowledgments.withdraw, name="withdraw-acknowledgement"
+        "<int:number>/plans/<int:plan>/acknowledge/withdraw/", acknowledgments.withdraw, name="withdraw-acknowledgment"
     ),
     path("<int:number>/plans/<int:plan>/confirm/", approvals.confirm_plan, name="confirm-plan"),
     path("<int:number>/plans/<int:plan>/withdraw/", approvals.withdraw, name="withdraw-request"),
     path("<int:number>/plans/<int:plan>/emergency-apply/", approvals.start_emergency_apply, name="emergency-apply"),
     path("<int:number>/plans/<int:plan>/revoke/", approvals.revoke, name="revoke-approval"),
     path("<int:number>/plans/<int:plan>/apply/", approvals.apply_plan, name="apply-plan"),
-    path("<int:number>/plans/<int:plan>/objects/<int:position>/resolve/", resolutions.decide, name="resolve-conflict"),
+    path("<int:number>/plans/<int:plan>/schedule/", approvals.schedule, name="schedule-start"),
+    path("<int:number>/plans/<int:plan>/schedule/cancel/", approvals.cancel_start, name="cancel-start"),
+    path("<int:number>/plans/<int:plan>/objects/<int:position>/resolve/", resolutions.resolve, name="resolve-conflict"),
     path(
         "<int:number>/plans/<int:plan>/objects/<int:position>/rule/", conflict_rules.propose_rule, name="propose-rule"
     ),
+    path("<int:number>/plans/<int:plan>/objects/<int:position>/hand-over/", handovers.hand_over, name="hand-over"),
+    path("<int:number>/plans/<int:plan>/objects/<int:position>/take/", handovers.take_fields, name="take-fields"),
     path(
-        "<int:number>/plans/<int:plan>/objects/<int:position>/patches/<slug:of>/<int:place>/<int:way>/",
+        "<int:number>/plans/<int:plan>/objects/<int:position>/last-applied/",
+        last_applied.edit_last_applied,
+        name="edit-last-applied",
+    ),
+    path("<int:number>/plans/<int:plan>/ownership/", handovers.move_ownership, name="move-ownership"),
+    path(
+        "<int:number>/plans/<int:plan>/objects/<int:position>/patches/<slug:of>/<int:index>/<int:option>/",
         resolutions.show_patch,
         name="show-patch",
     ),
-    path("<int:number>/plans/<int:plan>/resolve/", resolutions.decide_everywhere, name="resolve-everywhere"),
-    path("<int:number>/plans/<int:plan>/decisions/<int:place>/undo/", resolutions.undo, name="undo-resolution"),
+    path(
+        "<int:number>/plans/<int:plan>/objects/<int:position>/edited/<slug:of>/<int:index>/",
+        resolutions.show_edited,
+        name="show-edited",
+    ),
+    path("<int:number>/plans/<int:plan>/live/", live.show_comparison, name="live-comparison"),
+    path("<int:number>/plans/<int:plan>/resolve/", resolutions.resolve_everywhere, name="resolve-everywhere"),
+    path("<int:number>/plans/<int:plan>/resolutions/<int:index>/undo/", resolutions.undo, name="undo-resolution"),
     path(
         "<int:number>/plans/<int:plan>/objects/<int:position>/files/<str:name>",
         downloads.show_file,
@@ -101,8 +140,10 @@ review_urls = [  # reviews/
 run_urls = [  # runs/
     path("<int:number>/", runs.show_run, name="show-run"),
     path("<int:number>/events/", runs.stream_moves, name="run-events"),
+    path("<int:number>/graph/", run_graph.show_run_graph, name="show-graph"),
     path("<int:number>/requests/", runs.list_requests, name="list-requests"),
     path("<int:number>/cancel/", runs.cancel, name="cancel-run"),
+    path("<int:number>/retry/", runs.retry, name="retry-run"),
     path("<int:number>/undo/", runs.undo, name="undo-run"),
     path("<int:number>/objects/<int:position>/", runs.show_result, name="show-result"),
 ]
@@ -127,7 +168,13 @@ history_urls = [  # history/
 cluster_urls = [  # clusters/
     path("", clusters.list_clusters, name="list-clusters"),
     path("new/", clusters.add_cluster, name="add-cluster"),
+    path("contexts/", clusters.add_own_context, name="add-own-context"),
     path("<slug:slug>/", clusters.show_cluster, name="show-cluster"),
+    path("<slug:slug>/objects/", clusters.show_objects, name="show-objects"),
+    path("<slug:slug>/managers/", clusters.show_managers, name="show-managers"),
+    path("<slug:slug>/runs/", clusters.show_runs, name="show-runs"),
+    path("<slug:slug>/settings/", clusters.show_settings, name="show-settings"),
+    path("<slug:slug>/kubeconfig/", clusters.download_kubeconfig, name="download-kubeconfig"),
     path("<slug:slug>/state/", clusters.show_state, name="show-state"),
     path("<slug:slug>/manage/", manage.show_management, name="manage-cluster"),
     path("<slug:slug>/manage/credential/", manage.replace_credential, name="replace-credential"),
@@ -137,13 +184,15 @@ cluster_urls = [  # clusters/
     path("<slug:slug>/manage/resume/", manage.resume, name="resume-cluster"),
     path("<slug:slug>/manage/archive/", manage.archive, name="archive-cluster"),
     path("<slug:slug>/manage/restore/", manage.restore, name="restore-cluster"),
+    path("<slug:slug>/simulation/", clusters.set_simulation, name="set-simulation"),
     path("<slug:slug>/masking/", clusters.set_masking, name="set-masking"),
+    path("<slug:slug>/adopt/", adoption.adopt_objects, name="adopt-objects"),
     path("<slug:slug>/scan/", clusters.scan, name="scan-cluster"),
     path("<slug:slug>/findings/<slug:sort>/", clusters.list_findings, name="list-findings"),
     path("<slug:slug>/managers/<path:manager>/", clusters.show_manager, name="field-manager"),
     path(
         "<slug:slug>/adopt/<str:group>/<str:kind>/<str:namespace>/<str:name>/",
-        clusters.adopt_object,
+        adoption.adopt_object,
         name="adopt-object",
     ),
     path("<slug:slug>/rules/", conflict_rules.list_rules, name="list-rules"),
@@ -186,6 +235,19 @@ settings_urls = [  # settings/
     path("webhooks/<int:number>/delete/", webhooks.delete_webhook, name="delete-webhook"),
     path("webhooks/<int:number>/try/", webhooks.try_webhook, name="try-webhook"),
     path("webhooks/<int:number>/deliveries/<int:delivery>/again/", webhooks.deliver_again, name="deliver-again"),
+    path("repositories/", repositories.list_repositories, name="list-repositories"),
+    path("repositories/new/", repositories.add_repository, name="add-repository"),
+    path("repositories/<int:number>/", repositories.show_repository, name="show-repository"),
+    path("repositories/<int:number>/try/", repositories.try_repository, name="try-repository"),
+    path("repositories/<int:number>/remove/", repositories.remove_repository, name="remove-repository"),
+    path("presets/", presets.list_presets, name="list-presets"),
+    path("presets/new/", presets.add_preset, name="add-preset"),
+    path("presets/<slug:slug>/", presets.show_preset, name="show-preset"),
+    path("presets/<slug:slug>/archive/", presets.archive_preset, name="archive-preset"),
+    path("repositories/pushes/new/", push_webhooks.add_webhook, name="add-repository-push"),
+    path("repositories/pushes/<int:number>/", push_webhooks.show_webhook, name="show-repository-push"),
+    path("repositories/pushes/<int:number>/secret/", push_webhooks.rotate_secret, name="rotate-repository-push"),
+    path("repositories/pushes/<int:number>/remove/", push_webhooks.remove_webhook, name="remove-repository-push"),
     path("policies/", policies.list_policies, name="list-policies"),
     path("policies/new/", policies.add_policy, name="add-policy"),
     path("policies/<slug:slug>/", policies.show_policy, name="show-policy"),
@@ -202,6 +264,9 @@ settings_urls = [  # settings/
     path("people/<str:name>/grant/", people.grant_to_person, name="grant-to-person"),
     path("people/<str:name>/active/", people.set_active, name="set-active"),
     path("people/<str:name>/link/", people.link_accounts, name="link-accounts"),
+    path("people/<str:name>/identities/", commit_identities.link_identity, name="link-person-identity"),
+    path("people/identities/<int:number>/verify/", commit_identities.verify_identity, name="verify-person-identity"),
+    path("people/identities/<int:number>/remove/", commit_identities.remove_identity, name="remove-person-identity"),
     path("grants/<int:grant>/end/", people.end_grant, name="end-grant"),
     path("teams/", people.list_teams, name="list-teams"),
     path("teams/new/", people.add_team, name="add-team"),
@@ -213,18 +278,25 @@ settings_urls = [  # settings/
 ]
 api_urls = [  # api/v1/
     path("", api.show_caller, name="show-caller"),
+    path("clusters/<slug:slug>/adopt/", api.adopt_objects, name="adopt-objects"),
     path("reviews/", api.add_review, name="add-review"),
     path("reviews/<int:number>/", api.show_latest, name="show-latest"),
     path("reviews/<int:number>/plans/", api.add_plan, name="add-plan"),
     path("reviews/<int:number>/plans/<int:plan>/", api.show_plan, name="show-plan"),
+    path("reviews/<int:number>/plans/<int:plan>/compare/", api.compare_plan, name="compare-plan"),
     path("reviews/<int:number>/plans/<int:plan>/run/", api.start_run, name="start-run"),
+    path("reviews/<int:number>/plans/<int:plan>/schedule/", api.schedule_start, name="schedule-start"),
+    path("reviews/<int:number>/plans/<int:plan>/schedule/cancel/", api.cancel_start, name="cancel-start"),
+    path("reviews/<int:number>/follow/", api_following.follow_branch, name="follow-branch"),
     path("runs/<int:number>/", api.show_run, name="show-run"),
     path("runs/<int:number>/cancel/", api.cancel_run, name="cancel-run"),
+    path("runs/<int:number>/retry/", api.retry_run, name="retry-run"),
     path("<path:rest>", guard.find_no_address, name="no-address"),
 ]
 
 urlpatterns = [
     path("api/v1/", include((api_urls, "api"))),
+    path("push/<str:identifier>/", pushes.take_push, name="take-push"),
     path("", home.show_home, name="home"),
     path("login/", accounts.sign_in, name="login"),
     path("login/demo/", accounts.sign_in_as_demo, name="login-demo"),
@@ -232,6 +304,9 @@ urlpatterns = [
     path("reauthenticate/", accounts.reauthenticate, name="reauthenticate"),
     path("account/", accounts.show_account, name="account"),
     path("account/password/", accounts.change_password, name="change-password"),
+    path("account/identities/", own_identities.claim_identity, name="claim-identity"),
+    path("account/identities/<int:number>/remove/", own_identities.remove_identity, name="remove-identity"),
+    path("account/identities/verify/<str:token>/", own_identities.verify_identity, name="verify-identity"),
     path("account/sessions/end/", accounts.end_sessions, name="end-sessions"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("theme/", home.set_theme, name="set-theme"),

@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from applyviz.engine.risks.model import RiskKind
+from applyviz.records.enums import Outcome
+from applyviz.web.api.forms import PlanForm, ReviewForm
+from applyviz.web.runs.pages.results import OUTCOME_STYLES
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
@@ -50,10 +55,10 @@ def test_every_fault_promise_and_outcome_names_a_test() -> None:
     tables = _tables(FAULTS)
 
     assert {heading: len(rows) for heading, rows in tables.items()} == {
-        "Faults": 46,
+        "Faults": 50,
         "Rules of the history checker": 9,
         "Promises": 8,
-        "Outcomes of an object": 9,
+        "Outcomes of an object": 10,
     }
     assert [row[0] for rows in tables.values() for row in rows if not NAMED_TEST.search(row[-1])] == []
 
@@ -83,3 +88,66 @@ def test_settings_read_the_variables_that_the_configuration_names() -> None:
 
     assert len(named) > 30
     assert set(READ_VARIABLE.findall(settings)) == named
+
+
+NAMED_PATH = re.compile(r"`((?:applyviz|docs|scripts|tests|templates)/[\w./-]+)`")
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_named_paths_exist(name: str) -> None:
+    named = NAMED_PATH.findall((ROOT / name).read_text())
+
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+OPERATIONS = {  # each operation by a word that its tests and its page of the guide hold
+    "Replace": "repla",
+    "Delete": "delet",
+    "Patch": "patch",
+    "Prune by allowlist": "allowlist",
+    "Prune by ApplySet": "applyset",
+    "Hand over": "hand",
+    "Take live fields": "take",
+    "Move managers' fields": "take",
+    "Set, edit last-applied": "last-applied",
+    "Clear managedFields": "clear",
+    "Plan the others": "left",
+    "Bring under review": "adopt",
+}
+PLACES = 10
+NAMED_FILE = re.compile(r"`([\w/-]+(?:\.md)?)`")
+
+
+def _find_named(name: str) -> Path:
+    return ROOT / "docs" / name if name.endswith(".md") else ROOT / "tests" / f"{name}.py"
+
+
+def test_every_operation_names_its_tests_in_every_place() -> None:
+    rows = {operation: cells for operation, *cells in _tables(ROOT / "docs" / "testing.md")["Operations"]}
+
+    assert list(rows) == list(OPERATIONS)
+    assert {len(cells) for cells in rows.values()} == {PLACES}
+    empty = [(row, n) for row, cells in rows.items() for n, c in enumerate(cells) if not NAMED_FILE.findall(c)]
+    assert [(row, n) for row, n in empty if not re.fullmatch(r"\u2013 \w[\w ]+", rows[row][n])] == []
+    named = {(row, name) for row, cells in rows.items() for cell in cells for name in NAMED_FILE.findall(cell)}
+    assert [(row, name) for row, name in sorted(named) if not _find_named(name).exists()] == []
+    texts = {(row, name): re.sub(r"[_ ]", "-", _find_named(name).read_text().lower()) for row, name in named}
+    assert [key for key, text in sorted(texts.items()) if OPERATIONS[key[0]] not in text] == []
+
+
+def test_every_risk_has_a_row() -> None:
+    named = set(re.findall(r"`([a-z-]+)`", (ROOT / "docs" / "risks.md").read_text()))
+
+    assert {kind.value for kind in RiskKind} - named == set()
+
+
+@pytest.mark.parametrize("form", [ReviewForm, PlanForm])
+def test_every_field_of_the_api_is_described(form: type[ReviewForm | PlanForm]) -> None:
+    described = (ROOT / "docs" / "gate.md").read_text()
+
+    assert form.base_fields.keys() - set(re.findall(r"\w+", described)) == set()
+
+
+def test_every_outcome_has_an_appearance() -> None:
+    assert {outcome.value for outcome in Outcome} - OUTCOME_STYLES.keys() == set()

@@ -1,11 +1,13 @@
 """Files and functions stay small enough to be read in one go."""
 
 import ast
+from collections import Counter
 
 from tests.architecture.tracked import ROOT, files_below
 
 FILE_WALL = 400
 FUNCTION_WALL = 60
+MODULES = 41  # 40 and `__init__.py`
 FOLDERS = (("applyviz", ".py"), ("tests", ".py"), ("scripts", ".py"), ("templates", ".html"), ("static", ".css", ".js"))
 
 
@@ -33,3 +35,10 @@ def test_functions_stay_below_the_wall():
                         long_ones[f"{path.relative_to(ROOT)}:{node.name}"] = lines
 
     assert long_ones == {}
+
+
+def test_folders_stay_below_forty_modules():
+    counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in files_below("applyviz", ".py"))
+
+    assert len(counts) > 50
+    assert {folder: count for folder, count in counts.items() if count > MODULES} == {}

@@ -10,7 +10,7 @@ from django.db.models import TextChoices
 
 import applyviz
 from applyviz.engine.readiness.status import State
-from applyviz.engine.requests.options import Validation
+from applyviz.engine.requests.options import Propagation, Validation
 from applyviz.engine.requests.selectors import Operator
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, NotificationKind
@@ -19,7 +19,7 @@ from applyviz.sandbox.parity.status import FieldErrorType
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 EVENT = re.compile(r"[a-z]+\.[a-z]+(_[a-z]+)*")
 # Kubernetes writes these so, in requests, selectors and answers.
-OF_KUBERNETES = {State, Validation, FieldErrorType, Operator}
+OF_KUBERNETES = {State, Validation, Propagation, FieldErrorType, Operator}
 # Labels of the graph, printed as they are: pages show them and nothing stores them.
 LABELS = "applyviz.engine.references."
 EVENTS = {AuditAction, NotificationKind, TaskName}

@@ -7,6 +7,7 @@ import pytest
 from tests.architecture.tracked import ROOT, files_below
 
 TEMPLATES = files_below("templates", ".html")
+LINE_WALL = 140
 INLINE = re.compile(
     r"""<style\b|\sstyle\s*=|\son[a-z]+\s*=\s*["']|<script\b(?![^>]*\bsrc=)|javascript:""", re.IGNORECASE
 )
@@ -36,3 +37,14 @@ def test_template_marks_its_words_for_translation(path):
     words = {word.lower() for word in re.findall(r"[A-Za-z]{3,}", text)}
 
     assert words - SAME_EVERYWHERE == set()
+
+
+@pytest.mark.parametrize(
+    "path", files_below("templates", ".html", ".svg"), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_template_has_no_long_line(path):
+    long_ones = {
+        number: len(line) for number, line in enumerate(path.read_text().splitlines(), start=1) if len(line) > LINE_WALL
+    }
+
+    assert long_ones == {}

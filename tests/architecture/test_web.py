@@ -11,14 +11,14 @@ from django.urls.resolvers import RoutePattern
 from tests.architecture.tracked import ROOT, files_below
 
 # Reached without an account: the doors themselves.
-PUBLIC = {"login", "login-demo", "logout", "claim", "set-language", "health"}
+PUBLIC = {"login", "login-demo", "logout", "claim", "set-language", "health", "take-push"}
 # Answers by a bearer token of its own, not by a session.
 BY_TOKEN = ("sandboxes/", "api/")
 SAMPLES = {"int": "1", "slug": "x", "str": "x", "path": "x", "uuid": "00000000-0000-0000-0000-000000000000"}
 # Who calls these needs a key that opens; a web process of a team holds none.
 OPENING = {
     *("open_bytes", "open_json", "open_sealed", "open_sealed_core", "open_reader", "open_transport", "open_sandbox"),
-    *("compare_secrets", "prepare_inverse", "prepare_adoption", "prepare_upload"),
+    *("compare_secrets", "prepare_revert", "prepare_adoption", "prepare_upload"),
     *(
         "add_live_cluster",
         "create_sandbox",
@@ -115,3 +115,32 @@ def test_pages_open_nothing():
                 found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {name}")
 
     assert found == []
+
+
+READS = {"read", "open", "read_bytes", "read_text", "chunks", "get_or_create", "aggregate"}
+"""Calls on files and tables. A form may be given a queryset to choose from; what it reads, its view reads."""
+WORK = {"read_manifests", "read_source", "read_files", "fetch"}
+
+
+def find_forms():
+    found = (path for path in files_below("applyviz/web", ".py") if "forms" in (path.stem, path.parent.name))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("path", find_forms(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_forms_read_no_files_and_no_tables(path):
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        receiver = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+        is_file = name in READS and "objects" not in receiver and not receiver.startswith(("cls", "self", "form"))
+        if name in WORK or is_file or (".objects" in receiver and name != "none"):
+            found.append(f"{node.lineno}: {receiver}.{name}")
+
+    assert found == []
+
+
+def test_there_are_forms():
+    assert len(find_forms()) > 10

@@ -10,6 +10,7 @@ import pytest
 from django.apps import apps
 
 from applyviz.records.fields import SealedField
+from tests.following import make_begun, make_people, make_session_authority, make_stage  # noqa: F401 - fixtures
 from tests.stories import Team
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from applyviz.engine.diff.credentials import redact
 from applyviz.engine.planning.conflicts.server_errors import ServerError, find_path, read_server_errors
 from applyviz.guide.owned import own_fields
 from applyviz.sandbox.api.selectors import read_label_selector
@@ -35,6 +36,10 @@ def find(text: str) -> None:
     find_path(ServerError(text, ""), {"a": {}})
 
 
+def hide(text: str) -> None:
+    redact(text, lambda value, name: "")
+
+
 HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "blanks before nothing": (select, lambda n: " " * n + "("),
     "blanks behind an operator": (select, lambda n: "a=" + " " * n + "("),
@@ -46,6 +51,11 @@ HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
     "brackets in a refusal": (complain, lambda n: "." + "[" * n + ": no"),
     "a path of many steps": (find, lambda n: "a." * (n // 2)),
     "a path of brackets": (find, lambda n: "[" * n),
+    "beginnings of web tokens": (hide, lambda n: "eyJ-" * (n // 4)),
+    "parts of web tokens": (hide, lambda n: "eyJabcdefgh." * (n // 12)),
+    "beginnings of flow maps": (hide, lambda n: "{token: " * (n // 8)),
+    "names of flow maps": (hide, lambda n: "{" + "{a" * (n // 2) + "token"),
+    "quotes of flow maps": (hide, lambda n: "{token: '" * (n // 9)),
 }
 
 

@@ -8,12 +8,16 @@ from dataclasses import replace
 import pytest
 from django.test import Client
 
+from applyviz.engine.requests.options import ApplyMode
 from applyviz.guide import limited, playground
+from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem
 from applyviz.records.enums import Role
 from applyviz.records.models import PlaygroundInput
+from applyviz.web.playground import answering, answers, pages
+from applyviz.web.reviews.pane.object_pane import Tab
 from tests.builders import make_person
 
-pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
+pytestmark = [pytest.mark.attacks, pytest.mark.django_db, pytest.mark.usefixtures("real_children")]
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: flags}\ndata: {theme: light}\n"
 
 
@@ -34,16 +38,83 @@ def test_nothing_is_computed_in_the_web_process(client, monkeypatch):
 
     for name in ("explain", "read", "without_secrets", "mask", "parse_manifests"):
         monkeypatch.setattr(playground, name, refuse)
+    for name in ("present_pane", "render_to_string", "render_answer"):
+        monkeypatch.setattr(answering, name, refuse)
+    monkeypatch.setattr(pages, "render_answer", refuse)
 
     asked = ask(client)
-    answer = client.get(asked.headers["Location"].partition("#")[0])
+    address = asked.headers["Location"].partition("#")[0]
+    shown = [client.get(f"{address}{tab.value}/") for tab in Tab]
+    other = client.get(f"{address}diff/?view=split")
 
-    assert (asked.status_code, answer.status_code) == (302, 200)
-    assert "theme" in answer.content.decode()
+    assert asked.status_code == 302
+    assert [page.status_code for page in (*shown, other)] == [200] * 6
+    assert ["theme" in page.content.decode().partition('id="pane"')[2] for page in (*shown, other)] == [True] * 6
+
+
+def write_deployment(count: int, word: str) -> str:
+    """Return a Deployment with many variables."""
+    variables = ", ".join(f"{{name: V{n}, value: {word}{n}}}" for n in range(count))
+    return (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\nspec:\n  selector: {matchLabels: {a: b}}\n"
+        "  template:\n    metadata: {labels: {a: b}}\n    spec:\n      containers:\n"
+        f"      - {{name: a, image: b, env: [{variables}]}}\n"
+    )
+
+
+def measure(act) -> float:
+    """Return the seconds of computing in this process."""
+    began = time.process_time()
+    act()
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_web_process_spends_no_time_on_a_large_question(client, mode, monkeypatch):
+    monkeypatch.setattr("tests.conftest.flatten", lambda page: page)  # work of the tests, not of the product
+    manifest, live = write_deployment(1_150, "a"), write_deployment(1_150, "b")
+    given = {"mode": mode.value, "field_manager": "shop", "manifest": manifest, "live": live}
+    client.get("/playground/")  # templates are loaded once
+    answered = []
+
+    seconds = [measure(lambda: answered.append(client.post("/playground/", given)))]
+    address = answered[0].headers.get("Location", "/playground/").partition("#")[0]
+    addresses = [f"{address}{tab.value}/" for tab in Tab] if address != "/playground/" else []
+    seconds += [measure(lambda one=one: client.get(one)) for one in addresses]
+
+    assert len(manifest) + len(live) > 60_000
+    assert answered[0].status_code == 302, "its child has five seconds of computing"
+    assert max(seconds) < 0.3
+
+
+def test_child_renders_what_the_web_process_would(client):
+    example = client.get("/playground/maps-1/diff/?view=split").content.decode()
+    given = pages.find_question("maps-1", pool=limited.PEOPLE).given
+    form = {**given.to_json(), "takes_client_side": "on" if given.takes_client_side else ""}
+    asked = client.post("/playground/", form)
+    address = asked.headers["Location"].partition("#")[0]
+
+    rendered = client.get(f"{address}diff/?view=split").content.decode()
+
+    pane = example.partition('id="pane"')[2].partition("</section>")[0].replace("/playground/maps-1/", address)
+    assert rendered.partition('id="pane"')[2].partition("</section>")[0] == pane
+
+
+def test_kept_answers_are_bounded(monkeypatch):
+    monkeypatch.setattr(answers, "KEPT_CHARACTERS", 100)
+    monkeypatch.setattr(answers, "KEPT_PER_ANSWER", 50)
+    kept, given = answers._KeptAnswers(), PlaygroundQuery("x")
+
+    for key in "abcd":
+        for tab in range(4):
+            kept.add(key, answers.RenderedAnswer(given, None, (), {f"{tab}": "x" * 20}))
+
+    found = [kept.find(key) for key in "abcd"]
+    assert [sorted(answer.panes) if answer else [] for answer in found] == [[], [], ["2", "3"], ["2", "3"]]
 
 
 def test_question_that_burns_the_processor_ends_in_its_child(client, monkeypatch):
-    monkeypatch.setattr(limited, "CHILD", "tests.attacks.burning_child")
+    monkeypatch.setattr(answers, "CHILD", "tests.attacks.burning_child")
     monkeypatch.setattr(limited, "LIMITS", replace(limited.LIMITS, cpu_seconds=1))
     ours = time.process_time()
 
@@ -80,7 +151,11 @@ def test_visitor_may_send_64_kilobytes(client, alice):
     assert taken.status_code == 302
 
 
-def test_address_may_ask_ten_questions_a_minute(client):
+def test_address_may_ask_ten_questions_a_minute(client, monkeypatch):
+    def refuse(*_asked):
+        raise PlaygroundQueryError((PlaygroundQueryProblem("manifest", "this cannot be read"),))
+
+    monkeypatch.setattr(answers, "ask", refuse)  # eleven processes may take longer than a minute
     statuses = [ask(client, "{").status_code for _ in range(11)]
 
     assert statuses == [422] * 10 + [429]

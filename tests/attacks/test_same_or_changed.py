@@ -17,6 +17,7 @@ import pytest
 import time_machine
 import yaml
 from django.core.cache import cache
+from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
@@ -25,6 +26,7 @@ from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import PlanState, Role, WorkerRequestKind
 from applyviz.records.models import AuditEntry, IdentityMapping, Plan
+from applyviz.web.frame import streams
 from applyviz.web.reviews.views.tabs import COOKIE
 from applyviz.workflow.evidence import history
 from applyviz.workflow.plans import live_history, live_values, planner
@@ -32,7 +34,7 @@ from applyviz.workflow.plans.guess_limit import MOST_A_DAY
 from applyviz.workflow.worker_requests import asking
 from tests.builders import make_person, open_dangers
 from tests.keyless import go_without_keys
-from tests.stories import Team, secret
+from tests.stories import Team, config_map, secret
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 VERIFIER = Path(__file__).parents[2] / "scripts" / "verify_export.py"
@@ -217,6 +219,29 @@ def test_a_run_does_not_tell_a_viewer_whether_a_secret_was_written(team: Team, m
         words.append(re.findall(r"[^\W\d]+", re.sub(r"[0-9a-f]{12,64}|<[^>]*>", " ", page[page.index("<main") :])))
 
     assert words[0] == words[1]
+
+
+@pytest.mark.parametrize("mode", list(ApplyMode))
+def test_the_events_of_a_run_do_not_tell_a_viewer_whether_a_secret_was_written(
+    team: Team, monkeypatch, mode: ApplyMode
+) -> None:
+    team.wire_up(monkeypatch)
+    team.apply(secret(password=RIGHT), mode=mode)
+    viewer = Client()
+    viewer.force_login(make_person("vera", Role.VIEWER))
+    monkeypatch.setattr(streams, "stream_events", lambda request, look: HttpResponse(str(look(""))))
+    events, outcomes = [], []
+    for value in (RIGHT, WRONG):
+        live = {"stringData": {"password": value}}
+        assert team.edit("/api/v1/namespaces/default/secrets/login", live).is_ok
+        plan = team.plan(secret(password=RIGHT), config_map("beside", a=value), mode=mode, takes_over=True)
+        open_dangers(plan, team.bob)
+        run = team.work(team.start(plan))
+        outcomes.append(run.results.get(change__kind="Secret").outcome)
+        events.append(viewer.get(f"/runs/{run.number}/events/").content.decode())
+
+    assert outcomes[0] != outcomes[1]
+    assert events[0] == events[1]
 
 
 def test_twenty_values_a_day_are_planned_and_no_more(team: Team) -> None:

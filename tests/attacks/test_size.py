@@ -12,10 +12,16 @@ from fnmatch import fnmatchcase
 import pytest
 
 from applyviz.engine.diff import embedded, embedded_documents, structural
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.guide import playground
+from applyviz.guide.given import PlaygroundQuery
+from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
+from applyviz.sandbox.cel.programs import evaluate
+from applyviz.sandbox.schema.structural import validate
 from applyviz.web.templatetags.applyviz import breakable, ticked, visible, wrap_camel_case
 from applyviz.workflow.foundation.scopes import fits
 
-pytestmark = pytest.mark.attacks
+pytestmark = [pytest.mark.attacks, pytest.mark.usefixtures("real_children")]
 SECONDS = 2.0
 LENGTH = 240_000
 
@@ -60,6 +66,17 @@ def test_patterns_of_grants_are_matched_in_linear_time(pattern):
     assert is_fitting == (pattern == "*" * 63)
 
 
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)*$", "^(a|a)*b$", "^(.*a){25}b$", "^((a?){50}a{50})*$"])
+def test_patterns_of_definitions_are_matched_in_linear_time(pattern):
+    text = "a" * (LENGTH // 4) + "!"
+
+    found, seconds = measure(lambda: [str(one) for one in validate(text, {"type": "string", "pattern": pattern})])
+    called, more = measure(evaluate, "self.matches(p)", {"self": text, "p": pattern})
+
+    assert (len(found), called) == (1, False)
+    assert max(seconds, more) < SECONDS
+
+
 def test_patterns_mean_what_they_meant():
     rolled = random.Random(7)
     pairs = [
@@ -68,3 +85,25 @@ def test_patterns_mean_what_they_meant():
     ]
 
     assert [pair for pair in pairs if fits(*pair) != fnmatchcase(pair[1], pair[0])] == []
+
+
+def write_deployment(count: int, word: str) -> str:
+    """Return a Deployment with many variables, in several containers."""
+    variables = ", ".join(f"{{name: V{n}, value: {word}{n}}}" for n in range(count // 4))
+    containers = "".join(f"      - {{name: c{n}, image: b, env: [{variables}]}}\n" for n in range(4))
+    return (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\nspec:\n  selector: {matchLabels: {a: b}}\n"
+        f"  template:\n    metadata: {{labels: {{a: b}}}}\n    spec:\n      containers:\n{containers}"
+    )
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_conflicts_in_long_lists_cost_time_in_proportion(mode):
+    def explain(count: int) -> float:
+        last = "" if mode is ApplyMode.SERVER else write_deployment(count, "c")
+        given = PlaygroundQuery(write_deployment(count, "a"), write_deployment(count, "b"), last, mode=mode)
+        return min(measure(lambda: playground.explain(given, now="2026-01-01T00:00:00Z"))[1] for _ in range(2))
+
+    small, large = explain(240), explain(960)
+
+    assert large / small < 8, f"four times the size took {large / small:.1f} times as long"

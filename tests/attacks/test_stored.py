@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.requests.options import ApplyMode
-from tests.attacks.conftest import find_leaks
-from tests.stories import Team, secret
+from applyviz.workflow.live import scans
+from applyviz.workflow.plans.changes import open_sealed, read_masked
+from tests.attacks.conftest import find_leaks, list_stored
+from tests.stories import SETTINGS, Team, config_map, secret
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 CANARY = "fv8Qz1TgWm4Ry7Kd"
@@ -18,3 +20,20 @@ def test_no_column_holds_a_value_of_a_secret_that_was_applied(team: Team, mode: 
 
     assert team.outcomes(run) == ["applied"]
     assert find_leaks(CANARY) == []
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_nul_of_a_live_object_stays_out_of_every_column(team: Team, mode: ApplyMode) -> None:
+    """No database keeps a NUL in text: one in a live object must not end the plan, the run or the scan of it."""
+    team.apply(config_map(a="1"), mode=mode)
+    assert team.edit(SETTINGS, {"data": {"b": "x\0y"}, "metadata": {"annotations": {"note": "\0"}}}).is_ok
+
+    plan = team.plan(config_map(a="2", b="z"), mode=mode, takes_over=mode is ApplyMode.SERVER)
+    scans.scan_cluster(scans.request_scan(team.cluster, by=None).pk)
+    run = team.work(team.start(plan))
+
+    assert (run.state, team.outcomes(run)) == ("applied", ["applied"])
+    assert {where for where, text in list_stored() if "\0" in text or "\\u0000" in text} <= {"SandboxObject.body"}
+    row = plan.changes.get()
+    assert read_masked(row).versions.live["data"]["b"] == "x␀y"
+    assert open_sealed(row).versions.live["data"]["b"] == "x\0y"

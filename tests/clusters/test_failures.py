@@ -30,7 +30,7 @@ def authority(tmp_path) -> Authority:
 def fail(server: str, authority: Authority) -> ClusterError:
     trusted = base64.b64encode(authority.file.read_bytes()).decode()
     transport = live.from_credential(Credential(server, trusted, token="t0ken"))
-    transport._limits = live.Limits(connect=0.5, total=0.5)
+    transport._limits = live.RequestLimits(connect=0.5, total=0.5)
     try:
         with pytest.raises(ClusterError) as raised:
             transport.send(Request("GET", "/version"))

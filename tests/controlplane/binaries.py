@@ -75,7 +75,7 @@ def build_all() -> Path:
     pins = (MODULE / "go.mod").read_bytes() + (MODULE / "go.sum").read_bytes()
     folder = cache_folder() / f"controlplane-{KUBERNETES_VERSION}-{hashlib.sha256(pins).hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
-    with _lock(folder / ".lock"):
+    with locked(folder / ".lock"):
         for name, package in PACKAGES.items():
             if not (folder / name).is_file():
                 build(package, folder / name)
@@ -83,7 +83,8 @@ def build_all() -> Path:
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file; other processes wait."""
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""One real control plane for the whole lane, and kubectl beside it."""
+"""Two real control planes for the whole lane, one of them with controllers, and kubectl beside them."""
 
 from collections.abc import Iterator
 
@@ -23,4 +23,16 @@ def binaries() -> Binaries:
 def control_plane(binaries: Binaries) -> Iterator[ControlPlane]:
     """A real API server without controllers, so that nobody writes but the test."""
     with ControlPlane(binaries) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def managed_plane(binaries: Binaries) -> Iterator[ControlPlane]:
+    """A real control plane with its controllers; without a node no pod ever gets ready.
+
+    Starting one takes several seconds of both processors, so tests share it: each uses namespaces of its own.
+    """
+    if binaries.controller_manager is None:
+        pytest.skip("KUBEBUILDER_ASSETS brings no controller manager")
+    with ControlPlane(binaries, has_manager=True) as plane:
         yield plane

@@ -40,10 +40,16 @@ class Server(Protocol):
 
 
 def run_kubectl(
-    program: Path, kubeconfig: Path, *arguments: str, stdin: str | None = None, check: bool = True
+    program: Path,
+    kubeconfig: Path,
+    *arguments: str,
+    stdin: str | None = None,
+    check: bool = True,
+    has_applysets: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run kubectl with nothing of this machine's own configuration; an error of it fails the test."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(kubeconfig.parent), "KUBECONFIG": str(kubeconfig)}
+    environment |= {"KUBECTL_APPLYSET": "true"} if has_applysets else {}
     done = subprocess.run(
         [str(program), *arguments], input=stdin, env=environment, capture_output=True, text=True, timeout=240
     )
@@ -60,7 +66,7 @@ class ControlPlane:
         self.has_manager = has_manager and binaries.controller_manager is not None
         self.folder = Path(tempfile.mkdtemp(prefix="applyviz-controlplane-"))
         self._processes: list[tuple[str, subprocess.Popen[bytes], IO[bytes]]] = []
-        self._port, self._etcd_port, self._peer_port = (free_port() for _ in range(3))
+        self._port, self.etcd_port, self._peer_port = (free_port() for _ in range(3))
 
     def __enter__(self) -> Self:
         try:
@@ -135,7 +141,7 @@ class ControlPlane:
         self._processes.append((program.name, process, log))
 
     def _start_etcd(self) -> None:
-        client, peer = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{self._peer_port}"
+        client, peer = f"http://127.0.0.1:{self.etcd_port}", f"http://127.0.0.1:{self._peer_port}"
         self._start(
             self.binaries.etcd,
             *("--data-dir", str(self.folder / "etcd"), "--unsafe-no-fsync"),
@@ -152,7 +158,7 @@ class ControlPlane:
         tokens.write_text("\n".join(people) + "\n")
         self._start(
             self.binaries.apiserver,
-            *("--etcd-servers", f"http://127.0.0.1:{self._etcd_port}"),
+            *("--etcd-servers", f"http://127.0.0.1:{self.etcd_port}"),
             *("--bind-address", "127.0.0.1", "--secure-port", str(self._port)),
             *("--cert-dir", str(self.folder / "certs"), "--token-auth-file", str(tokens)),
             *("--authorization-mode", "RBAC", "--disable-admission-plugins", "ServiceAccount"),

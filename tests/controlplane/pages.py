@@ -1,51 +1,67 @@
-"""Compare the statements on the pages of a plan and its run with the objects after the run.
+"""Compare every statement on the pages of a plan and its run with the objects before and after the run.
 
-The pages are read without a browser, for each object its changes and its result. A program checks counts, restarts,
-images, every row of a field, risks and results. `APPLYVIZ_PAGES=folder` keeps the text of all pages there, so that
-people can read it: `APPLYVIZ_PAGES=folder pytest -m long tests/controlplane/test_pages.py`.
+Rows of fields are read from the models that the pages print, for every field of every object, and once more from the
+HTML of the Changes tab; everything else is read from the HTML. A sentence without a pattern, a risk without a claim and
+a fact without a check are failures. `APPLYVIZ_PAGES=folder` keeps the text of all pages there.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+from django.db.models import Q
 from django.test import Client
 from django.test.html import Element
 from django.urls import reverse
 
-from applyviz.engine.explain.reasons import FieldOperation
-from applyviz.engine.objects.paths import FieldPath, render_path
-from applyviz.engine.objects.values import get_at
+from applyviz.engine.diff.masking import is_masked
+from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import get_at, is_same_json
+from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
-from applyviz.engine.risks.model import Risk, RiskKind
-from applyviz.engine.schema.walk import list_leaves
+from applyviz.engine.planning.model.server_managed import drop_server_managed
+from applyviz.engine.schema.walk import MISSING, list_leaves
 from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.models import ApplyRun, AuditEntry, Plan
 from applyviz.web.api import responses
-from applyviz.web.components.badges import FIELD_STYLES
+from applyviz.web.components.phrases import describe_risk
+from applyviz.web.components.values import Shown, show_value
+from applyviz.web.reviews.pane.flat_rows import RowFilter, present_flat_rows, select_rows
 from applyviz.workflow.plans import changes
+from applyviz.workflow.plans.live_values import WITHHELD
+from tests.controlplane.page_facts import WORDS, Fact, find_claim, list_owners, read_fact
 from tests.controlplane.takeover import JSONObject, name_change
 from tests.web import reading
 
-_TEMPLATE = ("spec", "template")
+TEMPLATE = ("spec", "template")
 _REVISION = ("metadata", "annotations", "deployment.kubernetes.io/revision")
-_ROLLED = ("Deployment", "DaemonSet", "StatefulSet")
-_RBAC = ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
+_COMPARED = Q(kind="Secret", group="") & ~Q(operation__in=[Operation.CREATE.value, Operation.PRUNE.value])
+ROLLED = ("Deployment", "DaemonSet", "StatefulSet")
+# Values that the server draws when it creates an object.
+_DRAWN = {
+    *("f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCheckNodePort", "f:uid", "f:creationTimestamp"),
+    *("f:managedFields", "f:resourceVersion", "f:generation"),
+}
 
 
 @dataclass
 class Told:
-    """One object: what was planned, what its pages say, and how it was before and is after."""
+    """One object: what was planned (as pages show it), where its page is, and how it was before and is after."""
 
     change: PlannedObject
+    position: int
     url: str
     before: JSONObject | None
     after: JSONObject | None
-    root: Any = None
+    root: Any
+    you: str
 
     @property
     def name(self) -> str:
@@ -54,78 +70,84 @@ class Told:
 
     @property
     def restarts(self) -> bool:
-        """Whether the pods of a live workload were really replaced: its template differs."""
-        if self.before is None or self.change.ref.gvk.kind not in _ROLLED:
+        """Whether the pods of a live workload were really replaced: it has some, and its template differs."""
+        if self.before is None or self.change.ref.gvk.kind not in ROLLED or not self.pods:
             return False
-        return get_at(self.before, _TEMPLATE) != get_at(self.after, _TEMPLATE)
+        if get_at(self.after, ("spec", "updateStrategy", "type")) == "OnDelete":
+            return False
+        return bool(get_at(self.before, TEMPLATE) != get_at(self.after, TEMPLATE))
 
-    def leaves(self, obj: JSONObject | None) -> set[FieldPath]:
-        """The places of an object that hold something."""
-        return set(list_leaves(self.root, obj or {}))
+    @property
+    def pods(self) -> int:
+        """How many pods it has."""
+        if self.change.ref.gvk.kind == "DaemonSet":
+            return int(get_at(self.before, ("status", "desiredNumberScheduled"), 0))
+        return int(get_at(self.before, ("spec", "replicas"), 1))
+
+    @cached_property
+    def operation(self) -> Operation:
+        """Return the operation that was carried out."""
+        if self.after is None:
+            return Operation.PRUNE
+        if self.before is None:
+            return Operation.CREATE
+        moved = self.moved or self.owners(self.before) != self.owners(self.after)
+        return Operation.UPDATE if moved else Operation.UNCHANGED
+
+    def owners(self, obj: JSONObject | None) -> dict[tuple[str, str], str]:
+        """The written ownership of an object, without that of controllers."""
+        entries = (obj or {}).get("metadata", {}).get("managedFields", ())
+        kept = [e for e in entries if not e.get("subresource") and e["manager"] != "kube-controller-manager"]
+        return {(e["manager"], e["operation"]): str(sorted(_flatten(e["fieldsV1"]))) for e in kept}
+
+    @cached_property
+    def moved(self) -> set[str]:
+        """The fields that really have another value, without those of controllers."""
+        leaves = [list_leaves(self.root, drop_server_managed(one or {})) for one in (self.before, self.after)]
+        paths = {p for p in {*leaves[0], *leaves[1]} if leaves[0].get(p, MISSING) != leaves[1].get(p, MISSING)}
+        facts = [self.fact(p) for p in paths if p and p[:2] != ("f:metadata", "f:managedFields")]
+        facts = [f for f in facts if not _DRAWN.intersection(f.path)]
+        return {render_path(f.path) for f in facts if not f.is_of_controllers}
+
+    def fact(self, path: Any) -> Fact:
+        """One field as it really was and is."""
+        wanted = self.change.versions.manifest
+        return read_fact(path, self.root, before=self.before, after=self.after, wanted=wanted, you=self.you)
 
 
-def _is_at_or_below(path: str, leaves: set[str]) -> bool:
-    return any(leaf == path or leaf.startswith((f"{path}.", f"{path}[")) for leaf in leaves)
-
-
-def _check_scope(told: Told, risk: Risk) -> bool:
-    return not told.change.ref.namespace
-
-
-def _check_kind(*kinds: str) -> Callable[[Told, Risk], bool]:
-    return lambda told, risk: told.change.ref.gvk.kind in kinds
-
-
-def _is_kept(told: Told, risk: Risk) -> bool:
-    shown = {render_path(path) for path in told.leaves(told.after)}
-    return _is_at_or_below(render_path(risk.path), shown)
-
-
-CLAIMS: Mapping[RiskKind, Callable[[Told, Risk], bool]] = {
-    RiskKind.CLUSTER_SCOPED: _check_scope,
-    RiskKind.RBAC_CHANGED: _check_kind(*_RBAC),
-    RiskKind.CRD_CHANGED: _check_kind("CustomResourceDefinition"),
-    RiskKind.API_SERVICE_CHANGED: _check_kind("APIService"),
-    RiskKind.NAMESPACE_CHANGED: _check_kind("Namespace"),
-    RiskKind.ADMISSION_RULES_CHANGED: _check_kind(
-        "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy"
-    ),
-    RiskKind.SYSTEM_NAMESPACE: lambda told, risk: told.change.ref.namespace.startswith("kube-"),
-    RiskKind.PODS_RESTART: lambda told, risk: told.restarts,
-    RiskKind.REMOVAL_WILL_NOT_HAPPEN: _is_kept,
-    RiskKind.DELETED: lambda told, risk: told.after is None,
-    RiskKind.REPLACED: lambda told, risk: (
-        get_at(told.before, ("metadata", "uid")) != get_at(told.after, ("metadata", "uid"))
-    ),
-    RiskKind.SECRET_CONTENT: _check_kind("Secret"),
-    RiskKind.NO_LAST_APPLIED: lambda told, risk: (
-        "kubectl.kubernetes.io/last-applied-configuration" not in get_at(told.before, ("metadata", "annotations"), {})
-    ),
-}
-"""Checks of the claims of risks; people judge risks without a check."""
+def _flatten(fields: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    for name, below in fields.items():
+        if not below:
+            yield above if name == "." else f"{above}/{name}"
+        else:
+            yield from _flatten(below, f"{above}/{name}")
 
 
 @dataclass
 class Pages:
-    """The pages of one plan and its run."""
+    """The pages of one plan and its run; `false` are the statements that are not so.
+
+    - `exists`: whether the server has an object of this kind, name and namespace.
+    """
 
     client: Client
     plan: Plan
+    exists: Callable[[str, str, str], bool] = lambda kind, name, namespace: False
     false: list[str] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
-    unchecked: Counter[str] = field(default_factory=Counter)
+    beyond: Counter[str] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
 
-    def expect(self, what: str, *, is_true: bool, where: str = "") -> None:
+    def expect(self, what: str, *, is_true: bool, where: str = "", kind: str = "") -> None:
         """Count one statement, and keep it if it is false."""
-        self.checked[what.partition(":")[0]] += 1
+        self.checked[kind or what.partition(":")[0]] += 1
         if not is_true:
-            self.false.append(f"{where} {what}".strip())
+            self.false.append(f"{where} {kind} {what}".strip())
 
     def read(self, address: str) -> Element:
         """One page, its text kept."""
         page = reading.read(self.client, address)
-        main = next(e for e, _above in reading.walk(page) if e.name == "main")
+        main = next((e for e, _above in reading.walk(page) if e.name == "main"), page)
         self.text.append(f"== {address}\n{reading.lines_of(main)}")
         return page
 
@@ -134,140 +156,198 @@ class Pages:
         return reverse(f"reviews:{name}", args=[self.plan.review.number, self.plan.number, *more])
 
 
-def _class(page: Element, name: str) -> list[Element]:
+def find_class(page: Element, name: str) -> list[Element]:
+    """The elements of a class, in their order."""
     return [e for e, _above in reading.walk(page) if name in (reading.attribute(e, "class") or "").split()]
 
 
-def read_plan(pages: Pages) -> None:
-    """The counts of deck, sentence, list, API and history are the same."""
+def tell(pages: Pages, before: Mapping[str, JSONObject], after: Mapping[str, JSONObject], find_root: Any) -> list[Told]:
+    """All objects of a plan with their real states."""
+    found, you = [], options_from_json(pages.plan.options).field_manager
+    for row in pages.plan.changes.order_by("position"):
+        change, key = changes.read_masked(row), name_change(changes.open_sealed(row))
+        url = pages.address("show-object", row.position, "changes")
+        found.append(Told(change, row.position, url, before.get(key), after.get(key), find_root(change.ref.gvk), you))
+    return found
+
+
+def _hide(counts: Counter[str], hidden: Counter[str]) -> dict[str, int]:
+    """Return the counts that every reader sees: Secrets that are compared with live are one group."""
+    return {**(counts - hidden), WITHHELD: hidden.total()} if hidden else dict(counts)
+
+
+def judge_counts(pages: Pages) -> None:
+    """The counts of the API, the history and the list of objects are those of the plan."""
     plan = pages.plan
-    page = pages.read(pages.address("show-plan"))
-    pages.read(pages.address("confirm-plan"))
     rows = Counter(plan.changes.values_list("operation", flat=True))
+    public = _hide(rows, Counter(plan.changes.filter(_COMPARED).values_list("operation", flat=True)))
     (entry,) = AuditEntry.objects.filter(action=AuditAction.PLAN_COMPLETED, plan_digest=plan.digest)
     told = responses.present_plan(plan, for_user=plan.requested_by, root="")
-    sentence = reading.text_of(_class(page, "sentence")[0])
-    numbers = Counter(int(n) for n in re.findall(r"\d+", sentence))
-    writes = sum(n for operation, n in rows.items() if operation not in (Operation.UNCHANGED, Operation.ERROR))
-    button = reading.text_of(_class(page, "go")[0])
+    listed = responses.list_objects(plan, start=0, count=999)
     pages.expect("counts of the API", is_true=told["counts"]["operations"] == dict(rows))
-    pages.expect("counts of the history", is_true=entry.detail["counts"] == dict(rows))
-    pages.expect(f"counts of the sentence: {sentence} {rows}", is_true=not Counter(rows.values()) - numbers)
-    pages.expect(f"count of the button: {button} {writes}", is_true=str(writes) in re.findall(r"\d+", button))
-    pages.expect(
-        "count of the API's objects",
-        is_true=len(responses.list_objects(plan, start=0, count=999)) == sum(rows.values()),
-    )
+    pages.expect("counts of the history", is_true=entry.detail["counts"] == public)
+    pages.expect("count of the API's objects", is_true=len(listed) == sum(rows.values()))
 
 
-def _read_row(row: Element) -> tuple[str, str]:
-    """Return the operation and the field of a row."""
-    said = reading.text_of(_class(row, "op")[0])
-    path = next(e for e, _above in reading.walk(row) if e.name == "dd")
-    return said.split(" ", 1)[-1], "".join(reading.text_of(path.children[0]).split())
+def judge_fields(pages: Pages, told: Told) -> None:
+    """Each row of each field: its word, its values, its owners and its sentence; and no change without a row."""
+    options = options_from_json(pages.plan.options)
+    reasons = select_rows(told.change, RowFilter.ALL)
+    shown = present_flat_rows(told.change, reasons, options=options, url_of=str)
+    said = {flat.row.path for flat in shown if flat.row.is_changed}
+    for path in sorted(told.moved - said):
+        pages.expect(f"{path} changed, and no row says so", is_true=False, where=told.name, kind="missing row")
+    for (_place, reason), flat in zip(reasons, shown, strict=True):
+        fact = told.fact(reason.path)
+        if fact.is_of_controllers:
+            pages.beyond["fields of controllers"] += 1
+            continue
+        where, row = f"{told.name} {flat.row.path}", flat.row
+        _judge_sentence(pages, where, fact, row.why)
+        if flat.note:
+            risks = {describe_risk(risk).partition(": ")[2] or describe_risk(risk) for risk in told.change.risks}
+            is_known = flat.note == row.why or any(flat.note in risk for risk in risks)
+            pages.expect(f"note {flat.note!r}", is_true=is_known, where=where, kind="note")
+        if _is_drawn(fact):
+            pages.beyond["values that the server draws"] += 1
+            continue
+        word = str(row.style.word)
+        claim = WORDS.get(word)
+        is_true = claim is not None and claim(fact)
+        pages.expect(f"{word}: {show_fact(fact)}", is_true=is_true, where=where, kind=f"word {word}")
+        versions = told.change.versions
+        for which, seen, version, real in (
+            ("live", row.live, versions.live, fact.before),
+            ("after", row.after, versions.after, fact.after),
+        ):
+            _judge_value(pages, where, which, seen, find_value(version, reason.path), real)
+        for when, chips, owners in (
+            ("before", row.owners_before, fact.owners_before),
+            ("after", row.owners_after, fact.owners_after),
+        ):
+            names = {(o.name, o.operation, o.subresource) for o in chips}
+            text = f"owners {when}: said {sorted(names - owners)}, really {sorted(owners - names)}"
+            pages.expect(text, is_true=names == owners, where=where, kind=f"owners {when}")
 
 
-def judge_rows(pages: Pages, told: Told) -> None:
-    """Each row that says removed, set or changed is so afterwards."""
-    start, before, after = 1, told.leaves(told.before), told.leaves(told.after)
-    shown_before, shown_after = ({"".join(render_path(p).split()) for p in places} for places in (before, after))
-    words = {str(FIELD_STYLES[o].word): o for o in FIELD_STYLES}
-    page = pages.read(told.url)
-    while True:
-        for row in reading.find_all(page, "details", has="data-field-row"):
-            word, path = _read_row(row)
-            operation = words[word]
-            if operation is FieldOperation.CLEARED:
-                pages.expect(f"removed: {path}", is_true=not _is_at_or_below(path, shown_after), where=told.name)
-            elif operation is FieldOperation.SET:
-                is_new = _is_at_or_below(path, shown_after) or not _is_at_or_below(path, shown_before)
-                pages.expect(f"set: {path}", is_true=is_new, where=told.name)
-            elif operation in (FieldOperation.CHANGED, FieldOperation.KEPT):
-                pages.expect(f"{operation}: {path}", is_true=_is_at_or_below(path, shown_after), where=told.name)
-        following = [a for a in reading.find_all(page, "a") if reading.attribute(a, "rel") == "next"]
-        if not following or start > 50:
-            return
-        start += 1
-        page = pages.read((reading.attribute(following[0], "href") or "").partition("#")[0])
+def show_fact(fact: Fact) -> str:
+    """The values of a field, for a message."""
+    texts = ("absent" if v is ABSENT else str(v)[:60] for v in (fact.before, fact.after, fact.wanted))
+    return "before {}, after {}, wanted {}".format(*texts)
 
 
-def judge_risks(pages: Pages, told: Told) -> None:
-    """Check the claim of each risk."""
-    for risk in told.change.risks:
-        claim = CLAIMS.get(risk.kind)
-        if claim is None or told.change.operation is Operation.BLOCKED:
-            pages.unchecked[risk.kind.value] += 1
-        else:
-            pages.expect(f"risk {risk.kind.value}: {dict(risk.facts)}", is_true=claim(told, risk), where=told.name)
-    if told.restarts:
-        is_said = any(h.kind is RiskKind.PODS_RESTART for h in told.change.risks)
-        pages.expect("restart without a risk", is_true=is_said, where=told.name)
+def _is_drawn(fact: Fact) -> bool:
+    is_note = fact.path[-1] == "f:kubectl.kubernetes.io/last-applied-configuration"
+    return any(element in _DRAWN for element in fact.path) or is_note
 
 
-def _images(obj: JSONObject | None) -> set[tuple[str, str]]:
-    spec = get_at(obj, (*_TEMPLATE, "spec"), {})
-    return {(c["name"], c["image"]) for key in ("containers", "initContainers") for c in spec.get(key, ())}
+def _judge_sentence(pages: Pages, where: str, fact: Fact, sentence: str) -> None:
+    found = find_claim(sentence)
+    if found is None:
+        pages.expect(f"no claim judges {sentence!r}", is_true=False, where=where, kind="unknown sentence")
+        return
+    pattern, claim, names = found
+    is_true = claim(replace(fact, names=names))
+    pages.expect(f"{sentence!r}: {show_fact(fact)}", is_true=is_true, where=where, kind=f"sentence {pattern}")
 
 
-def judge_impact(pages: Pages, all_told: list[Told]) -> None:
-    """Restarts and images of the head are those that happened."""
-    summary = pages.plan.summary
-    said = sorted(f"{one['ref'][0][2]}/{one['ref'][2]}" for one in summary["restarts"])
-    real = sorted(told.name for told in all_told if told.restarts)
-    pages.expect(f"restarts: said {said}, really {real}", is_true=said == real)
+def _judge_value(pages: Pages, where: str, which: str, shown: Shown | None, value: Any, real: Any) -> None:
+    """The page prints a value, and it is the real one; of a masked one only that it is there can be judged."""
+    if value is not ABSENT and any(is_masked(one) for one in _list_texts(value)):
+        pages.expect(f"{which} is there", is_true=real is not ABSENT, where=where, kind=f"masked {which}")
+        return
+    printed, told = show_value(value), "absent" if value is ABSENT else json.dumps(value)[:300]
+    is_so = "absent" if real is ABSENT else json.dumps(real)[:300]
+    is_same = (value is ABSENT) == (real is ABSENT) and (value is ABSENT or is_same_json(value, real))
+    text = f"{which}: said {told}, really {is_so}"
+    pages.expect(text, is_true=is_same and shown == printed, where=where, kind=f"{which} value")
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for below in value.values():
+            yield from _list_texts(below)
+    elif isinstance(value, list):
+        for below in value:
+            yield from _list_texts(below)
+    elif isinstance(value, str):
+        yield value
+
+
+def judge_scroll(pages: Pages, all_told: Iterable[Told], most: int) -> None:
+    """Check that the Changes tab shows the rows that were judged, and beside them only notes of these rows."""
+    options = options_from_json(pages.plan.options)
+    page = pages.read(f"{pages.address('show-changes')}?expand=all")
+    by_position = {told.position: told for told in all_told}
+    for section in find_class(page, "scroll-object")[:most]:
+        told = by_position[int(reading.attribute(section, "data-scroll-object") or -1)]
+        reasons = select_rows(told.change, RowFilter.CHANGED)
+        rows = {f.row.path: f for f in present_flat_rows(told.change, reasons, options=options, url_of=str)}
+        for line in find_class(section, "change"):
+            (at,) = find_class(line, "path")[:1]
+            path = reading.attribute(at, "title") or ""
+            flat = rows.get(path)
+            notes = " ".join(map(reading.text_of, find_class(line, "why")[:1])).replace("` ", "`")
+            wanted = "" if flat is None else flat.note.replace("`", "")
+            is_same = flat is not None and "".join(notes.split()).replace("`", "") == "".join(wanted.split())
+            pages.expect(f"{path} {notes!r}", is_true=is_same, where=told.name, kind="row of the scroll")
+        for note in [*find_class(section, "object-note"), *find_class(section, "object-none")]:
+            text = reading.text_of(note)
+            is_known = re.fullmatch(
+                r"New object: \d+ lines?\.( Defaults of the server are dimmed\.)?|\d+ more fields?|Server warnings .+"
+                r"|Only (the )?(field )?ownership .+",
+                text,
+            )
+            pages.expect(text, is_true=bool(is_known), where=told.name, kind="note of the scroll")
+
+
+def judge_owners(pages: Pages, all_told: list[Told]) -> None:
+    """The Owners tab: how many fields each field manager owns, before and after."""
+    page = pages.read(f"{pages.address('show-owners')}?view=table&all=1")
+    tables = [e for e, _above in reading.walk(page) if "owner-map" in (reading.attribute(e, "class") or "")]
+    said = "".join("".join(reading.text_of(t).split()) for t in tables)
     for told in all_told:
-        if told.change.ref.gvk.kind == "Deployment" and told.before is not None:
-            moved = get_at(told.before, _REVISION) != get_at(told.after, _REVISION)
-            pages.expect("revision of the controller", is_true=moved == told.restarts, where=told.name)
-    changed = sum(
-        len(
-            {name for name, _i in _images(t.before) ^ _images(t.after)}
-            & dict(_images(t.before)).keys()
-            & dict(_images(t.after)).keys()
-        )
-        for t in all_told
-        if t.before is not None and t.after is not None
-    )
-    pages.expect(
-        f"images: said {summary['images_changed']}, really {changed}", is_true=summary["images_changed"] == changed
-    )
+        paths = [r.path for r in told.change.fields]
+        counts: dict[tuple[str, str, str], list[int]] = {}
+        for number, obj in enumerate((told.before, told.after)):
+            for path in paths:
+                if told.fact(path).is_of_controllers:
+                    continue
+                for owner in list_owners(obj, path):
+                    counts.setdefault(owner, [0, 0])[number] += 1
+        for owner, (was, now) in sorted(counts.items()):
+            if owner[2] or owner[0] == "kube-controller-manager":
+                continue
+            cell = str(was) if was == now else f"{was}→{now}"
+            pages.expect(f"{owner[0]} {cell}", is_true=cell in said, where=told.name, kind="owners tab")
 
 
 def judge_run(pages: Pages, run: ApplyRun) -> None:
     """Results on the page are those of the database, the API and the history."""
     page = pages.read(reverse("runs:show-run", args=[run.number]))
     outcomes = Counter(run.results.values_list("outcome", flat=True))
-    told = responses.present_run_with_results(run, root="")
+    told = responses.present_run_with_results(run, for_user=run.requested_by, root="")
     (entry,) = AuditEntry.objects.filter(action=AuditAction.RUN_FINISHED, run=run.number)
-    counts = " ".join(map(reading.text_of, _class(page, "outcomes")))
-    shown = sum(int(number) for number in re.findall(r"\d+", counts))
-    strip = " ".join(map(reading.text_of, _class(page, "run-strip")))
-    pages.expect("results of the API", is_true=Counter(o["outcome"] for o in told["objects"]) == outcomes)
-    pages.expect(
-        f"results of the history: {entry.detail}", is_true=entry.detail.get("outcomes", run.summary) == dict(outcomes)
-    )
-    pages.expect(f"results of the page: {counts} {outcomes}", is_true=shown == sum(outcomes.values()))
-    applied = f"{outcomes[Outcome.VERIFIED]} of {sum(outcomes.values())} objects applied"
-    pages.expect(f"objects that the page calls applied: {strip}", is_true=applied in strip)
-    for result in run.results.order_by("position"):
+    text = reading.text_of(page)
+    positions = run.plan.changes.filter(_COMPARED).values_list("position", flat=True)
+    compared = run.results.filter(change__position__in=list(positions)).values_list("outcome", flat=True)
+    public = _hide(outcomes, Counter(compared))
+    answered = dict(Counter(o["outcome"] for o in told["objects"]))
+    pages.expect(f"results of the API: {answered}", is_true=answered == public)
+    pages.expect(f"results of the history: {entry.detail}", is_true=entry.detail.get("outcomes", run.summary) == public)
+    applied = f"{outcomes[Outcome.VERIFIED]} of {sum(outcomes.values())}"
+    pages.expect(f"applied objects on the page: {applied}", is_true=applied in text)
+    for result in run.results.order_by("position")[:3]:
         pages.read(reverse("runs:show-result", args=[run.number, result.position]))
 
 
-def judge_objects(
-    pages: Pages, before: Mapping[str, JSONObject], after: Mapping[str, JSONObject], find_root: Callable[[Any], Any]
-) -> None:
-    """The pages of all objects, and the head of the plan, against the objects before and after."""
-    all_told = list(_tell(pages, before, after, find_root))
-    for told in all_told:
-        judge_rows(pages, told)
-        judge_risks(pages, told)
-    judge_impact(pages, all_told)
-
-
-def _tell(
-    pages: Pages, before: Mapping[str, JSONObject], after: Mapping[str, JSONObject], find_root: Callable[[Any], Any]
-) -> Iterator[Told]:
-    for row in pages.plan.changes.order_by("position"):
-        change = changes.open_sealed(row)
-        key, url = name_change(change), pages.address("show-object", row.position, "changes")
-        yield Told(change, url, before.get(key), after.get(key), find_root(change.ref.gvk))
+def judge_requests(pages: Pages, run: ApplyRun) -> None:
+    """The requests that the page shows are those that were sent, in their order."""
+    for result in run.results.select_related("change").order_by("position"):
+        change = changes.read_masked(result.change)
+        shown = [(r.method, r.path, dict(r.query)) for r in change.requests if r.is_write]
+        # A write that found another version of the object is sent again.
+        done = [j for j in result.journal.order_by("sequence") if j.status < 400]
+        sent = [(j.method, j.path, j.query) for j in done if j.method != "GET"]
+        is_same = sent == shown or (not sent and result.outcome == Outcome.UNCHANGED)
+        pages.expect(f"shown {shown}, sent {sent}", is_true=is_same, where=str(result.change), kind="requests")

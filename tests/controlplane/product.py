@@ -6,6 +6,7 @@ from collections import Counter
 
 from django.contrib.auth.models import User
 
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
 from applyviz.records.enums import Outcome, PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, Plan
@@ -68,6 +69,10 @@ class Product:
     def apply(self, files: Files, options: ApplyOptions) -> ApplyRun:
         """Plan, approve, run; every object must come out as the plan said."""
         plan = self.plan(files, options)
+        return self.run(plan)
+
+    def run(self, plan: Plan) -> ApplyRun:
+        """Approve a plan and run it; every object must come out as the plan said."""
         errors = [f"{change}: {change.error}" for change in plan.changes.all() if change.error]
         assert errors == []
         acknowledge_all(plan, self.bob)
@@ -75,8 +80,13 @@ class Product:
         started = runs.approve_and_run(plan, by=self.bob, digest=plan.digest)
         runs.execute_run(started.pk)
         run = ApplyRun.objects.get(pk=started.pk)
-        told = {str(each.change): (each.outcome, each.detail) for each in run.results.select_related("change")}
-        unexpected = {name: how for name, how in told.items() if how[0] not in (Outcome.VERIFIED, Outcome.UNCHANGED)}
+        results = run.results.select_related("change").exclude(change__operation=Operation.LEFT_OUT)
+        told = {str(each.change): (each.outcome, each.detail) for each in results}
+        unexpected = {
+            name: how
+            for name, how in told.items()
+            if how[0] not in (Outcome.VERIFIED, Outcome.DELETED, Outcome.UNCHANGED)
+        }
         assert (run.state, run.error, unexpected) == (RunState.APPLIED, "", {}), unexpected
         return run
 

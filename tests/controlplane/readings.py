@@ -90,7 +90,7 @@ class Writer:
         return rng.choice((f"&{rng.choice(_ANCHORS)} {self.scalar()}", f"*{rng.choice(_ANCHORS)}"))
 
     def tag(self) -> str:
-        """One that means something, one that does not, or one of odd characters."""
+        """A tag that YAML defines, one that it does not, or one with unusual characters."""
         turn = self.rng.random()
         if turn < 0.55:
             return self.rng.choice(_TAGS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from applyviz.engine.schema.walk import MISSING, list_leaves
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ApplyRun, Plan
 from applyviz.workflow import runs
-from applyviz.workflow.approvals import acknowledgements
+from applyviz.workflow.approvals import acknowledgments
 from applyviz.workflow.plans import changes
 from tests.builders import open_dangers
 from tests.controlplane.controlplane import ControlPlane
@@ -39,10 +40,22 @@ from tests.controlplane.stories import Files
 
 JSONObject = dict[str, Any]
 _ALLOTTED = {"f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCheckNodePort"}
-_TRIES = 3
+_TRIES, _LOOKS = 3, 120
 # Records of the server, and the order of a list: no leaf has another value.
 _NO_VALUES = (Reason.BOOKKEEPING, Reason.ORDER)
 HEAD = ("set", "mode", "manager", "objects", "conflicts", "stated", "never", "false", "run", "verified", "second plan")
+
+
+def wait_for_controllers(plane: ControlPlane, namespace: str) -> None:
+    """Wait until the controllers have seen every Deployment: a plan made before their first annotation goes stale."""
+    seen: list[bool] = []
+    for _ in range(_LOOKS):
+        found = json.loads(plane.kubectl("get", "deployments", "-n", namespace, "-o", "json").stdout)["items"]
+        seen = [one.get("status", {}).get("observedGeneration") == one["metadata"]["generation"] for one in found]
+        if all(seen):
+            return
+        time.sleep(0.5)
+    raise AssertionError(f"the controllers did not see {seen.count(False)} Deployments of {namespace}")
 
 
 @dataclass
@@ -147,6 +160,7 @@ class Takeover:
     def bring(self, name: str, files: Files, options: ApplyOptions) -> Step:
         """Plan, approve and run; the row of the table."""
         step = Step(name, options)
+        wait_for_controllers(self.product.plane, options.namespace)
         plan = self.product.plan(files, options)
         stated = {name_change(change): change for change in map(changes.open_sealed, plan.changes.order_by("position"))}
         step.objects = len(stated)
@@ -167,8 +181,8 @@ class Takeover:
     def run(self, plan: Plan) -> ApplyRun:
         """Acknowledge, open, approve and run, as an approver does."""
         by = self.product.bob
-        for kind in dict.fromkeys(risk.kind for risk in acknowledgements.find_open(plan)):
-            acknowledgements.acknowledge_risks(plan, kind, by=by)
+        for kind in dict.fromkeys(risk.kind for risk in acknowledgments.find_open(plan)):
+            acknowledgments.acknowledge_risks(plan, kind, by=by)
         open_dangers(plan, by)
         if not any(change.has_effect for change in map(changes.open_sealed, plan.changes.all())):
             raise AssertionError("there is nothing to run")
@@ -203,8 +217,8 @@ class Takeover:
 
 def _is_of_controllers(after: JSONObject, path: FieldPath) -> bool:
     """Whether controllers alone wrote a field since, beside what was applied."""
-    owners = read_owners(after).of(path)
-    return bool(owners) and all(owner.manager == "kube-controller-manager" for owner in owners)
+    owners = {entry.owner.manager for entry in read_owners(after).entries if entry.fields.has(path)}
+    return owners == {"kube-controller-manager"}
 
 
 def _is_allotted(path: FieldPath) -> bool:

@@ -9,7 +9,7 @@ from applyviz.clusters.kubeconfig import read_kubeconfig
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import Certainty, Operation
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
@@ -59,7 +59,7 @@ def send(control_plane):
 
 def plan(text, options, send):
     documents = parse_manifests(text.encode(), "set.yaml").documents
-    context = PlanContext(bundled(), "2026-06-01T00:00:00Z", server=EstimatingServer())
+    context = PlanningContext(bundled(), "2026-06-01T00:00:00Z", server=EstimatingServer())
     planner = SetPlanner(documents, options=options, context=context)
     list(drive(planner, lambda requests: [send(r) for r in requests]))
     return planner.plan().changes

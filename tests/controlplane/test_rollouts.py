@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import yaml
 
 from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.sentences import describe_risk
 from applyviz.records.enums import Outcome, RolloutState, RunState
 from applyviz.records.models import ApplyRun
 from applyviz.workflow import runs
+from applyviz.workflow.plans import changes
 from tests.builders import acknowledge_all, open_dangers
-from tests.controlplane.binaries import Binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.product import Product
 
@@ -20,12 +20,9 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.django_db]
 
 
 @pytest.fixture(scope="module")
-def plane(binaries: Binaries) -> Iterator[ControlPlane]:
+def plane(managed_plane: ControlPlane) -> ControlPlane:
     """A control plane whose controllers act; without a node no pod ever gets ready."""
-    if binaries.controller_manager is None:
-        pytest.skip("KUBEBUILDER_ASSETS brings no controller manager")
-    with ControlPlane(binaries, has_manager=True) as started:
-        yield started
+    return managed_plane
 
 
 def _deployment(name: str, **spec: object) -> str:
@@ -78,6 +75,62 @@ def test_rollout_is_judged_as_kubectl_does(plane, name, spec, seconds, rollout, 
     assert (result.outcome, result.rollout) == (Outcome.VERIFIED, rollout)
     is_ready = rollout == RolloutState.READY
     assert (run.state, told.returncode == 0) == (RunState.APPLIED if is_ready else RunState.FAILED, is_ready)
+
+
+def _describe_risks(run: ApplyRun) -> list[str]:
+    """Return what the plan of a run says about the pods of its object."""
+    found = changes.read_masked(run.plan.changes.get()).risks
+    return [describe_risk(risk, str) for risk in found if risk.kind in (RiskKind.PODS_RESTART, RiskKind.TEMPLATE_WAITS)]
+
+
+def _list_uids(plane: ControlPlane, kind: str, name: str) -> list[str]:
+    path = "jsonpath={.items[*].metadata.uid}"
+    return plane.kubectl("get", kind, "-l", f"app={name}", "--sort-by=.metadata.name", "-o", path).stdout.split()
+
+
+def test_paused_deployment_keeps_its_pods_until_it_is_resumed(plane):
+    product, name = Product(plane), "halting"
+    _run(product, {"web.yaml": _deployment(name, replicas=2)}, 1)
+    plane.kubectl("wait", "--for=jsonpath={.status.updatedReplicas}=2", f"deployment/{name}", "--timeout=60s")
+
+    changed = _deployment(name, replicas=2, paused=True).replace("web:1", "web:2")
+    halted = _run(product, {"web.yaml": changed}, 60)
+    plane.kubectl("wait", "--for=jsonpath={.status.replicas}=2", f"deployment/{name}", "--timeout=60s")
+
+    assert _describe_risks(halted) == [
+        "The pod template changes, but the Deployment is paused: 2 pods keep the old template until it is resumed."
+    ]
+    assert (halted.state, halted.results.get().rollout) == (RunState.APPLIED, RolloutState.READY)
+    assert len(_list_uids(plane, "replicasets", name)) == 1
+    generation = plane.kubectl("get", f"deployment/{name}", "-o", "jsonpath={.metadata.generation}").stdout
+    path = f"jsonpath={{.status.observedGeneration}}={generation}"
+    plane.kubectl("wait", f"--for={path}", f"deployment/{name}", "--timeout=60s")
+
+    resumed = _run(product, {"web.yaml": changed.replace("paused: true", "paused: false")}, 1)
+    plane.kubectl("wait", "--for=jsonpath={.status.updatedReplicas}=1", f"deployment/{name}", "--timeout=60s")
+
+    assert _describe_risks(resumed) == ["2 pods restart because the rollout is resumed: rolling update."]
+    assert len(_list_uids(plane, "replicasets", name)) == 2
+
+
+def test_partition_keeps_the_pods_below_it(plane):
+    product, name = Product(plane), "parted"
+    spec = {"replicas": 2, "serviceName": name, "podManagementPolicy": "Parallel"}
+    parted = {**spec, "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}}
+    text = _deployment(name, **parted).replace("kind: Deployment", "kind: StatefulSet")
+    _run(product, {"set.yaml": text}, 1)
+    plane.kubectl("wait", "--for=jsonpath={.status.replicas}=2", f"statefulset/{name}", "--timeout=60s")
+    before = _list_uids(plane, "pods", name)
+
+    run = _run(product, {"set.yaml": text.replace("web:1", "web:2")}, 1)
+    plane.kubectl("wait", "--for=jsonpath={.status.updatedReplicas}=1", f"statefulset/{name}", "--timeout=60s")
+    plane.kubectl("wait", "--for=jsonpath={.status.replicas}=2", f"statefulset/{name}", "--timeout=60s")
+
+    assert _describe_risks(run) == [
+        "1 pod restarts because the pod template changes: rolling update. 1 pod keeps the old template (partition)."
+    ]
+    after = _list_uids(plane, "pods", name)
+    assert [old == new for old, new in zip(before, after, strict=True)] == [True, False]
 
 
 def test_kind_and_object_of_it_go_in_one_run(plane):

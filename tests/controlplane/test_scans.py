@@ -98,7 +98,7 @@ def test_state_rights_holdings_and_adoption_on_a_real_server(product):
     where = {"group": "", "kind": "ConfigMap", "namespace": namespace, "name": "by-hand"}
     shown = adoption.read_adoption(product.cluster, **where, by=product.alice)
 
-    assert (state.health, state.problem, bool(state.identity)) == (cluster_access.Health.READY, "", True)
+    assert (state.health, state.problem, bool(state.identity)) == (cluster_access.ClusterReadiness.READY, "", True)
     assert {verdict for row in state.rights for verdict in row.allowed} == {True}
     assert (".data.x" in next(h for h in held if h.ref.name == "by-hand").fields) is True
     assert shown.managers == ("kubectl-create",)

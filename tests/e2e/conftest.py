@@ -12,16 +12,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, StorageState, expect
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = os.environ.get("APPLYVIZ_CHROMIUM", "/usr/bin/chromium")
 PATIENCE = 60.0
 START_SECONDS, STOP_SECONDS = 240.0, 60.0
+# An approval asks for the password again five minutes after it was given.
+FRESH_SECONDS = 100.0
 THROTTLE = float(os.environ.get("APPLYVIZ_THROTTLE", "1"))
 _ACCOUNT = re.compile(r"^  (\w+) +(\S+) +\w[\w, -]*$", re.MULTILINE)
 _ADDRESS = re.compile(r"is ready: (http://\S+)/")
@@ -57,13 +60,12 @@ def wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> str:
     pytest.fail(f"the product was not ready within {START_SECONDS:g} s:\n{log.read_text()}")
 
 
-@pytest.fixture(scope="session")
-def product(tmp_path_factory) -> Iterator[Product]:
-    """The product with its demo, in a home of its own."""
-    home = tmp_path_factory.mktemp("product")
+@contextmanager
+def run_product(home: Path, **more: str) -> Iterator[Product]:
+    """Run the product with its demo in a home of its own, with more settings if any are given."""
     log = home / "serve.log"
     environment = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "DJANGO_SETTINGS_MODULE")}
-    environment |= {"APPLYVIZ_HOME": str(home), "PYTHONUNBUFFERED": "1"}
+    environment |= {"APPLYVIZ_HOME": str(home), "PYTHONUNBUFFERED": "1", **more}
     with log.open("wb") as output:
         command = [sys.executable, "manage.py", "serve", "--port", "0"]
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
@@ -80,6 +82,13 @@ def product(tmp_path_factory) -> Iterator[Product]:
                 process.kill()
 
 
+@pytest.fixture(scope="session")
+def product(tmp_path_factory) -> Iterator[Product]:
+    """The product with its demo, in a home of its own."""
+    with run_product(tmp_path_factory.mktemp("product")) as found:
+        yield found
+
+
 def open_page(context: BrowserContext) -> Page:
     """A page of a browser whose actions wait as long as `expect` does; slowed down when that is asked for."""
     context.set_default_timeout(PATIENCE * 1000)
@@ -89,13 +98,25 @@ def open_page(context: BrowserContext) -> Page:
     return page
 
 
+@pytest.fixture(scope="session")
+def sessions(product) -> dict[str, tuple[StorageState, float]]:
+    """The cookies of the people who signed in, and when."""
+    return {}
+
+
 @pytest.fixture
-def sign_in(product, browser):
-    """Give a person a browser of their own; errors of its pages fail the test."""
+def sign_in(product, browser, sessions):
+    """Give a person a browser of their own; errors of its pages fail the test.
+
+    A browser goes on with the session of the last one while an approval still needs no password again.
+    """
     contexts, server_errors = [], []
 
     def open_browser(name: str, *, is_let_in: bool = True, **options):
-        context = browser.new_context(base_url=product.url, viewport={"width": 1440, "height": 1000}, **options)
+        state, began = sessions.get(name, (None, -FRESH_SECONDS))
+        is_fresh = state is not None and time.monotonic() - began < FRESH_SECONDS
+        kept = {"storage_state": state} if is_fresh else {}
+        context = browser.new_context(base_url=product.url, viewport={"width": 1440, "height": 1000}, **kept, **options)
         contexts.append(context)
         page = open_page(context)
         page.on("pageerror", lambda error: server_errors.append(f"{page.url}: {error}"))
@@ -104,12 +125,14 @@ def sign_in(product, browser):
                 "console",
                 lambda said: server_errors.append(f"{page.url}: {said.text}") if said.type == "error" else None,
             )
-        page.goto("/login/")
-        page.get_by_label("Name").fill(name)
-        page.get_by_label("Password").fill(product.passwords[name])
-        page.get_by_role("button", name="Sign in").click()
+        page.goto("/" if is_fresh else "/login/")
+        if not is_fresh:
+            page.get_by_label("Name").fill(name)
+            page.get_by_label("Password").fill(product.passwords[name])
+            page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("button", name="Sign out")).to_be_visible()
         page.wait_for_load_state()
+        sessions[name] = (context.storage_state(), began if is_fresh else time.monotonic())
         return page
 
     yield open_browser
@@ -137,13 +160,13 @@ def open_dangers(page: Page) -> None:
     header = page.locator("[data-review-header]")
     missing = header.locator("a", has_text=re.compile("high-risk objects? first|to acknowledge"))
     approve = page.get_by_role("link", name=re.compile("Approve plan"))
-    for _ in range(10):
+    shown = page.locator("[data-acknowledge]:visible")  # many objects with one risk are folded below one button
+    for _ in range(40):
         expect(approve.or_(missing.first)).to_be_visible()
         if not missing.count():
             return
         page.goto(missing.first.get_attribute("href") or "")
-        while page.locator("[data-acknowledge]").count():
-            open_ones = page.locator("[data-acknowledge]").count()
-            page.locator("[data-acknowledge]").first.click()
-            expect(page.locator("[data-acknowledge]")).not_to_have_count(open_ones)
+        while open_ones := shown.count():
+            shown.first.click()
+            expect(shown).not_to_have_count(open_ones)
     raise AssertionError(f"the plan still cannot be approved: {header.inner_text()}")

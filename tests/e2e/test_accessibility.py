@@ -1,4 +1,4 @@
-"""Every page in both themes and four widths: no finding of axe, and nothing wider than the screen."""
+"""Every page in both themes and five widths: no finding of axe, and nothing wider than the screen."""
 
 import re
 import secrets
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 from playwright.sync_api import Page, expect
 
+from tests.e2e.accessibility import find_violations, find_wide
 from tests.e2e.test_main_job import drop_files
 
 pytestmark = pytest.mark.e2e
@@ -22,6 +22,7 @@ PAGES = {
         "/reviews/new/",
         "/reviews/2/",
         "/reviews/2/manifests/",
+        "/reviews/2/follow/",
         "/reviews/2/plans/1/",
         "/reviews/2/overview/",
         "/reviews/2/plans/1/overview/",
@@ -41,6 +42,11 @@ PAGES = {
         "/reviews/2/plans/1/objects/0/owners/",
         "/reviews/2/plans/1/objects/0/yaml/",
         "/reviews/2/plans/1/objects/0/fields/0/",
+        "/reviews/2/plans/1/objects/0/hand-over/",
+        "/reviews/2/plans/1/objects/0/take/",
+        "/reviews/2/plans/1/objects/0/last-applied/",
+        "/reviews/2/plans/1/ownership/",
+        "/reviews/2/plans/1/others/",
         "/reviews/2/plans/1/record/",
         "{review}compare/",
         "/reviews/1/",
@@ -48,14 +54,22 @@ PAGES = {
         "/runs/1/objects/0/",
         "/clusters/",
         "/clusters/demo/",
+        "/clusters/demo/objects/",
+        "/clusters/demo/managers/",
+        "/clusters/demo/runs/",
+        "/clusters/demo/settings/",
         "/clusters/demo/rules/",
         "/clusters/demo/managers/applyviz/",
         "/clusters/demo/findings/drifted/",
+        "/clusters/demo/findings/unreviewed/",
+        "/clusters/demo/objects/?q=nothing",
+        "/clusters/demo/adopt/apps/Deployment/shop/frontend/",
         "/notifications/",
         "/notifications/choices/",
         "/settings/tokens/accounts/new/",
         "/account/",
         "/account/password/",
+        "/account/identities/",
         "/guide/",
         "/guide/fields/",
         "/guide/conflicts/",
@@ -64,7 +78,16 @@ PAGES = {
         "/playground/conflicts-1/fields/0/",
         "/playground/lists-by-key-1/diff/",
     ],
-    "bob": ["/reviews/2/plans/1/confirm/", "/history/verify/", "/search/?q=checkout", "/runs/1/requests/"],
+    "bob": [
+        "/reviews/2/plans/1/schedule/",
+        "/reviews/3/plans/1/schedule/",
+        "/reviews/2/plans/1/confirm/",
+        "/history/verify/",
+        "/history/?text=frontend",
+        "/search/?q=checkout",
+        "/runs/1/requests/",
+        "/runs/1/graph/",
+    ],
     "dana": [
         "/clusters/new/",
         "/clusters/demo/manage/",
@@ -95,13 +118,28 @@ PAGES = {
         "/settings/identities/new/",
         "/settings/tokens/",
         "/settings/tokens/new/",
+        "/settings/presets/",
+        "/settings/presets/new/",
+        "/settings/presets/shop/",
+        "/settings/repositories/",
+        "/settings/repositories/new/",
+        "{repository}",
+        "/settings/repositories/pushes/new/",
+        "{push}",
         "/settings/webhooks/",
         "/settings/webhooks/new/",
         "/settings/installation/",
         "{webhook}",
     ],
 }
-WIDTHS = (360, 900, 1440, 2560)
+SAMPLES = {
+    "slug": "x",
+    "review": "/reviews/1/",
+    "webhook": "/settings/webhooks/1/",
+    "repository": "/settings/repositories/1/",
+    "push": "/settings/repositories/pushes/1/",
+}
+HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: compared}\ndata: {a: b}\n"
 # Addresses that answer with a part of a page, a file, a stream or another address.
 NO_PAGES = {
@@ -111,9 +149,12 @@ NO_PAGES = {
     "answer-kubectl",
     "api:no-address",
     "api:show-caller",
+    "api:follow-branch",
+    "take-push",
     "api:show-latest",
     "api:show-plan",
     "api:show-run",
+    "clusters:download-kubeconfig",
     "clusters:show-state",
     "worker-requests:show-worker-request",
     "history:export-entries",
@@ -123,9 +164,11 @@ NO_PAGES = {
     "notifications:show-bell",
     "reviews:export-graph",
     "reviews:keep-requests",
+    "reviews:live-comparison",
     "reviews:plan-events",
     "reviews:show-file",
     "reviews:show-patch",
+    "reviews:show-edited",
     "runs:run-events",
 }
 # Pages that another test looks at in a state that the demo is not in.
@@ -134,14 +177,10 @@ ELSEWHERE = {
     "reviews:resolve-everywhere",
     "reviews:edit-comment",
     "reviews:show-watch",
-    "clusters:adopt-object",
     "login",
     "claim",
+    "verify-identity",
 }
-
-
-def describe(findings: list[dict]) -> list[str]:
-    return [f"{f['id']}: {node['target']} {node['failureSummary']}" for f in findings for node in f["nodes"][:3]]
 
 
 def make_plans(page: Page) -> str:
@@ -182,25 +221,35 @@ def make_settings(page: Page, slug: str) -> str:
     return page.url.partition("/settings")[1] + page.url.partition("/settings")[2]
 
 
-def find_wide(page: Page) -> dict[int, int]:
-    """What the page needs where that is more than the width of a screen, by that width."""
-    wide = {}
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 900})
-        needed = page.evaluate("document.documentElement.scrollWidth")
-        if needed > width:
-            wide[width] = needed
-    page.set_viewport_size({"width": 1440, "height": 1000})
-    return wide
+def make_credential(page: Page, slug: str) -> str:
+    """A deploy key for a repository; gives the address of its page."""
+    page.goto("/settings/repositories/new/")
+    page.get_by_label("Address").fill(f"git@git.example.com:team/{slug}.git")
+    page.get_by_label("Host keys").fill(HOST_KEY)
+    page.get_by_role("button", name="Add credential").click()
+    page.wait_for_url(re.compile(r"/settings/repositories/\d+/"))
+    return page.url.partition("/settings")[1] + page.url.partition("/settings")[2]
+
+
+def make_push_webhook(page: Page, slug: str) -> str:
+    """A push webhook of a repository; gives the address of its page."""
+    page.goto("/settings/repositories/pushes/new/")
+    page.get_by_label("Repository").fill(f"https://github.com/team/{slug}")
+    page.get_by_role("button", name="Add push webhook").click()
+    address = page.get_by_role("link", name="Deliveries").get_attribute("href")
+    assert address
+    return address
 
 
 @contextmanager
-def every_page(sign_in, theme: str) -> Iterator[Iterator[tuple[Page, str]]]:
+def every_page(sign_in) -> Iterator[Iterator[tuple[Page, str]]]:
     """Each page in the browser of who may open it; what is made for it is taken back."""
-    browsers = {name: sign_in(name, color_scheme=theme) for name in PAGES}
+    browsers = {name: sign_in(name) for name in PAGES}
     slug = f"a{secrets.token_hex(4)}"
     places = {"slug": slug, "review": make_plans(browsers["alice"])}
     places["webhook"] = make_settings(browsers["dana"], slug)
+    places["repository"] = make_credential(browsers["dana"], slug)
+    places["push"] = make_push_webhook(browsers["dana"], slug)
     try:
         yield ((browsers[name], address.format(**places)) for name, addresses in PAGES.items() for address in addresses)
     finally:
@@ -209,19 +258,17 @@ def every_page(sign_in, theme: str) -> Iterator[Iterator[tuple[Page, str]]]:
         expect(browsers["dana"].locator(".messages")).to_contain_text("Policy archived.")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_pages_have_no_finding_and_fit_every_screen(sign_in, theme):
+def test_pages_have_no_finding_and_fit_every_screen(sign_in):
     found, wide = {}, {}
-    with every_page(sign_in, theme) as pages:
+    with every_page(sign_in) as pages:
         for page, address in pages:
             answer = page.goto(address)
             assert (address, answer and answer.status) == (address, 200)
             for row in page.locator("[data-field-row] > summary").all()[:2]:
                 row.click()
-            violations = describe(Axe().run(page).response["violations"])
-            if violations:
+            if violations := find_violations(page):
                 found[address] = violations
-            if theme == "light" and (needed := find_wide(page)):
+            if needed := find_wide(page):
                 wide[address] = needed
 
     assert (found, wide) == ({}, {})
@@ -244,9 +291,7 @@ def takes_get(pattern: URLPattern) -> bool:
 
 def test_every_page_is_looked_at():
     known = {
-        resolve(
-            address.format(slug="x", review="/reviews/1/", webhook="/settings/webhooks/1/").partition("?")[0]
-        ).view_name
+        resolve(address.format(**SAMPLES).partition("?")[0]).view_name
         for addresses in PAGES.values()
         for address in addresses
     }
@@ -255,64 +300,41 @@ def test_every_page_is_looked_at():
     assert sorted(pages - known - NO_PAGES - ELSEWHERE) == []
 
 
-SETTINGS = ("policies/", "policies/new/", "calendar/", "teams/", "teams/new/", "people/", "people/new/", "people/bob/")
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_settings_have_no_finding(sign_in, theme):
-    page = sign_in("dana", color_scheme=theme)
-    found = {}
-    for address in SETTINGS:
-        page.goto(f"/settings/{address}")
-        violations = describe(Axe().run(page).response["violations"])
-        if violations:
-            found[address] = violations
-
-    assert found == {}
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_approval_and_login_have_no_finding(sign_in, product, browser, theme):
-    page = sign_in("bob", color_scheme=theme)
-    page.goto("/reviews/2/plans/1/confirm/")
-    consent = describe(Axe().run(page).response["violations"])
-    visitor = browser.new_page(color_scheme=theme)
+def test_login_has_no_finding(product, browser):
+    visitor = browser.new_page()
     visitor.goto(f"{product.url}/login/")
-    login = describe(Axe().run(visitor).response["violations"])
+
+    assert find_violations(visitor) == []
     visitor.close()
 
-    assert (consent, login) == ([], [])
 
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_claim_of_an_account_has_no_finding_and_fits_every_screen(sign_in, browser, theme):
-    page = sign_in("dana", color_scheme=theme)
+def test_claim_of_an_account_has_no_finding_and_fits_every_screen(sign_in, browser):
+    page = sign_in("dana")
     page.goto("/settings/people/new/")
     page.get_by_label("Name").fill(f"frank-{secrets.token_hex(3)}")
     page.get_by_role("button", name="Create account").click()
     link = page.locator("[data-claim]").inner_text()
-    invited = (describe(Axe().run(page).response["violations"]), find_wide(page))
-    visitor = browser.new_page(color_scheme=theme)
+    invited = (find_violations(page), find_wide(page))
+    visitor = browser.new_page()
     visitor.goto(link)
-    claim = (describe(Axe().run(visitor).response["violations"]), find_wide(visitor))
+    claim = (find_violations(visitor), find_wide(visitor))
     visitor.get_by_label("New password", exact=True).fill(secrets.token_urlsafe(12))
     visitor.get_by_label("Repeat new password").fill("another")
     visitor.get_by_role("button", name="Set password").click()
     expect(visitor.get_by_label("Repeat new password")).to_have_attribute("aria-invalid", "true")
-    refused = (describe(Axe().run(visitor).response["violations"]), find_wide(visitor))
+    refused = (find_violations(visitor), find_wide(visitor))
     visitor.close()
 
     assert (invited, claim, refused) == (([], {}), ([], {}), ([], {}))
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_verified_history_has_no_finding(sign_in, theme):
-    page = sign_in("bob", color_scheme=theme)
+def test_verified_history_has_no_finding(sign_in):
+    page = sign_in("bob")
     page.goto("/history/verify/")
     page.get_by_role("button", name="Verify integrity").click()
     page.get_by_text("entries are intact").wait_for()
-    verified = describe(Axe().run(page).response["violations"])
+    verified = find_violations(page)
     page.goto("/history/?text=frontend")
     expect(page.get_by_role("link", name="JSON Lines")).to_have_count(1)
 
-    assert (verified, describe(Axe().run(page).response["violations"])) == ([], [])
+    assert (verified, find_violations(page)) == ([], [])

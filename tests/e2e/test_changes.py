@@ -3,11 +3,10 @@
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.e2e.accessibility import find_violations
 from tests.e2e.conftest import show_alone
-from tests.e2e.test_accessibility import describe
 
 pytestmark = pytest.mark.e2e
 CHANGES = "/reviews/2/plans/1/changes/"
@@ -112,24 +111,43 @@ def test_conflict_is_resolved_in_its_row(sign_in):
     alice = sign_in("alice", reduced_motion="reduce")
     alice.goto(CHANGES)
     row = alice.locator(".change.is-conflict").first
-    expect(row.locator("[data-way]")).to_have_count(3)
-    expect(row.locator("[data-way]:checked")).to_have_count(0)
+    expect(row.locator("[data-option]")).to_have_count(3)
+    expect(row.locator("[data-option]:checked")).to_have_count(0)
     alice.keyboard.press("c")
     alice.keyboard.press("2")
-    expect(row.locator("[data-way='2']")).to_be_checked()
+    expect(row.locator("[data-option='2']")).to_be_checked()
     row.get_by_role("button", name="Preview request").click()
     expect(alice.locator(".preview")).to_contain_text("Give up the field")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_deck_leads_to_the_conflict_below_the_sticky_heads(sign_in):
+    alice = sign_in("alice", reduced_motion="reduce")
+    alice.goto("/reviews/2/plans/1/overview/")
+    alice.locator("[data-next-act]", has_text="Resolve 1 conflict").click()
+
+    expect(alice).to_have_url(re.compile(r"/changes/\?at=\d+#conflict-\d+-\d+$"))
+    row = alice.locator(".change.is-conflict").first
+    expect(row.locator("[data-option]").first).to_be_in_viewport(ratio=1)
+    head = alice.locator(".object-head").first.evaluate("head => head.getBoundingClientRect().bottom")
+    assert row.locator("summary").first.evaluate("row => row.getBoundingClientRect().top") >= head - 1
+
+
+def test_risk_tag_opens_the_drawer_at_that_risk(changes):
+    tag = changes.locator(".object-head .risk-tag", has_text="Blocked by conflict").first
+    tag.click()
+
+    expect(changes.locator("[data-drawer]")).to_be_visible()
+    expect(changes.locator("#risk-conflict")).to_be_focused()
+
+
 @pytest.mark.parametrize("query", ["", "?show=all", "?view=diff", "?view=yaml"])
-def test_scroll_has_no_finding(sign_in, theme, query):
-    page = sign_in("alice", color_scheme=theme, reduced_motion="reduce")
+def test_scroll_has_no_finding(sign_in, query):
+    page = sign_in("alice", reduced_motion="reduce")
     page.goto(CHANGES + query)
     for row in page.locator(".change > details > summary").all()[:2]:
         row.click()
 
-    assert describe(Axe().run(page).response["violations"]) == []
+    assert find_violations(page) == []
 
 
 def test_phone_is_one_column_with_targets_for_thumbs(sign_in):

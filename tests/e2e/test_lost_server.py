@@ -92,6 +92,7 @@ def test_run_page_outlives_its_server(product, browser, tmp_path):
         expect(alice.locator("#strip .counts")).to_have_attribute("aria-label", f"{OBJECTS} to create")
         bob.goto(alice.url)
         bob.get_by_role("link", name=re.compile("Approve plan")).click()
+        bob.get_by_label("Apply when approved").check()
         bob.get_by_role("button", name=re.compile("Approve and apply")).click(no_wait_after=True)
         with hold_writes(database):
             bob.wait_for_url("**/runs/*/")

@@ -75,7 +75,7 @@ def open_review(page: Page, title: str, files: dict[str, str]) -> None:
     page.get_by_label("Why").fill("Because the greeter greets.")
     page.get_by_label("Namespace").fill("shop")
     page.get_by_role("button", name="Create plan").click()
-    expect(page.locator(".track")).to_contain_text("no conflicts")
+    expect(page.locator(".track")).to_contain_text("no open conflicts")
 
 
 def approve_and_apply(page: Page, address: str) -> None:
@@ -83,6 +83,7 @@ def approve_and_apply(page: Page, address: str) -> None:
     page.goto(address)
     page.get_by_role("link", name=re.compile("Approve plan")).click()
     page.locator("#id_note").fill("Read it.")
+    page.get_by_label("Apply when approved").check()
     page.get_by_role("button", name=re.compile("Approve and apply")).click()
     page.wait_for_url("**/runs/*/")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Applied")

@@ -114,7 +114,7 @@ def test_page_asks_from_time_to_time_where_nothing_streams(sign_in, public_manif
     open_review(page, "Without a stream", {"boutique.yaml": text})
     wait_for_plan(page)
 
-    expect(page.locator(".track")).to_contain_text("no conflicts")
+    expect(page.locator(".track")).to_contain_text("no open conflicts")
 
 
 def test_list_is_narrowed_in_the_address_and_stands_as_a_tree(boutique):
@@ -152,7 +152,7 @@ def test_escape_and_f_do_not_race(boutique):
         expect(page.locator("[data-find]")).to_be_focused()
         expect(page.locator("[data-find]")).to_have_value("redis")
         page.wait_for_timeout(QUIET)
-        expect(page.locator(".found")).to_contain_text(re.compile(r"^2 of"))
+        expect(page.locator(".found")).to_contain_text(re.compile(r"^\s*2 of"))
         page.keyboard.press("Escape")
         expect(page.locator(".found")).to_have_count(0)
     expect(page.locator("[data-object]")).to_have_count(total)
@@ -197,8 +197,9 @@ def test_requests_can_be_copied_and_kept(boutique):
     page = boutique
     choose(page, "Deployment", "frontend")
     page.keyboard.press("3")
-    expect(page.locator(".request").first).to_contain_text("application/apply-patch+yaml")
-    expect(page.locator(".request").first).to_contain_text("kubectl")
+    write = page.locator(".request", has=page.get_by_text("PATCH", exact=True)).first
+    expect(write).to_contain_text("application/apply-patch+yaml")
+    expect(write).to_contain_text("kubectl")
 
     assert copy(page, "Copy as curl").startswith("curl --request PATCH")
     assert copy(page, "Copy as kubectl").startswith("kubectl apply --server-side")

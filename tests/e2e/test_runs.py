@@ -3,9 +3,9 @@
 import time
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.e2e.accessibility import find_violations
 from tests.e2e.conftest import PATIENCE
 
 pytestmark = pytest.mark.e2e
@@ -15,35 +15,6 @@ kind: ConfigMap
 metadata: {name: release, namespace: shop}
 data: {version: "2"}
 """
-
-
-def find_faults(page) -> list[str]:
-    found = Axe().run(page).response["violations"]
-    return [f"{page.url} {f['id']}: {node['target']}" for f in found for node in f["nodes"][:3]]
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1440])
-def test_pages_of_runs_and_notifications_have_no_finding(sign_in, theme, width):
-    page = sign_in("dana", color_scheme=theme)
-    page.set_viewport_size({"width": width, "height": 900})
-    faults = []
-    for address in (
-        "/runs/1/",
-        "/runs/1/objects/3/",
-        "/runs/1/requests/",
-        "/search/?q=web",
-        "/notifications/",
-        "/notifications/choices/",
-        "/settings/webhooks/",
-        "/settings/webhooks/new/",
-    ):
-        page.goto(address)
-        faults += find_faults(page)
-        needed = page.evaluate("document.documentElement.scrollWidth")
-        faults += [f"{address} needs {needed} of {width}"] if needed > width else []
-
-    assert faults == []
 
 
 def test_run_survives_reload_and_shows_what_was_sent(sign_in):
@@ -63,7 +34,7 @@ def test_what_would_undo_a_run_is_a_review_that_needs_approval(sign_in):
     page.get_by_role("button", name="Revert…").click()
     expect(page.get_by_text("Reverts run 1").first).to_be_visible()
     expect(page.locator("[data-stream]")).to_have_count(0)
-    assert find_faults(page) == []
+    assert find_violations(page) == []
     bob = sign_in("bob")
     told = bob.get_by_text("needs your approval").first
     deadline = time.monotonic() + PATIENCE
@@ -87,7 +58,7 @@ def test_what_another_tool_applies_is_verified_and_never_applied(sign_in):
 
     expect(page.locator("#watch").get_by_text("1 not applied yet")).to_be_visible()
     expect(page.get_by_role("link", name="Approve plan")).to_have_count(0)
-    assert find_faults(page) == []
+    assert find_violations(page) == []
 
 
 def test_search_is_a_key_away_and_leads_to_the_run(sign_in):

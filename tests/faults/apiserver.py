@@ -68,7 +68,6 @@ class ApiServer:
         self.choose: Callable[[Exchange, int], str] = lambda seen, number: ""
         self.before: Callable[[Exchange, int], None] = lambda seen, number: None
         self.http = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"api": self}))
-        self.http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.http.server_port}"
 
     def __enter__(self) -> ApiServer:
@@ -97,6 +96,12 @@ class ApiServer:
         answer = self.act(Request("GET", place))
         return answer.body if answer.is_ok and isinstance(answer.body, dict) and "metadata" in answer.body else None
 
+    def wait_for_the_dead(self, standing: frozenset[Any]) -> None:
+        """Until the server is done with all that killed clients sent; `standing`: connections of those who live."""
+        with socket.create_connection(self.http.server_address[:2]) as knock:  # accepted after all that came before
+            _wait_until(lambda: knock.getsockname() in self.http.served)
+        _wait_until(lambda: self.http.served <= standing)
+
     def hear(self, method: str, target: str, content_type: str, raw: bytes) -> tuple[Exchange, str]:
         """Remember a request that arrived; tells what goes wrong with it."""
         path, _, query = target.partition("?")
@@ -111,10 +116,10 @@ class ApiServer:
         with self.lock:
             seen.intents = intents
             self.number += 1
-            number = self.number
+            number, before, choose = self.number, self.before, self.choose  # those that stood when it arrived
             self.exchanges.append(seen)
-            self.before(seen, number)
-            seen.phase = self.choose(seen, number)
+            before(seen, number)
+            seen.phase = choose(seen, number)
             return seen, seen.phase
 
     def carry_out(self, seen: Exchange, target: str, headers: dict[str, str], raw: bytes) -> Response:
@@ -132,8 +137,33 @@ class ApiServer:
         return response
 
 
+def _wait_until(is_true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_true():
+        assert time.monotonic() < deadline, "the server is not done with the requests of a client that was killed"
+        time.sleep(0.002)
+
+
 class _Server(ThreadingHTTPServer):
-    """Says nothing of clients that were killed."""
+    """Says nothing of clients that were killed; `served` are the addresses of the connections that stand."""
+
+    daemon_threads = True
+
+    def __init__(self, *given: Any) -> None:
+        self.served: set[Any] = set()
+        super().__init__(*given)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Note the connection before its thread starts."""
+        self.served.add(client_address)
+        super().process_request(request, client_address)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Serve one connection to its end."""
+        try:
+            super().finish_request(request, client_address)
+        finally:
+            self.served.discard(client_address)
 
     def handle_error(self, *_: object) -> None:
         """A broken connection is what these tests are about."""
@@ -151,7 +181,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.generation = self.api.generation
 
     def do(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
+        raw = self.rfile.read(length)
+        if len(raw) < length:  # its worker was killed while it sent the body: no server acts on half a request
+            return self._cut()
         if self.generation != self.api.generation:  # what a killed worker of an earlier trial left in its socket
             return self._cut()
         seen, phase = self.api.hear(self.command, self.path, self.headers.get("Content-Type", ""), raw)

@@ -14,7 +14,7 @@ from tests.faults.comparing import effect_of, find_at, fits_template, holds, qui
 from tests.faults.history import Consent, Entry, Exchange, History, Item, Run, Violation
 
 FINAL_RUNS = frozenset({"applied", "failed", "stale", "canceled"})
-GOOD = frozenset({"applied", "applied-live-differs", "unchanged"})
+GOOD = frozenset({"applied", "deleted", "applied-live-differs", "unchanged"})
 FINAL_OUTCOMES = GOOD | {"refused", "stale", "failed", "unknown", "not-attempted", "left-out"}
 Rule = Callable[[History], Iterator[Violation]]
 
@@ -149,17 +149,18 @@ def _check_binding(seen: Exchange) -> Iterator[Violation]:
 
 def check_once(history: History) -> Iterator[Violation]:
     """P3: at most one effective write per request of an object, and one journal entry per write that arrived."""
-    effective: Counter[tuple[int, tuple[str, ...], int]] = Counter()
+    # The parent of an ApplySet is written twice: each is an item of its own.
+    effective: Counter[tuple[int, int, tuple[str, ...], int]] = Counter()
     arrived: Counter[tuple[int, str]] = Counter()
     for seen in _writes(history):
         owner = find_owner(history, seen)
         if owner is None:
             continue
         run, item, entry = owner
-        effective[run.number, item.key, entry.part] += seen.is_effective
+        effective[run.number, run.items.index(item), item.key, entry.part] += seen.is_effective
         # An overloaded server says that it did not take the request: the very same may come again.
         arrived[run.number, entry.digest] += seen.status != 429
-    for (number, key, part), times in effective.items():
+    for (number, _item, key, part), times in effective.items():
         if times > 1:
             yield Violation("one effective write", f"run {number} {'/'.join(key)}", f"part {part} acted {times} times")
     for (number, digest), times in arrived.items():
@@ -197,12 +198,22 @@ def check_audited(history: History) -> Iterator[Violation]:
             yield Violation("audit before write", _name(seen), "no durable intent of this request when it arrived")
     if history.chain:
         yield Violation("the chain is intact", "audit", history.chain)
-    told = Counter((t.run, t.key) for t in history.audit if t.action == "object.result")
+    yield from _check_told(history)
+
+
+def _check_told(history: History) -> Iterator[Violation]:
+    """Each result is told once, for each attempt that came to one; an object may be two items of a run."""
+    told: dict[Any, Counter[int]] = {}
+    for one in history.audit:
+        if one.action == "object.result":
+            told.setdefault((one.run, one.key), Counter())[one.detail.get("attempt", 1)] += 1
     for run in history.runs:
+        named = Counter(item.key for item in run.items)
         for item in run.items:
-            if item.outcome in FINAL_OUTCOMES - {"not-attempted"} and told[run.number, item.key] != 1:
-                seen = told[run.number, item.key]
-                yield Violation("each result is told once", f"run {run.number} {'/'.join(item.key)}", f"{seen} entries")
+            times = told.get((run.number, item.key), Counter())
+            if item.outcome in FINAL_OUTCOMES - {"not-attempted"} and set(times.values()) != {named[item.key]}:
+                about = f"run {run.number} {'/'.join(item.key)}"
+                yield Violation("each result is told once", about, f"{dict(times)} entries by attempt")
 
 
 def check_epochs(history: History) -> Iterator[Violation]:
@@ -244,7 +255,7 @@ def _check_outcome(history: History, item: Item, acted: list[Exchange], where: s
     final = [t for t in item.requests if t["method"] != "GET"]
     is_done = bool(acted) and fits_template(acted[-1].sent, final[-1])
     match item.outcome:
-        case "applied":
+        case "applied" | "deleted":
             yield from _check_verified(history, item, acted if is_done else [], where)
         case "applied-live-differs":
             if not is_done or not (item.differences or item.detail):
@@ -302,7 +313,10 @@ def _is_no_op(history: History, item: Item) -> bool:
     """Whether the server took a request of this object that changed nothing (it was so already)."""
     return any(
         seen.place == item.path and 200 <= seen.status < 300 and not seen.is_effective for seen in _writes(history)
-    ) or (item.operation == "prune" and any(s.path == item.path and s.status == 404 for s in history.exchanges))
+    ) or (
+        item.operation in ("prune", "delete")
+        and any(s.path == item.path and s.status == 404 for s in history.exchanges)
+    )
 
 
 def _check_end(run: Run, about: str) -> Iterator[Violation]:
@@ -333,7 +347,7 @@ def check_validated_first(history: History) -> Iterator[Violation]:
 def _asks(seen: Exchange, item: Item) -> bool:
     if seen.is_write or not 200 <= (seen.status or 0) < 500:
         return False
-    return seen.place == item.path or (item.operation == "prune" and item.path.startswith(seen.path))
+    return seen.place == item.path or (item.operation in ("prune", "delete") and item.path.startswith(seen.path))
 
 
 def check_settled(history: History) -> Iterator[Violation]:

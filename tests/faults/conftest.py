@@ -1,4 +1,4 @@
-"""The stage of the fault lanes: started once for each test process."""
+"""Fixtures of the fault lanes; each is started once per test process or per file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.faults.kill_trials import Stage, open_stage
 
 @pytest.fixture(scope="session")
 def stage(tmp_path_factory) -> Iterator[Stage]:
-    """PostgreSQL, an API server that misbehaves, and a forge of workers."""
+    """PostgreSQL, an API server that misbehaves, and a process that forks workers."""
     with open_stage(tmp_path_factory.mktemp("stage")) as started:
         yield started
 

@@ -22,6 +22,12 @@ _ASK_LATER = _ASK + " AND pg_xact_commit_timestamp(xmin) <= to_timestamp(%s)"
 _PATIENCE = 3.0
 
 
+def name_object(place: str) -> str:
+    """The name of the object at a path, which may lead to its scale or status."""
+    *_above, parent, name = place.split("/")
+    return parent if name in ("scale", "status") else name
+
+
 class Durable:
     """Answers with the digests of the audited intents of an object; None when the database did not answer in time."""
 
@@ -36,14 +42,14 @@ class Durable:
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
             try:
-                return self._ask(_ASK, place.rsplit("/", 1)[-1], self.since)
+                return self._ask(_ASK, name_object(place), self.since)
             except psycopg.Error:
                 time.sleep(0.05)
         return None
 
     def ask_later(self, seen: Exchange) -> None:
         """Find out what was durable when a write had arrived; what cannot be found out stays None."""
-        name = seen.place.rsplit("/", 1)[-1]
+        name = name_object(seen.place)
         try:
             seen.intents = self._ask(_ASK_LATER, name, self.since, seen.received)
         except psycopg.Error:

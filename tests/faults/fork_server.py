@@ -1,7 +1,7 @@
-"""A process with the product loaded that does what it is told, here or in a fork of its own.
+"""A process that has loaded the product and runs named functions, in itself or in a fork.
 
-A fork is a worker that can be killed, halted or traced from its first instruction, at no cost of a start. Run as
-`python -m tests.faults.fork_server SOCKET`; `Forge` is the other end.
+A fork is a worker that can be killed, halted or traced from its first instruction and needs no time to start. Run as
+`python -m tests.faults.fork_server SOCKET`; `Forge` is its client.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-START_SECONDS = 60
+START_SECONDS = 240
 
 
 PATIENCE = 180
 
 
 class ForgeError(AssertionError):
-    """What was asked for failed in the forge; the text is its traceback."""
+    """A function failed in the fork server; the text is its traceback."""
 
 
 class ForgeStuckError(AssertionError):
-    """The forge does not answer; where it stands is on its standard error."""
+    """The fork server does not respond; its standard error shows the stacks of its threads."""
 
 
 class Forge:
-    """The other end: `call` runs a function there, `fork` in a process of its own."""
+    """The client: `call` runs a function in the fork server, `fork` in a process of its own."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         address = str(folder / "forge.socket")

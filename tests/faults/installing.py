@@ -55,7 +55,7 @@ class Installation:
         self.team, self.stage, self.redis, self.wires, self.names = team, stage, redis, wires, 0
 
     def bring(self, count: int = 1) -> list[int]:
-        """So many runs of two objects each, of names that nobody used before; asked for at once."""
+        """Request `count` runs at once, each of two objects with new names; return their ids."""
         plans = []
         for _ in range(count):
             self.names += 1

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -199,7 +199,7 @@ def _trace(stage: Stage, point: Point, run: int) -> None:
     assert "attached" in line, line
     os.kill(pid, signal.SIGCONT)
     stage.struck = stage.forge.wait(pid) == -signal.SIGKILL
-    stage.struck |= "SIGKILL" in tracer.communicate(timeout=20)[1]
+    stage.struck |= "SIGKILL" in tracer.communicate(timeout=120)[1]
 
 
 def _misbehave(stage: Stage, point: Point, run: int) -> None:
@@ -245,3 +245,42 @@ def try_point(stage: Stage, point: Point) -> History:
     _WAYS[point.kind](stage, point, run)
     stage.forge.call("finish", run_id=run)
     return stage.tell(run)
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Where a worker is killed: at its request of this number or, where that is lost, at its write of this number.
+
+    A run writes several objects at once, so that the number of a request alone does not say which one is a write.
+    """
+
+    number: int
+    is_lost: bool = False
+
+
+def list_kills(seen: Sequence[Exchange]) -> list[Kill]:
+    """Each request of a run; a write once carried out and once lost."""
+    writes = sum(one.is_write for one in seen)
+    return [Kill(n + 1) for n in range(len(seen))] + [Kill(n + 1, is_lost=True) for n in range(writes)]
+
+
+def kill_at(stage: Stage, run: int, kill: Kill) -> bool:
+    """Kill a worker at this request; the server is done with all it sent when this returns."""
+    pid = stage.forge.fork("work", run_id=run, is_halted=True)
+    assert wait_until_halted(pid)
+    standing, met, struck = frozenset(stage.api.http.served), [0], []
+
+    def choose(seen: Exchange, number: int) -> str:
+        met[0] += seen.is_write or not kill.is_lost
+        if struck or met[0] != kill.number:
+            return ""
+        struck.append(number)
+        os.kill(pid, signal.SIGKILL)
+        return "cut before acting" if kill.is_lost else ""
+
+    stage.api.choose = choose
+    os.kill(pid, signal.SIGCONT)
+    is_killed = bool(stage.forge.wait(pid) == -signal.SIGKILL)
+    stage.api.wait_for_the_dead(standing)
+    stage.api.choose = lambda seen, number: ""
+    return is_killed and bool(struck)

@@ -19,17 +19,18 @@ from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.planning.model import placeholders
 from applyviz.records.enums import AuditAction, Outcome, RunState
-from applyviz.records.models import Approval, AuditEntry, Cluster, ObjectResult
+from applyviz.records.models import ApplyRun, Approval, AuditEntry, Cluster, ObjectResult
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.runs import effect_check, execute, objects, request_sender, start
-from applyviz.workflow.runs.journal import Journal
+from applyviz.workflow.runs.journal import Journal, ObjectOutcome
 from applyviz.workflow.runs.lease import Claim
 from applyviz.workflow.runs.objects import ObjectRun
+from applyviz.workflow.runs.run_content import RunContent
 
 Patches = Iterator[Any]
 _send, _fill, _conclude, _audit = ClusterWriter.send, placeholders.fill, Journal.conclude, Journal._audit
 _intend = Journal.intend
-_results, _open = execute._read_results, connect.open_transport
+_open = connect.open_transport
 
 
 def _without_binding(request: Request, live: Any) -> Request:
@@ -80,17 +81,19 @@ def send_twice() -> Patches:
 def wrong_order() -> Patches:
     """The last step comes first."""
 
-    def read(claim: Claim) -> list[ObjectResult]:
-        return sorted(_results(claim), key=lambda result: -result.step)
+    def read(run: ApplyRun) -> RunContent:
+        content = RunContent(run)
+        content.results.sort(key=lambda result: -result.step)
+        return content
 
-    yield patch.object(execute, "_read_results", read)
+    yield patch.object(execute, "RunContent", read)
 
 
 def claim_without_reading_back() -> Patches:
     """A lost answer is taken for a good one."""
 
     def determine_outcome(sender: Any, part: int, entry: Any, before: Any, why: str) -> Any:
-        yield from sender._resolve(entry, "it will have worked")
+        yield from sender._resolve(entry, "it will have worked", True)
         return True, sender.journal.change.versions.after
 
     yield patch.object(request_sender.RequestSender, "determine_outcome", determine_outcome)
@@ -141,7 +144,7 @@ def self_approval() -> Patches:
         cursor.execute("DROP TRIGGER IF EXISTS approval_spent_by_others ON records_approval")
     for name in ("find_role_blockers", "find_approver_blockers"):
         yield patch.object(approving, name, lambda *_, **__: ())
-    yield patch.object(quorum, "find_involved", lambda plan: frozenset())
+    yield patch.object(quorum, "_list_involved", lambda plan: ())
 
 
 def other_target() -> Patches:
@@ -181,8 +184,8 @@ def check_nothing_first() -> Patches:
 def call_everything_good() -> Patches:
     """Every object is said to be applied and verified."""
 
-    def conclude(journal: Journal, outcome: Outcome, detail: str, differences: Any) -> None:
-        _conclude(journal, Outcome.VERIFIED, "", [])
+    def conclude(journal: Journal, found: ObjectOutcome) -> None:
+        _conclude(journal, ObjectOutcome(Outcome.VERIFIED))
 
     yield patch.object(Journal, "conclude", conclude)
 

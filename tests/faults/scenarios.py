@@ -1,4 +1,4 @@
-"""What the forge can do: put people and a cluster on stage, bring a plan to its run, work, rest, tell what happened."""
+"""Functions of the fork server: create people, a cluster and plans, start and finish runs, and report their history."""
 
 from __future__ import annotations
 
@@ -154,6 +154,19 @@ def restore_history() -> None:
     triggers.install("default")
 
 
+def retry(*, run_id: int, failpoint: str = "") -> None:
+    """Bob retries what can be retried of a failed run."""
+    if failpoint:
+        os.environ["APPLYVIZ_FAILPOINT"] = failpoint
+    bob, failed = User.objects.get(username="bob"), ApplyRun.objects.get(pk=run_id)
+    runs.retry_run(runs.get_run(failed.number, for_user=bob), by=bob, attempt=failed.attempt)
+
+
+def count_attempts(*, run_id: int) -> int:
+    """How many further attempts a run had."""
+    return ApplyRun.objects.get(pk=run_id).attempts.count()
+
+
 def edit(*, plan_id: int, texts: list[str]) -> None:
     """Alice asks for the next plan, of other manifests."""
     files = tuple(BundledFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))
@@ -190,7 +203,9 @@ def work(
     if database:
         host, _, port = database.partition(":")
         connections["default"].settings_dict.update(HOST=host, PORT=port)
-    hurried = patch.object(live, "Limits", partial(live.Limits, total=patience)) if patience else nullcontext()
+    hurried = (
+        patch.object(live, "RequestLimits", partial(live.RequestLimits, total=patience)) if patience else nullcontext()
+    )
     with mutants.planted(plant), hurried, at_another_time(hours):
         runs.execute_run(run_id, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
     connections.close_all()

@@ -91,7 +91,7 @@ def test_skipped_epoch_is_found(stage):
     assert "epochs" in _rules(stage, run)
 
 
-def test_early_acknowledgement_is_found(stage):
+def test_early_acknowledgment_is_found(stage):
     run = stage.bring()
     _work(stage, run, "ack_early")
 

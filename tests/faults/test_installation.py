@@ -205,9 +205,75 @@ def test_wires_that_are_cut_one_after_the_other_lose_nothing(installation):
     installation.wait(runs)
 
 
+STOP_SECONDS = 5.0
+
+
+def _stop_worker_in_time(installation) -> None:
+    began = time.monotonic()
+    assert installation.team.stop("worker") == 0
+    assert time.monotonic() - began < STOP_SECONDS + 15  # the machine of the tests is busy
+
+
 def test_worker_that_is_asked_to_stop_finishes_or_hands_over(installation):
     runs = installation.bring(3)
-    assert installation.team.stop("worker") == 0
+    _stop_worker_in_time(installation)
     installation.team.start("worker")
 
     installation.wait(runs)
+
+
+def _bring_wide(installation, count: int) -> int:
+    installation.names += 1
+    texts = [config_map(f"wide-{installation.names}-{n}", x="1") for n in range(count)]
+    plan = installation.stage.forge.call("plan", texts=texts)
+    return installation.stage.forge.call("start", plan_id=plan)
+
+
+def _wait_for_writes(installation, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while sum(e.is_write for e in installation.stage.api.exchanges) < count:
+        assert time.monotonic() < deadline, installation.team.log("worker")
+        time.sleep(0.02)
+
+
+def _begin_anew(installation) -> None:
+    installation.stage.listen()
+    installation.stage.api.choose = lambda seen, number: ""
+
+
+def test_worker_that_is_asked_to_stop_starts_no_more_objects(installation):
+    _begin_anew(installation)
+    installation.stage.api.delay = 0.5
+    try:
+        run = _bring_wide(installation, 64)
+        _wait_for_writes(installation, 5)
+        _stop_worker_in_time(installation)
+        written = sum(e.is_effective for e in installation.stage.api.exchanges)
+    finally:
+        installation.stage.api.delay = 0.0
+    assert 5 <= written <= 32  # those that were begun, at most
+
+    installation.team.start("worker")
+    history = installation.settle([run])
+
+    assert [(r.state, r.epoch) for r in history.runs] == [("applied", 2)]
+    assert sum(e.is_effective for e in history.exchanges) == 64
+
+
+def test_worker_that_waits_for_a_silent_server_stops_in_time_and_the_next_one_reads_live(installation):
+    _begin_anew(installation)
+    installation.stage.api.choose = lambda seen, number: "silent after acting" if seen.is_write else ""
+    run = _bring_wide(installation, 3)
+    _wait_for_writes(installation, 3)
+
+    _stop_worker_in_time(installation)
+
+    told = installation.tell([run])
+    assert [r.state for r in told.runs] == ["applying"]
+    entries = [entry for r in told.runs for item in r.items for entry in item.journal]
+    assert [entry.state for entry in entries] == ["intent"] * 3
+    installation.stage.api.choose = lambda seen, number: ""
+    installation.team.start("worker")
+    history = installation.settle([run])
+    assert [(r.state, r.epoch) for r in history.runs] == [("applied", 2)]
+    assert sum(e.is_write for e in history.exchanges) == 3  # live shows what the first worker had done

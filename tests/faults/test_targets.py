@@ -66,7 +66,7 @@ def test_next_worker_writes_nothing_to_another_cluster(stage, point):
         stage.forge.call("finish", run_id=run)
 
     told = _judge(stage, run, other).runs[0]
-    assert (told.state, "is another cluster now" in told.error) == ("failed", True)
+    assert (told.state, "is now a different cluster" in told.error) == ("failed", True)
 
 
 @pytest.mark.parametrize("name", ["alice", "bob"])
@@ -109,5 +109,8 @@ def test_run_over_which_every_worker_is_lost_ends_and_says_so(stage):
     stage.forge.wait(stage.forge.fork("work", run_id=run, failpoint="run.prepared"))
 
     told = _judge(stage, run).runs[0]
-    assert (told.state, told.error) == ("failed", "several workers were lost during this run; check their logs")
+    assert (told.state, told.error) == (
+        "failed",
+        "several workers stopped responding during this run; check their logs",
+    )
     assert [e for e in stage.api.exchanges if e.is_write] == []

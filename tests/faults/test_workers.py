@@ -90,6 +90,31 @@ def test_worker_that_is_killed_again_and_again_comes_to_an_end(stage):
     assert sum(e.is_effective for e in history.exchanges) == 3
 
 
+def test_retry_whose_processes_are_killed_again_and_again_writes_once(stage):
+    """One object is refused; its retry loses web processes and workers, and two clicks make one attempt."""
+    stage.seed()
+    run = stage.forge.call("stage", texts=[config_map("changed", x="2", y="1"), config_map("refused", a="1")])
+    stage.listen()
+    stage.api.choose = lambda seen, number: "403" if seen.is_write and "refused" in f"{seen.path}{seen.body}" else ""
+    stage.forge.wait(stage.forge.fork("work", run_id=run))
+    stage.api.choose = lambda seen, number: ""
+    stage.forge.wait(stage.forge.fork("retry", run_id=run, failpoint="retry.begun"))
+    assert (stage.tell(run).runs[0].state, stage.forge.call("count_attempts", run_id=run)) == ("failed", 0)
+    clicks = [stage.forge.fork("retry", run_id=run, is_halted=True) for _ in range(3)]
+    for pid in clicks:
+        assert wait_until_halted(pid)
+        os.kill(pid, signal.SIGCONT)
+    assert sorted(stage.forge.wait(pid) == 0 for pid in clicks) == [False, False, True]
+    for point in ("run.claimed", "run.checked", "run.intended", "run.answered", "run.concluding", "run.ending"):
+        stage.forge.wait(stage.forge.fork("work", run_id=run, failpoint=point))
+        stage.forge.call("let_leases_run_out")
+    stage.forge.call("finish", run_id=run)
+
+    history = _judge(stage, run)
+    assert (history.runs[0].state, stage.forge.call("count_attempts", run_id=run)) == ("applied", 1)
+    assert sum(e.is_effective for e in history.exchanges) == 2
+
+
 def test_edit_and_confirmation_at_once_do_not_both_pass(stage):
     stage.seed()
     for n in range(6):

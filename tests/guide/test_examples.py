@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from applyviz.engine.channels.versions import RangeError
+from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.values import is_same_json
 from applyviz.guide.answers import Answers, compute_answers, read_object
 from applyviz.guide.pages import Example, Page, PagePart, parse_page
@@ -39,8 +41,10 @@ def test_example_is_what_the_engine_computes(page: Page, example: Example) -> No
         PagePart.CONFLICT: answers.conflicts,
         PagePart.PRINTS: answers.prints,
     }
+    for table in answers.tables:
+        assert [(row.patch, row.after) for row in table.rows] == [row.expected for row in table.rows]
     wanted = {b.part for b in example.blocks} & set(got)
-    assert wanted, "an example without an answer shows nothing"
+    assert wanted or answers.tables, "an example without an answer shows nothing"
     for part in wanted:
         expected = _expected(example, part)
         same = list(expected) == list(got[part]) if isinstance(expected, tuple) else is_same_json(expected, got[part])
@@ -64,3 +68,43 @@ def test_page_with_an_unknown_block_is_refused() -> None:
 
 def test_answers_are_empty_by_default() -> None:
     assert Answers() == Answers(patch=None, after=None, owners=(), conflicts=(), prints=())
+
+
+def test_channel_block_without_a_channel_is_an_error() -> None:
+    text = "# A\n\n## Example: a\n```yaml channel v1.36.3\nkind: ConfigMap\n```\n"
+
+    with pytest.raises(ManifestError, match="expected a document of kind Addons without apiVersion"):
+        compute_answers(parse_page("a", text).examples[0])
+
+
+def test_channel_block_without_a_version_is_an_error_and_odd_entries_are_printed() -> None:
+    text = "# A\n\n## Example: a\n```yaml channel{}\nkind: Addons\nspec: {{addons: [5]}}\n```\n"
+
+    assert compute_answers(parse_page("a", text.format(" v1.36.3")).examples[0]).prints == (
+        "error: spec.addons[0] must be an object",
+    )
+    with pytest.raises(RangeError):
+        compute_answers(parse_page("a", text.format("")).examples[0])
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "reason"),
+    [
+        ("v1 Service", "[]", "expected: table API_VERSION KIND PATH"),
+        ("v1 Service metadata.labels", "a: 1", "expected a list of rows"),
+        ("v1 Service metadata.labels", "[1]", "expected a list of rows"),
+    ],
+)
+def test_block_that_is_no_table_is_an_error(words: str, text: str, reason: str) -> None:
+    page = parse_page("a", f"# A\n\n## Example: a\n```yaml table {words}\n{text}\n```\n")
+
+    with pytest.raises(ManifestError, match=reason):
+        compute_answers(page.examples[0])
+
+
+def test_wrong_answer_in_a_table_differs_from_the_computed_one() -> None:
+    text = "# A\n\n## Example: a\n```yaml table v1 ConfigMap data\n- manifest: {a: x}\n  after: {a: y}\n```\n"
+
+    ((row,),) = (table.rows for table in compute_answers(parse_page("a", text).examples[0]).tables)
+
+    assert (row.patch, row.after, row.expected) == ("{data: {a: x}}", "{a: x}", ("—", "{a: y}"))

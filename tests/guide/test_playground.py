@@ -17,7 +17,7 @@ from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.builtin import bundled
 from applyviz.guide import library, playground
 from applyviz.guide.answers import compute_answers, read_object
-from applyviz.guide.given import Given, GivenError, GivenProblem
+from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem
 from applyviz.guide.opening import open_example
 from applyviz.guide.owned import own_fields
 from applyviz.guide.pages import PagePart
@@ -100,9 +100,9 @@ def test_every_line_that_cannot_be_used_is_told():
     _obj, problems = own("no colon here\nshop: .spec.nothing .spec.replicas .metadata.annotations\n")
 
     assert problems == (
-        GivenProblem("owners", "line 1: expected `manager (Apply): .path .path`, got no colon here"),
-        GivenProblem("owners", "line 2: live has no field .spec.nothing"),
-        GivenProblem("owners", "line 2: live has no field .metadata.annotations"),
+        PlaygroundQueryProblem("owners", "line 1: expected `manager (Apply): .path .path`, got no colon here"),
+        PlaygroundQueryProblem("owners", "line 2: live has no field .spec.nothing"),
+        PlaygroundQueryProblem("owners", "line 2: live has no field .metadata.annotations"),
     )
 
 
@@ -116,7 +116,7 @@ def test_what_is_kept_holds_no_secret():
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n# pass: hunter2\ndata: {pass: aHVudGVyMg==}\n"
     env = DEPLOYMENT.replace('image: "x:1"', 'env: [{name: DB_PASSWORD, value: hunter2}], image: "x:1"')
 
-    kept = [playground.without_secrets(Given(manifest=text, live=text)) for text in (secret, env)]
+    kept = [playground.without_secrets(PlaygroundQuery(manifest=text, live=text)) for text in (secret, env)]
 
     assert ["hunter2" in str(k) or "aHVud" in str(k) for k in kept] == [False, False]
     assert [k.manifest == k.live for k in kept] == [True, True]
@@ -124,20 +124,20 @@ def test_what_is_kept_holds_no_secret():
 
 
 def test_text_without_a_secret_is_kept_as_it_was_written():
-    asked = Given(manifest="# mine\n" + DEPLOYMENT)
+    asked = PlaygroundQuery(manifest="# mine\n" + DEPLOYMENT)
 
     assert playground.without_secrets(asked) == asked
 
 
 def test_question_survives_its_way_through_json():
-    asked = Given(manifest="a", crds="b", mode=ApplyMode.CLIENT, is_forced=True)
+    asked = PlaygroundQuery(manifest="a", crds="b", mode=ApplyMode.CLIENT, is_forced=True)
 
-    assert Given.from_json(asked.to_json()) == asked
+    assert PlaygroundQuery.from_json(asked.to_json()) == asked
 
 
 def test_text_that_is_too_large_is_refused():
-    with pytest.raises(GivenError) as found:
-        playground.read(Given(manifest="a: " + "x" * 300_000))
+    with pytest.raises(PlaygroundQueryError) as found:
+        playground.read(PlaygroundQuery(manifest="a: " + "x" * 300_000))
 
     assert [p.part for p in found.value.problems] == ["manifest"]
     assert "larger than" in str(found.value)
@@ -148,8 +148,8 @@ def test_bomb_is_refused():
         f"{chr(98 + n)}: &{chr(98 + n)} [{','.join([f'*{chr(97 + n)}'] * 9)}]\n" for n in range(9)
     )
 
-    with pytest.raises(GivenError) as found:
-        playground.read(Given(manifest=bomb))
+    with pytest.raises(PlaygroundQueryError) as found:
+        playground.read(PlaygroundQuery(manifest=bomb))
 
     assert [p.part for p in found.value.problems] == ["manifest"]
 

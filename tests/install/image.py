@@ -13,6 +13,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.renderers import find_renderers
+
 ROOT = Path(__file__).parents[2]
 INSTALL_SECONDS = 480
 
@@ -24,11 +26,15 @@ def _instructions() -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Image:
-    """The file system of the image: `app` for /app, `venv` for /venv; `settings` is its ENV."""
+    """The file system of the image: `app` for /app, `venv` for /venv; `settings` is its ENV.
+
+    - `programs` are those that the image of the renderer has beside: none of another image's processes finds them.
+    """
 
     app: Path
     venv: Path
     settings: dict[str, str]
+    programs: Path
 
 
 def _run(command: list[str] | str, cwd: Path, **environment: str) -> None:
@@ -76,14 +82,30 @@ def _copy(sources: list[str], target: Path, app: Path) -> None:
             shutil.copy(ROOT / source, into)
 
 
+def _copy_programs(rest: str, programs: Path) -> None:
+    """What a stage copies out of the one that builds the programs."""
+    names = [Path(source).name for source in rest.split()[1:-1]]
+    assert names
+    for name in names:
+        (programs / name).symlink_to(find_renderers() / name)
+
+
 def build_image(folder: Path) -> Image:
     """Follow the Dockerfile into a folder."""
-    app, venv = folder / "app", folder / "venv"
+    app, venv, programs = folder / "app", folder / "venv", folder / "programs"
     app.mkdir()
+    programs.mkdir()
     _install(venv)
     settings: dict[str, str] = {}
+    stage = ""
     for word, rest in _instructions():
-        if word == "COPY" and not rest.startswith("--from"):
+        if word == "FROM":
+            stage = rest.partition(" AS ")[2]
+        elif stage == "renderers":  # `find_renderers` does the same with the same pins
+            continue
+        elif word == "COPY" and rest.startswith("--from=renderers"):
+            _copy_programs(rest, programs)
+        elif word == "COPY" and not rest.startswith("--from"):
             *sources, target = rest.split()
             _copy(sources, app / target, app)
         elif word == "RUN" and "manage.py" in rest:
@@ -91,4 +113,4 @@ def build_image(folder: Path) -> Image:
         elif word == "ENV":
             settings |= dict(re.findall(r"(\w+)=(\S+)", rest))
     settings["PATH"] = settings["PATH"].replace("/venv/", f"{venv}/").replace("$PATH", os.environ["PATH"])
-    return Image(app, venv, settings)
+    return Image(app, venv, settings, programs)

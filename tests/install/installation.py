@@ -32,6 +32,20 @@ WORKERS = ("worker-plans", "worker-runs", "worker-short")
 _VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
 
 
+def _stop(processes: dict[str, subprocess.Popen[bytes]]) -> dict[str, int]:
+    """Ask processes to end, all at once; those that do not in time are killed."""
+    for process in processes.values():
+        process.send_signal(signal.SIGTERM)
+    ended, deadline = {}, time.monotonic() + STOP_SECONDS
+    for name, process in processes.items():
+        try:
+            ended[name] = process.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            ended[name] = process.wait()
+    return ended
+
+
 class Installation:
     """All services of one installation; use it as a context manager."""
 
@@ -49,6 +63,7 @@ class Installation:
             self._start_postgres(stack)
             stack.callback(self.stop_all)
             self._start_redis()
+            self._start_renderer()
             self.run("migrate")
             for number, port in enumerate(self.ports, 1):
                 self.start("web", number, port)
@@ -94,11 +109,24 @@ class Installation:
         self.start("redis", 1)
         wait_for_port(port, self._processes["redis-1"], "redis")
 
+    def _start_renderer(self) -> None:
+        """Without a network, as the file says; the programs are on its search path alone."""
+        (self.folder / "renderer").mkdir()
+        self.start("renderer", 1)
+        deadline = time.monotonic() + 30
+        while not self.is_healthy("renderer"):
+            assert time.monotonic() < deadline, self.log("renderer-1")
+            time.sleep(0.2)
+
     def _localize(self, text: str, service: str) -> str:
         """A text of the file with this machine's folders and addresses."""
         text = _VARIABLE.sub(lambda found: CHOSEN.get(found[1], found[2]), str(text))
-        places = {"/run/secrets": str(self._secrets_of(service)), "/tmp/": f"{self.folder}/{service}-"}
-        return re.sub("/run/secrets|/tmp/", lambda found: places[found[0]], text).replace("$$", "$")
+        places = {
+            "/run/secrets": str(self._secrets_of(service)),
+            "/run/renderer": f"{self.folder}/renderer",
+            "/tmp/": f"{self.folder}/{service}-",
+        }
+        return re.sub("/run/secrets|/run/renderer|/tmp/", lambda found: places[found[0]], text).replace("$$", "$")
 
     def _secrets_of(self, service: str) -> Path:
         """A folder with the secrets that are named for a service, with the addresses that it can reach."""
@@ -106,7 +134,7 @@ class Installation:
         if folder.exists():
             return folder
         folder.mkdir()
-        networks = self.services[service]["networks"]
+        networks = self.services[service].get("networks", ())
         reached = {"postgres:5432": "database" in networks, "redis:6379": "broker" in networks}
         for name in self.services[service].get("secrets", ()):
             text = (self.folder / "secrets" / name).read_text()
@@ -121,10 +149,11 @@ class Installation:
         settings = {
             name: self._localize(value, service) for name, value in self.image.settings.items() if name != "PATH"
         }
+        search = [str(self.image.programs)] if service == "renderer" else []
         return {
             "HOME": str(self.folder),
             "LANG": os.environ.get("LANG", "C.UTF-8"),
-            "PATH": self.image.settings["PATH"],
+            "PATH": ":".join([*search, self.image.settings["PATH"]]),
             **settings,
             **{name: self._localize(value, service) for name, value in given.items()},
         }
@@ -132,6 +161,8 @@ class Installation:
     def command_of(self, service: str, port: int = 0) -> list[str]:
         """The command of a service."""
         words = [self._localize(word, service) for word in self.services[service]["command"]]
+        if self.services[service].get("network_mode") == "none":
+            return ["unshare", "--user", "--map-root-user", "--net", "--", *words]
         if service == "redis":
             return [*words, "--bind", "127.0.0.1", "--port", self._addresses["redis:6379"].rpartition(":")[2]]
         return [{"0.0.0.0": "127.0.0.1", "8000": str(port)}.get(word, word) for word in words]
@@ -188,15 +219,13 @@ class Installation:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
     def stop_all(self) -> dict[str, int]:
-        """Ask every process to end, as a container runtime does; their exit statuses."""
-        for process in self._processes.values():
-            process.send_signal(signal.SIGTERM)
-        ended, deadline = {}, time.monotonic() + STOP_SECONDS
+        """Ask every process to end in the order of `docker compose stop`; their exit statuses.
+
+        What a service depends on ends after it: a worker that loses its broker first rightly says so.
+        """
+        needed = {name for service in self.services.values() for name in service.get("depends_on", ())}
+        waves: tuple[dict[str, subprocess.Popen[bytes]], ...] = ({}, {})
         for name, process in self._processes.items():
-            try:
-                ended[name] = process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                ended[name] = process.wait()
+            waves[name.rpartition("-")[0] in needed][name] = process
         self._processes = {}
-        return ended
+        return {name: status for wave in waves for name, status in _stop(wave).items()}

@@ -31,6 +31,7 @@ for name, role in (("alice", "author"), ("bob", "approver")):
     Grant.objects.create(role=role, person=person, since=timezone.now(), cluster_pattern="*", namespace_pattern="*")
 clusters.create_sandbox(slug="box", name="Box")
 """
+COMPLAINT = re.compile(r"(?:.*\n)?.*(?:Traceback|ERROR|CRITICAL).*(?:\n.*){0,30}")
 MANIFEST = """
 apiVersion: v1
 kind: ConfigMap
@@ -74,7 +75,8 @@ def wait_for_page(browser: Browser, path: str, word: str, seconds: float = 60) -
 
 
 def test_nothing_but_the_requirements_is_installed(installation):
-    wanted = set(re.findall(r"(?m)^([A-Za-z0-9_.-]+)==", (installation.image.app / "requirements.txt").read_text()))
+    locked = (installation.image.app / "requirements.txt").read_text()
+    wanted = set(re.findall(r"(?m)^([A-Za-z0-9_.-]+)(?:\[[^]]*\])?==", locked))
     listed = installation.run(
         "web", "python", "-c", "import importlib.metadata as m; [print(d.name) for d in m.distributions()]"
     )
@@ -88,7 +90,7 @@ def test_nothing_but_the_requirements_is_installed(installation):
 
 def test_every_process_runs_and_is_healthy(installation):
     workers = [f"{name}-{n}" for name in WORKERS for n in (1, 2)]
-    assert installation.list_running() == ["beat-1", "redis-1", "web-1", "web-2", *workers]
+    assert installation.list_running() == ["beat-1", "redis-1", "renderer-1", "web-1", "web-2", *workers]
     checks = [("web", port) for port in installation.ports]
     checks += [(service, 0) for service in (*WORKERS, "beat", "redis")]
     deadline = time.monotonic() + 60
@@ -113,7 +115,7 @@ def test_a_whole_review_from_sign_in_to_history(installation):
     run = bob.find(r"/runs/(\d+)/")
 
     assert "settings" in bob.get(f"/runs/{run}/")
-    wait_for_page(bob, "/clusters/box/", "settings")
+    wait_for_page(bob, "/clusters/box/objects/", "settings")
     history = bob.get("/history/")
     assert "alice" in history
     assert f"/runs/{run}/" in history
@@ -154,11 +156,42 @@ def test_secrets_go_to_the_services_that_need_them(installation):
 
 def test_each_service_is_limited_and_only_pages_are_published(installation):
     for name, service in installation.services.items():
-        assert {"mem_limit", "cpus", "pids_limit", "networks"} <= service.keys(), name
+        assert {"mem_limit", "cpus", "pids_limit"} <= service.keys(), name
+        assert service.get("networks") or service["network_mode"] == "none", name
         assert "no-new-privileges:true" in service["security_opt"], name
     published = {name: service["ports"] for name, service in installation.services.items() if "ports" in service}
     assert list(published) == ["web"]
     assert installation._localize(published["web"][0], "web").startswith("127.0.0.1:")
+
+
+KUSTOMIZATION = "resources: [map.yaml]\nnamePrefix: shop-\n"
+
+
+def test_kustomization_is_rendered_by_the_service_without_network(installation):
+    browser = Browser(installation.ports[0])
+    browser.sign_in("alice", "long enough for alice")
+    browser.get("/reviews/new/")
+    fields = {
+        "title": "Render", "cluster": "box", "namespace": "default", "mode": "server", "field_manager": "applyviz",
+        "kustomization": ".", "paths": '["kustomization.yaml", "map.yaml"]',
+    }  # fmt: skip
+    page = browser.send("/reviews/new/", {"kustomization.yaml": KUSTOMIZATION, "map.yaml": MANIFEST}, **fields)
+    number = browser.find(r"/reviews/(\d+)/")
+
+    wait_for(installation, PLAN_STATE, number, "complete")
+    assert "shop-settings" in browser.get(f"/reviews/{number}/"), page
+    assert installation.run("renderer", *installation.command_of("renderer")[5:], "--check") == "namespaces"
+    assert "helm" not in installation.run("web", "python", "-c", "import shutil; print(shutil.which('helm'))")
+
+
+def test_renderer_has_neither_network_nor_secrets(installation):
+    service = installation.services["renderer"]
+
+    assert service["network_mode"] == "none"
+    assert "secrets" not in service
+    assert "environment" not in service
+    assert service["read_only"]
+    assert service["cap_drop"] == ["ALL"]
 
 
 def test_everything_ends_when_asked_and_no_process_complained(installation):
@@ -166,7 +199,7 @@ def test_everything_ends_when_asked_and_no_process_complained(installation):
 
     ended = installation.stop_all()
 
-    assert [name for name in names if re.search(r"Traceback|ERROR|CRITICAL", installation.log(name))] == []
+    assert {name: found for name in names if (found := COMPLAINT.findall(installation.log(name)))} == {}
     # uvicorn ends by the very signal, once its requests are answered.
     usual = {name: -signal.SIGTERM if name.startswith("web") else 0 for name in names}
     assert ended == usual

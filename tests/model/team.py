@@ -111,7 +111,7 @@ class Team(RuleBasedStateMachine):
     # The model's book ------------------------------------------------------------------------------
 
     def judge(self, seen: Exchange) -> None:
-        """A write arrives: is it what was agreed? What is not is told when the worker is done with its run."""
+        """Compare a write with the approvals of the model; violations are reported when the worker has finished."""
         for plan, people in self.started.values():
             book = self._book(plan)
             if any(fits_template(seen.sent, json.loads(text)) for text in book.templates):

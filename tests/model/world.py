@@ -16,6 +16,7 @@ from applyviz.clusters import connect
 from applyviz.clusters.errors import NotSentError
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.manifests.patch_documents import take_patches_apart
 from applyviz.engine.objects.errors import UnreachableError
 from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Answer, Request
 from applyviz.records.enums import AuditAction
@@ -32,7 +33,7 @@ NO_FAULT: Callable[[Request, int], str] = lambda request, number: ""  # noqa: E7
 
 @lru_cache(maxsize=512)
 def _parse(name: str, data: bytes) -> ParsedFile:
-    return parse_manifests(data, name)
+    return take_patches_apart(parse_manifests(data, name))
 
 
 def read_here(bundle: SourceBundle, **_: Any) -> tuple[ParsedFile, ...]:

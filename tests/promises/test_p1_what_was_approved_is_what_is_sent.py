@@ -109,7 +109,7 @@ def test_every_flipped_field_that_was_shown_keeps_the_run_from_writing(scene, un
 @pytest.mark.parametrize(
     "column",
     ["step", "group", "version", "kind", "namespace", "name", "operation", "method", "certainty", "has_effect",
-     "conflicts", "risks", "highest_risk", "high_risks", "error", "effect"],
+     "conflicts", "risks", "highest_risk", "risk_levels", "error", "effect"],
 )  # fmt: skip
 def test_every_flipped_column_of_a_change_keeps_the_run_from_writing(scene, unguarded, column):
     plan = scene.change(config_map("there", x="2", w="1"))

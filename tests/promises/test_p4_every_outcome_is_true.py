@@ -16,7 +16,7 @@ from tests.promises.conftest import Scene
 from tests.stories import config_map
 
 pytestmark = [pytest.mark.promises, pytest.mark.django_db]
-FINAL = {"applied", "applied-live-differs", "unchanged", "refused", "stale", "failed", "unknown"}
+FINAL = {"applied", "deleted", "applied-live-differs", "unchanged", "refused", "stale", "failed", "unknown"}
 
 
 def _answer_writes(scene: Scene, monkeypatch, *answers: Answer, acts: bool) -> None:

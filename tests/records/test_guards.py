@@ -349,7 +349,7 @@ def test_links_of_accounts_stay():
 def rule_row(plan, by):
     return ConflictRule.objects.create(
         cluster=plan.target.cluster, number=1, kind="ConfigMap", name="x", path=".data.x", elements=["f:data", "f:x"],
-        way="overwrite", reason="because", plan=plan, proposed_by=by, proposed_at=timezone.now(),
+        resolution="overwrite", reason="because", plan=plan, proposed_by=by, proposed_at=timezone.now(),
     )  # fmt: skip
 
 
@@ -358,7 +358,13 @@ def test_what_a_conflict_rule_says_stays():
     rule = rule_row(make_plan_row(alice), alice)
     rows = ConflictRule.objects.filter(pk=rule.pk)
 
-    for values in ({"elements": ["f:data"]}, {"group": "apps"}, {"number": 2}, {"reason": "x"}, {"way": "leave"}):
+    for values in (
+        {"elements": ["f:data"]},
+        {"group": "apps"},
+        {"number": 2},
+        {"reason": "x"},
+        {"resolution": "leave"},
+    ):
         assert "only ever approved" in refused(lambda values=values: rows.update(**values))
     rows.update(state="in-force", agreed_by=other)
     assert "only ever approved" in refused(lambda: rows.update(agreed_by=make_person("third")))

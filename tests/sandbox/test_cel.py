@@ -109,7 +109,7 @@ def test_expressions_come_to_their_values(text, value):
         ("optional.none().value()", "optional.none() dereference"),
         ("{'a': 1, 'a': 2}", "Failed with repeated key 'a'"),
         ("[].min()", "min called on empty list"),
-        ("'a'.matches('[')", "error parsing regexp: unterminated character set at position 0"),
+        ("'a'.matches('[')", "error parsing regexp: missing closing ]: `[`"),
     ],
 )
 def test_expressions_without_a_value_say_why(text, message):

@@ -25,7 +25,7 @@ def test_passes():
 """
 
 
-def run(folder: Path, text: str) -> lanes.Outcome:
+def run(folder: Path, text: str) -> lanes.LaneResult:
     (folder / "test_it.py").write_text(text.format(seen=str(folder / "seen")))
     command = (sys.executable, "-m", "pytest", "-q", "-c", "/dev/null", "-p", "no:django", str(folder))
     return lanes.run(lanes.Lane("some", command, is_pytest=True), is_alone=False)
@@ -40,54 +40,81 @@ def test_test_that_would_pass_the_second_time_fails_its_lane(tmp_path):
 
 def test_lane_that_takes_longer_than_its_budget_is_named():
     slow, quick = (
-        lanes.Outcome(lanes.Lane(name, (), budget=30), seconds=seconds, passed=1)
+        lanes.LaneResult(lanes.Lane(name, (), budget=30), seconds=seconds, processor_seconds=12.0, passed=1)
         for name, seconds in (("slow", 31.0), ("quick", 29.0))
     )
 
     table = lanes.render_table([slow, quick]).splitlines()
 
     assert [line.split()[5:] for line in table if line.startswith(("slow", "quick"))] == [
-        ["31.0", "30", "over", "budget"],
-        ["29.0", "30"],
+        ["31.0", "12", "30", "over", "budget"],
+        ["29.0", "12", "30"],
     ]
     assert lanes.render_sum([slow, quick], 60.0).endswith("over budget: slow")
 
 
 def test_every_lane_has_a_budget_and_all_together_fit_into_twenty_minutes_on_two_processors(monkeypatch):
-    monkeypatch.setattr(lanes, "SEATS", 2)
+    monkeypatch.setattr(lanes, "PROCESSORS", 2)
     every = lanes.lanes(with_long=False)
 
     assert [lane.name for lane in every if not lane.budget] == []
     assert lanes.budget_of(every) <= 20 * 60
 
 
-def test_lanes_run_side_by_side_as_far_as_the_seats_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(lanes, "SEATS", 2)
-    wait = f"""
+WAIT = """
 import pathlib, time
-folder, own = pathlib.Path({str(tmp_path)!r}), {{name!r}}
+folder, own = pathlib.Path({folder!r}), {name!r}
 (folder / own).touch()
-deadline = time.monotonic() + 30
-while own in "ab" and not all((folder / n).exists() for n in "ab"):
+deadline = time.monotonic() + 60
+while not all((folder / n).exists() for n in {others!r}):
     assert time.monotonic() < deadline
-assert own != "c" or not (folder / "a").exists()
+assert not any((folder / n).exists() for n in {later!r})
 """
+
+
+def wait_for(folder: Path, name: str, load: float, *, others: str = "", later: str = "") -> lanes.Lane:
+    """A lane that ends once others have started, and fails when a later one has."""
+    text = WAIT.format(folder=str(folder), name=name, others=others, later=later)
+    return lanes.Lane(name, (sys.executable, "-c", text), load=load)
+
+
+def test_lanes_run_side_by_side_as_far_as_their_loads_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(lanes, "PROCESSORS", 2)
     chosen = [
-        lanes.Lane(name, (sys.executable, "-c", wait.format(name=name)), seats=2 if name == "c" else 1)
-        for name in "cab"
+        wait_for(tmp_path, "a", 2.0, later="bcd"),
+        wait_for(tmp_path, "b", 1.0, others="cd"),
+        wait_for(tmp_path, "c", 0.5, others="bd"),
+        wait_for(tmp_path, "d", 0.5, others="bc", later="e"),
+        wait_for(tmp_path, "e", 1.5),
     ]
 
     outcomes = lanes.run_all(chosen)
 
-    assert [(outcome.lane.name, outcome.passed, outcome.failed) for outcome in outcomes] == [
-        ("c", 1, 0),
-        ("a", 1, 0),
-        ("b", 1, 0),
-    ]
+    assert [(o.lane.name, o.passed, o.failed) for o in outcomes] == [(name, 1, 0) for name in "abcde"]
+
+
+def test_lanes_with_tests_come_after_the_checks_and_the_longest_first():
+    every = lanes.lanes(with_long=False)
+
+    assert [lane.is_pytest for lane in every] == sorted(lane.is_pytest for lane in every)
+    budgets = [lane.budget for lane in every if lane.is_pytest]
+    assert budgets == sorted(budgets, reverse=True)
+
+
+def test_folder_of_a_lane_without_a_marker_is_left_out_of_the_units():
+    every = {lane.name: lane.command for lane in lanes.list_test_lanes()}
+    folders = {name: [word for word in command if word.startswith("tests/")] for name, command in every.items()}
+    left_out = {word.removeprefix("--ignore=") for word in every["units"] if word.startswith("--ignore=")}
+
+    assert left_out == {*folders["engine"], *folders["pages"]}
+    assert [name for name, found in folders.items() if name != "units" and not found] == []
 
 
 IN_FOLDERS = {
-    (lane.command[2], lane.command[lane.command.index("-m") + 1].split()[0])
+    (
+        next(word for word in lane.command if word.startswith("tests/")),
+        lane.command[lane.command.index("-m") + 1].split()[0],
+    )
     for lane in lanes.lanes(with_long=False)
     if lane.is_pytest and "-m" in lane.command and lane.name != "engine"
 }

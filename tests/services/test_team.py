@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -146,7 +147,7 @@ def test_web_holds_no_key_that_opens(team):
 
     told = team.python(CAN_OPEN, service="web")
 
-    assert told == "False this process holds no key that opens sealed content; workers do"
+    assert told == "False this process holds no key that opens sealed content; only workers do"
     assert [name for name in web if "OPENING" in name or "ENCRYPTION" in name] == []
     environment = Path(f"/proc/{team.pid('web')}/environ").read_bytes()
     assert b"OPENING" not in environment
@@ -167,7 +168,7 @@ def test_main_job_with_a_web_process_that_opens_nothing(team):
     run = bob.find(r"/runs/(\d+)/")
 
     seen = [bob.get(path) for path in (f"/runs/{run}/", f"/runs/{run}/objects/0/", "/history/", f"/reviews/{review}/")]
-    wait_for_page(bob, "/clusters/box/", "login")
+    wait_for_page(bob, "/clusters/box/objects/", "login")
     wait_for_page(bob, "/clusters/box/state/", "Status and permissions")
     wait_for_page(bob, "/clusters/box/managers/team/", "stringData.password")
     alice.post(f"/runs/{run}/undo/")
@@ -234,3 +235,21 @@ def test_worker_ends_when_asked_and_the_next_one_goes_on(team):
     team.start("worker")
 
     team.wait_for(PLAN_STATE.format(number), "complete")
+
+
+def test_web_with_open_streams_ends_in_time(team):
+    team.stop("worker")
+    number = team.python(REVIEW.replace("NAME", "streamed"))  # nobody plans it, so that its stream goes on
+    alice = sign_in(team, "alice")
+    streams = [alice.open_stream(f"/reviews/{number}/plans/1/events/") for _ in range(3)]
+
+    began = time.monotonic()
+    ended = team.stop("web")
+    seconds = time.monotonic() - began
+    for stream in streams:
+        stream.close()
+    team.start("web")
+    team.start("worker")
+
+    assert ended == -signal.SIGTERM  # as uvicorn ends once its answers are complete
+    assert seconds < 20  # about five on an idle machine

@@ -54,19 +54,19 @@ class Hand:
         )
 
     def change_moment(self) -> Touch:
-        """When it was written."""
+        """Replace the time of an entry by that of another."""
         entry, other = self.pick(), self.pick()
         sql = f"UPDATE {TABLE} SET at = (SELECT at FROM {TABLE} WHERE id = {other.pk}) WHERE id = {entry.pk}"
         return Touch("change at", (sql,), frozenset({(entry.chain, entry.sequence)} if entry != other else ()))
 
     def change_body(self) -> Touch:
-        """What it tells, with everything else as it was."""
+        """Replace the content of an entry and nothing else."""
         entry = self.pick()
         sql = f"""UPDATE {TABLE} SET detail = '{{"n": 1}}' WHERE id = {entry.pk}"""
         return Touch("change body", (sql,), frozenset({(entry.chain, entry.sequence)}))
 
     def delete(self) -> Touch:
-        """One entry; what cannot stand without it is the next of its chain, or what names it."""
+        """Delete an entry; its successor in the chain, or the entry that refers to it, is then invalid."""
         entry = self.pick()
         places = {(entry.chain, entry.sequence)}
         if entry.action == "run.started":
@@ -141,7 +141,7 @@ def touch_all(seed: str, rounds: int) -> Iterator[str]:
 
 
 def _try_with_heads(hand: Hand) -> str:
-    """The end cut off, and the rows of the heads made to fit: only a published checkpoint tells."""
+    """Cut off the end and adapt the stored heads: only a published checkpoint shows it."""
     published = chain.find_checkpoint()
     cut = hand.pick(chain=0, action="run.started").pk
     with transaction.atomic():

@@ -21,12 +21,12 @@ def test_upload_keeps_manifests_in_order_of_their_paths() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("../x.yaml", "the file name ../x.yaml leads out of the upload"),
-        ("a/../../x.yaml", "the file name a/../../x.yaml leads out of the upload"),
-        ("/etc/x.yaml", "the file name /etc/x.yaml leads out of the upload"),
-        ("..\\x.yaml", "the file name ..\\x.yaml leads out of the upload"),
-        ("C:\\x.yaml", "the file name C:\\x.yaml leads out of the upload"),
-        ("", "the file name  leads out of the upload"),
+        ("../x.yaml", "the file name ../x.yaml leads out of its folder"),
+        ("a/../../x.yaml", "the file name a/../../x.yaml leads out of its folder"),
+        ("/etc/x.yaml", "the file name /etc/x.yaml leads out of its folder"),
+        ("..\\x.yaml", "the file name ..\\x.yaml leads out of its folder"),
+        ("C:\\x.yaml", "the file name C:\\x.yaml leads out of its folder"),
+        ("", "the file name  leads out of its folder"),
         ("a\0.yaml", "the file name a?.yaml is not usable"),
         ("x" * 500 + ".yaml", f"the file name {'x' * 200} is not usable"),
     ],

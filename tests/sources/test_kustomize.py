@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.bundle import BundledFile, SourceBundle
-from applyviz.sources.kustomize import RenderLimits, find_program, render
+from applyviz.sources.kustomize import render
+from applyviz.sources.rendering.job import KUSTOMIZE, Rendered, RenderJob, RenderLimits
 
 
 def tree(**files: str) -> SourceBundle:
@@ -18,9 +16,13 @@ def tree(**files: str) -> SourceBundle:
     )
 
 
+def fail(job: RenderJob, limits: RenderLimits) -> Rendered:
+    return Rendered(1, b"", "it failed")
+
+
 def refusal(kustomization: str, **files: str) -> str:
     with pytest.raises(SourceError) as caught:
-        render(tree(kustomization_yaml=kustomization, **files), program=("/bin/false",))
+        render(tree(kustomization_yaml=kustomization, **files), run=fail)
     return str(caught.value)
 
 
@@ -75,7 +77,7 @@ def test_bases_are_checked_too_and_every_problem_is_named() -> None:
 
 def test_folder_without_kustomization_is_refused() -> None:
     with pytest.raises(SourceError, match=r"\.: no kustomization file"):
-        render(tree(a_yaml=""), program=("/bin/false",))
+        render(tree(a_yaml=""), run=fail)
 
 
 def test_broken_kustomization_is_refused_with_its_place() -> None:
@@ -86,61 +88,26 @@ def test_bases_that_refer_to_each_other_end() -> None:
     bundle = tree(a__kustomization_yaml="resources: [../b]", b__kustomization_yaml="resources: [../a]")
 
     with pytest.raises(SourceError, match="cannot be rendered"):
-        render(bundle, "a", program=("/bin/false",))
+        render(bundle, "a", run=fail)
 
 
-def script(folder: Path, text: str) -> tuple[str, ...]:
-    path = folder / "renderer.py"
-    path.write_text(f"import os, sys, time\n{text}\n")
-    return sys.executable, "-I", str(path)
+def test_program_gets_the_tree_and_its_folder() -> None:
+    asked: list[RenderJob] = []
+
+    def run(job: RenderJob, limits: RenderLimits) -> Rendered:
+        asked.append(job)
+        return Rendered(0, b"x: y\n", "")
+
+    file = render(tree(prod__kustomization_yaml="resources: [a.yaml]", prod__a_yaml="x: y"), "prod", run=run)
+
+    files = (("prod/kustomization.yaml", b"resources: [a.yaml]"), ("prod/a.yaml", b"x: y"))
+    assert asked == [RenderJob(KUSTOMIZE, ("./prod",), files)]
+    assert (file.name, file.data) == ("prod.rendered.yaml", b"x: y\n")
+    assert file.provenance == {"from": "kustomize", "folder": "prod", "program": "kustomize"}
 
 
-def test_program_sees_a_private_copy_and_an_empty_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KUBECONFIG", "/secret/kubeconfig")
-    program = script(
-        tmp_path,
-        "print(sorted(os.listdir('.')), sys.argv[1], os.environ['KUBECONFIG'], 'PATH' in os.environ, sorted("
-        "set(os.environ) - {'LC_CTYPE'}), '/secret' in str(os.environ))",
-    )
-
-    file = render(tree(kustomization_yaml="resources: [a.yaml]", a_yaml="x: y"), program=program)
-
-    assert file.data.decode() == (
-        "['a.yaml', 'kustomization.yaml'] . /dev/null True"
-        " ['HOME', 'KUBECONFIG', 'LANG', 'PATH', 'XDG_CONFIG_HOME'] False\n"
-    )
-    assert file.name == "kustomization.rendered.yaml"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("time.sleep(30)", "rendering took longer than 0.5 seconds"),
-        ("sys.stdout.write('x' * 5000)", "rendering gives more than 1,000 bytes"),
-        ("sys.exit('Error: ' + os.getcwd() + '/x')", "the kustomization cannot be rendered: Error: ./x"),
-    ],
-)
-def test_program_is_held_to_its_limits(tmp_path: Path, text: str, said: str) -> None:
+def test_refusal_of_the_program_is_told() -> None:
     with pytest.raises(SourceError) as caught:
-        render(
-            tree(kustomization_yaml="{}"),
-            program=script(tmp_path, text),
-            limits=RenderLimits(seconds=0.5, output_bytes=1000),
-        )
+        render(tree(kustomization_yaml="{}"), run=lambda *_: Rendered(1, b"", "warning\nError: no such field\n"))
 
-    assert str(caught.value) == said
-
-
-def test_missing_program_is_said_plainly(tmp_path: Path) -> None:
-    assert find_program(str(tmp_path)) == ()
-    with pytest.raises(SourceError, match="need the program kustomize or kubectl on the server"):
-        render(tree(kustomization_yaml="{}"), program=())
-
-
-def test_kustomize_goes_before_kubectl(tmp_path: Path) -> None:
-    for name in ("kubectl", "kustomize"):
-        (tmp_path / name).write_text("#!/bin/sh\n")
-        (tmp_path / name).chmod(0o755)
-    assert find_program(str(tmp_path)) == (str(tmp_path / "kustomize"), "build")
-    (tmp_path / "kustomize").unlink()
-    assert find_program(str(tmp_path)) == (str(tmp_path / "kubectl"), "kustomize")
+    assert str(caught.value) == "the kustomization cannot be rendered: Error: no such field"

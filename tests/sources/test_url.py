@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from applyviz.engine.objects.errors import SourceError
-from applyviz.sources import url as fetching
+from applyviz.sources import pinned as fetching
 from applyviz.sources.bundle import BundledFile
-from applyviz.sources.url import FetchPolicy, fetch
+from applyviz.sources.pinned import FetchPolicy
+from applyviz.sources.url import fetch
 from tests.sources.servers import Authority, Server, make_authority, reply, serving
 
 BODY = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
@@ -48,11 +49,22 @@ def test_fetch_freezes_bytes_with_provenance() -> None:
 
     assert (file.name, file.data) == ("m.yaml", BODY)
     assert file.provenance == {
+        "from": "link",
         "url": server.url(),
         "final_url": server.url(),
         "fetched_at": NOW,
         "content_type": "text/yaml",
     }
+
+
+def test_page_of_a_file_is_fetched_in_its_raw_form() -> None:
+    with serving({"/group/app/-/raw/main/m.yaml": reply(200, BODY)}) as server:
+        page = server.url(path="/group/app/-/blob/main/m.yaml")
+        file = fetch_now(page, policy_for(server))
+
+    raw = server.url(path="/group/app/-/raw/main/m.yaml")
+    assert (file.name, file.data) == ("m.yaml", BODY)
+    assert [file.provenance[name] for name in ("url", "raw_url", "final_url")] == [page, raw, raw]
 
 
 def test_fetch_sends_no_credentials_and_asks_for_plain_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -212,12 +224,12 @@ def test_fetch_resolves_once_and_connects_to_what_was_vetted(connections: list[o
         ("https://example.com:99999/", "this is not a link"),
         ("https://alice:secret@example.com/", "a link with a user name or password is not fetched"),
         ("https://example.com@127.0.0.1/", "a link with a user name or password is not fetched"),
-        ("https://exa mple.com/", "the link holds spaces, control characters or backslashes, or is too long"),
+        ("https://exa mple.com/", "the link contains spaces, control characters or backslashes, or is too long"),
         (
             "https://example.com\\@127.0.0.1/",
-            "the link holds spaces, control characters or backslashes, or is too long",
+            "the link contains spaces, control characters or backslashes, or is too long",
         ),
-        ("https://example.com/\r\nX: y", "the link holds spaces, control characters or backslashes, or is too long"),
+        ("https://example.com/\r\nX: y", "the link contains spaces, control characters or backslashes, or is too long"),
         ("https://ⓛocalhost/", "the host of the link is not written as a plain name or address"),
         ("https://\uff11\uff12\uff17.0.0.1/", "the host of the link is not written as a plain name or address"),
         ("https://[fe80::1%25eth0]/", "the host of the link is not written as a plain name or address"),
@@ -292,8 +304,11 @@ def test_redirects_end_after_three() -> None:
             reply(200, gzip.compress(b"x" * 10_000_000), Content_Encoding="gzip"),
             "localhost answered with compressed content, which is not read",
         ),
-        (reply(404, b"canary"), "localhost answered 404"),
-        (reply(500, b"canary"), "localhost answered 500"),
+        (reply(418, b"canary"), "localhost answered 418: check the link"),
+        (
+            reply(200, b"\n<!doctype html><title>canary</title>", Content_Type="text/html; charset=utf-8"),
+            "localhost answered with a web page, not a manifest: link to the raw file",
+        ),
         (reply(200, b"short", Content_Length="50"), "nothing could be fetched from localhost"),
         (lambda _r, c: c.sendall(b"SSH-2.0-OpenSSH\r\n"), "nothing could be fetched from localhost"),
         (
@@ -322,7 +337,7 @@ def test_endless_body_without_length_is_cut() -> None:
 def test_slow_answers_end_at_the_deadline(head: bytes) -> None:
     def drip(_request: bytes, connection: socket.socket) -> None:
         connection.sendall(head)
-        for _ in range(100):
+        for _ in range(1_000):
             connection.sendall(b"H")
             time.sleep(0.05)
 
@@ -331,7 +346,7 @@ def test_slow_answers_end_at_the_deadline(head: bytes) -> None:
         said = refusal(server.url(), policy_for(server, seconds=0.4))
 
     assert said == "nothing could be fetched from localhost"
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20
 
 
 def test_slow_resolver_ends_at_the_deadline() -> None:
@@ -343,7 +358,7 @@ def test_slow_resolver_ends_at_the_deadline() -> None:
     said = refusal("https://slow.example/", FetchPolicy(total_seconds=0.2, failure_seconds=0.0), wait)
 
     assert said == "nothing could be fetched from slow.example"
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 4.5
 
 
 def test_closed_refused_and_forbidden_look_alike() -> None:

@@ -63,6 +63,38 @@ def test_database_of_a_newer_version_is_named(tmp_path):
     assert "written by a newer version of applyviz (records.9999_later is unknown)" in refuse_to_serve(tmp_path)
 
 
+def refuse_with_read_only(home, path) -> str:
+    """The one line that `serve` ends with while a file or folder is mounted read-only."""
+    mount = f"mount --bind {path} {path} && mount -o remount,ro,bind {path}"
+    words = f"exec {sys.executable} manage.py serve --port 0 --no-demo"
+    command = ["unshare", "--mount", "sh", "-c", f"{mount} || exit 42; {words}"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DJANGO")}
+    done = subprocess.run(
+        command, cwd=ROOT, env={**environment, "APPLYVIZ_HOME": str(home)}, capture_output=True, text=True, timeout=120
+    )
+    if done.returncode == 42 or "unshare" in done.stderr:
+        pytest.skip("nothing can be mounted here")
+    assert done.returncode == 1, done.stdout
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+def test_database_that_cannot_be_written_is_named(tmp_path):
+    assert manage(tmp_path, "migrate", "--verbosity", "0").returncode == 0
+
+    told = refuse_with_read_only(tmp_path, tmp_path / "applyviz.sqlite3")
+
+    assert f"the database {tmp_path / 'applyviz.sqlite3'} is read-only; make it writable for this account" in told
+
+
+def test_folder_that_cannot_be_written_is_named(tmp_path):
+    assert manage(tmp_path, "migrate", "--verbosity", "0").returncode == 0
+
+    told = refuse_with_read_only(tmp_path, tmp_path)
+
+    assert f"cannot write to the data folder {tmp_path} (Read-only file system); choose another one" in told
+
+
 def test_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
 

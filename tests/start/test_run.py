@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 import urllib.request
 from pathlib import Path
 
@@ -34,7 +35,7 @@ class Running:
             text=True,
             start_new_session=True,
         )
-        self.output, self.url = "", ""
+        self.output, self.url, self.took = "", "", 0.0
 
     def wait_until_ready(self) -> None:
         """Read what it says until it says where it is; a process that says nothing for too long is killed."""
@@ -58,10 +59,12 @@ class Running:
 
     def press_control_c(self) -> int:
         """Interrupt the whole group; the exit status."""
+        began = time.monotonic()
         os.killpg(self.process.pid, signal.SIGINT)
         assert self.process.stdout is not None
         rest, _ = self.process.communicate(timeout=STOP_SECONDS)
         self.output += rest
+        self.took = time.monotonic() - began
         return self.process.returncode
 
     def is_group_gone(self) -> bool:
@@ -120,6 +123,7 @@ def test_run_tells_its_story_and_a_second_start_keeps_it(start):
 def test_run_begins_anew_when_asked(start):
     before = start()
     before.press_control_c()
+    assert before.took < 30  # about five on an idle machine; a stop that waits for watchers takes a minute
 
     after = start("--reset")
 

@@ -50,8 +50,8 @@ def build_deployment(version: str, image: str, **spec: object) -> dict[str, obje
     }
 
 
-def build_ways(*, manifest_image: str, live_image: str) -> FieldResolutions:
-    """The three ways out for the image, as planning works them out."""
+def build_open_field(*, manifest_image: str, live_image: str) -> FieldResolutions:
+    """The three resolutions of the image, as planning works them out."""
     leave, keep = (
         FileEdit(IMAGE, manifest_image, is_removed=True),
         FileEdit(IMAGE, manifest_image, live_image),
@@ -143,8 +143,8 @@ def build_change() -> PlannedObject:
                 "kubectl-set", "Update", "apps/v1", "", IMAGE, 'conflict with "kubectl-set" using apps/v1', SETTER.time
             ),
         ),
-        ways=(
-            build_ways(
+        open_fields=(
+            build_open_field(
                 manifest_image="registry.example/frontend:v0.10.1", live_image="registry.example/frontend:hotfix-3"
             ),
         ),

@@ -10,8 +10,10 @@ from django.test import Client
 
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.web.reviews.pages.plan_overview import list_rows, read_plan
+from applyviz.web.reviews.pages.plan_overview import read_plan
+from applyviz.workflow.foundation.plan_rows import list_rows
 from tests.builders import grant_role
+from tests.following import make_begun, make_people, make_session_authority, make_stage  # noqa: F401 - fixtures
 from tests.web import builders, rows
 
 
@@ -59,6 +61,12 @@ def as_bob(bob) -> Client:
 @pytest.fixture
 def as_viewer(db) -> Client:
     return _browser(_person("vera", "viewer"))
+
+
+@pytest.fixture
+def as_dana(db) -> Client:
+    """Administers."""
+    return _browser(_person("dana", "administrator"))
 
 
 @pytest.fixture

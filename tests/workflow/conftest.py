@@ -6,6 +6,7 @@ from datetime import datetime
 import pytest
 
 from applyviz.workflow.foundation import clock
+from tests.following import make_begun, make_people, make_session_authority, make_stage  # noqa: F401 - fixtures
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from applyviz import moments
 from applyviz.records.enums import Role
 from applyviz.records.models import Cluster, Grant, Review, ReviewScope
 from applyviz.workflow.foundation import access
@@ -24,7 +25,7 @@ MATRIX = {
     Action.VIEW: EVERYBODY,
     Action.COMMENT: EVERYBODY - {Role.AUDITOR},
     Action.WRITE: {Role.AUTHOR},
-    Action.DECIDE: {Role.AUTHOR},
+    Action.RESOLVE: {Role.AUTHOR},
     Action.ACKNOWLEDGE: {Role.AUTHOR, Role.APPROVER},
     Action.APPROVE: {Role.APPROVER},
     Action.APPLY: {Role.APPROVER, Role.OPERATOR},
@@ -163,7 +164,7 @@ def test_lists_and_doors_agree(grants, places):
             ReviewScope.objects.create(review=plan.review, cluster=cluster, namespace=namespace)
 
         listed = Review.objects.filter(access.select_reviews(person)).exists()
-        door = access.can(person, Action.VIEW, access.places_of(plan.review))
+        door = access.can(person, Action.VIEW, access.scopes_of(plan.review))
         transaction.set_rollback(True)
 
     assert listed == door
@@ -172,10 +173,10 @@ def test_lists_and_doors_agree(grants, places):
 def test_grants_are_read_once_while_a_page_is_shown_and_anew_afterwards(django_assert_num_queries):
     person = make_person("watcher", Role.VIEWER)
 
-    with django_assert_num_queries(1), access.at_one_moment():
+    with django_assert_num_queries(1), moments.at_one_moment():
         assert [access.can(person, Action.VIEW) for _ in range(3)] == [True] * 3
     Grant.objects.filter(person=person).update(ended_at=timezone.now())
 
     assert not access.can(person, Action.VIEW)
-    with access.at_one_moment():
+    with moments.at_one_moment():
         assert not access.can(person, Action.VIEW)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from applyviz.engine.planning.objects.conflict_rules import RuleWay
+from applyviz.engine.planning.objects.conflict_rules import RuleResolution
 from applyviz.records import triggers
 from applyviz.records.enums import AuditAction, Role, RunState
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, EmergencyApply, ObjectChange, Plan
@@ -149,7 +149,9 @@ def test_approver_who_turns_out_to_be_the_author_is_none(team):
 def test_conflict_rule_that_ended_meanwhile_decides_nothing(team):
     team.apply(config_map(a="1", b="1"))
     team.edit(SETTINGS, {"data": {"a": "by hand"}})
-    draft = conflict_rules.RuleDraft("", "ConfigMap", "default", "settings", ("f:data", "f:a"), RuleWay.OVERWRITE)
+    draft = conflict_rules.RuleDraft(
+        "", "ConfigMap", "default", "settings", ("f:data", "f:a"), RuleResolution.OVERWRITE
+    )
     rule = conflict_rules.propose_rule(team.plan(config_map(a="2")), draft, by=team.alice, reason="ours")
     conflict_rules.agree_rule(rule, by=team.bob)
     run = team.start(team.plan(config_map(a="2", b="2")))
@@ -209,7 +211,7 @@ def test_emergency_apply_runs_and_leaves_a_record(team):
     assert (record.by_name, record.reason, record.ticket) == ("dana", "shop is down", "INC-7")
     assert record.missing == ["1 approval missing"]
     entry = AuditEntry.objects.get(action=AuditAction.EMERGENCY_APPLIED)
-    assert (entry.actor_name, entry.plan_digest, entry.detail["told"]) == ("dana", emergency.plan.digest, ["dana"])
+    assert (entry.actor_name, entry.plan_digest, entry.detail["notified"]) == ("dana", emergency.plan.digest, ["dana"])
     assert not Approval.objects.exists()
 
 
@@ -295,7 +297,9 @@ def test_run_that_loses_an_approval_meanwhile_is_not_made(team, monkeypatch):
 FLIPS = {
     "options": lambda plan: {"options": {**plan.options, "order": "as-given"}},
     "field manager": lambda plan: {"options": {**plan.options, "field_manager": "mallory"}},
-    "decisions": lambda plan: {"decisions": [{"object": ["", "ConfigMap", "default", "x"], "path": [], "way": "x"}]},
+    "decisions": lambda plan: {
+        "decisions": [{"object": ["", "ConfigMap", "default", "x"], "path": [], "resolution": "x"}]
+    },
     "policy version": lambda plan: {"policy_version": "lax@1"},
     "cluster": lambda plan: {"cluster_uid": "another"},
     "digest": lambda plan: {"digest": plan.digest[:-1] + ("0" if plan.digest[-1] != "0" else "1")},

@@ -78,7 +78,9 @@ def api(team, monkeypatch):
     team.cluster.refresh_from_db()
     monkeypatch.setattr(connect, "open_transport", found.connect)
     # What stands behind it is one database.
-    monkeypatch.setattr(connect, "reader_over", lambda _cluster, transport: ClusterReader(transport, parallel=1))
+    monkeypatch.setattr(
+        connect, "reader_over", lambda _cluster, transport, log=None: ClusterReader(transport, parallel=1, log=log)
+    )
     return found
 
 
@@ -178,7 +180,7 @@ def test_credential_of_another_cluster_is_refused(team, api):
     before = bytes(Cluster.objects.get().credential.token)
     api.box = registration.create_sandbox(slug="other", name="Other")
 
-    with pytest.raises(ClusterError, match="is another cluster now"):
+    with pytest.raises(ClusterError, match="is now a different cluster"):
         replace(team)
 
     assert bytes(Cluster.objects.get(slug="box").credential.token) == before
@@ -190,7 +192,7 @@ def test_plan_asks_nothing_of_another_cluster(team, api):
     plan = team.plan(config_map(a="1"))
 
     assert plan.state == "failed"
-    assert "is another cluster now" in plan.error
+    assert "is now a different cluster" in plan.error
     assert plan.changes.count() == 0
 
 

@@ -4,7 +4,7 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
-from applyviz.engine.planning.objects.conflict_rules import RuleWay
+from applyviz.engine.planning.objects.conflict_rules import RuleResolution
 from applyviz.records.enums import AuditAction, Role, RuleState, RunState
 from applyviz.records.models import AuditEntry, ConflictRule
 from applyviz.workflow.approvals import approving
@@ -34,7 +34,7 @@ def plan(team):
 
 def draft(**values):
     named = {"group": "", "kind": "ConfigMap", "namespace": "default", "name": "settings", "path": FIELD}
-    return RuleDraft(**{**named, "way": RuleWay.GIVE_UP, "manager": "kubectl-edit", **values})
+    return RuleDraft(**{**named, "resolution": RuleResolution.GIVE_UP, "manager": "kubectl-edit", **values})
 
 
 def propose(team, plan, **values):
@@ -57,7 +57,7 @@ def plan_again(team, plan):
 
 def read_answers(plan):
     (change,) = (change.document for change in plan.changes.all())
-    return [(a["way"], a["manager"], a.get("rule", 0)) for a in change.get("answers", ())]
+    return [(a["resolution"], a["manager"], a.get("rule", 0)) for a in change.get("answers", ())]
 
 
 def test_proposal_decides_nothing_yet(team, plan):
@@ -144,7 +144,7 @@ def test_rule_ends_once_and_is_never_rewritten(team, plan):
             again(rule, by=team.bob)
     with pytest.raises(NotPossibleError):
         conflict_rules.agree_rule(rule, by=team.bob)
-    for values in ({"way": "overwrite"}, {"state": RuleState.IN_FORCE}):
+    for values in ({"resolution": "overwrite"}, {"state": RuleState.IN_FORCE}):
         with pytest.raises(DatabaseError), transaction.atomic():
             ConflictRule.objects.filter(pk=rule.pk).update(**values)
     with pytest.raises(DatabaseError), transaction.atomic():
@@ -155,10 +155,10 @@ def test_second_rule_for_one_field_is_refused(team, plan):
     rule = propose(team, plan)
 
     with pytest.raises(NotPossibleError, match="rule 1 already covers this field"):
-        propose(team, plan, way=RuleWay.OVERWRITE)
+        propose(team, plan, resolution=RuleResolution.OVERWRITE)
     conflict_rules.decline_rule(rule, by=team.alice)
 
-    assert propose(team, plan, way=RuleWay.OVERWRITE).number == 2
+    assert propose(team, plan, resolution=RuleResolution.OVERWRITE).number == 2
 
 
 @pytest.mark.parametrize(("values", "reason"), [({}, "  "), ({"name": " "}, "because"), ({"path": ()}, "because")])
@@ -212,7 +212,7 @@ def test_undone_decision_is_told_as_such(team, plan):
 def test_field_left_out_of_comparison_neither_stops_a_run_nor_breaks_its_promise(team):
     """Somebody stamps the object between approval and run; the plan does not set that field."""
     plan = team.plan(config_map(b="2"))
-    agree(team, plan, way=RuleWay.IGNORE, manager="", path=("f:metadata", "f:annotations", "f:stamp"))
+    agree(team, plan, resolution=RuleResolution.IGNORE, manager="", path=("f:metadata", "f:annotations", "f:stamp"))
     following = plan_again(team, plan)
     assert following.changes.get().document["ignored"] == [["metadata", "annotations", "stamp"]]
 

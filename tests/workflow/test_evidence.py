@@ -10,6 +10,9 @@ import pytest
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from applyviz.clusters.sandbox import SandboxTransport
+from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import ApplyRun, AuditEntry, Policy, PolicyVersion
 from applyviz.workflow.audit import retention, trail
@@ -23,7 +26,7 @@ from applyviz.workflow.policies import Rules, editing, rules_to_json
 from applyviz.workflow.policies.windows import Window
 from applyviz.workflow.runs import emergency_apply
 from tests.builders import grant_role, make_person, take_roles
-from tests.stories import SETTINGS, Team, config_map
+from tests.stories import SETTINGS, Team, config_map, secret
 
 
 @pytest.fixture
@@ -95,7 +98,7 @@ def test_emergency_apply_is_an_exception_with_its_reason(team, auditor, today):
 
     [broken] = read(EvidenceSection.EMERGENCY_APPLIES, today, auditor)
 
-    assert (broken.who, "the shop is down" in broken.told, "OPS-1" in broken.told) == ("hank", True, True)
+    assert (broken.who, "the shop is down" in broken.summary, "OPS-1" in broken.summary) == ("hank", True, True)
 
 
 def test_edits_of_policies_rules_and_retention_are_exceptions(team, auditor, today):
@@ -112,21 +115,24 @@ def test_edits_of_policies_rules_and_retention_are_exceptions(team, auditor, tod
         ("retention.changed", "dana", "administrator"),
         ("rule.agreed", "bob", "approver"),
     ]
-    assert ["two from now on" in found[0].told, "a month" in found[1].told, "the file wins" in found[2].told] == [
-        True
-    ] * 3
+    assert [
+        "two from now on" in found[0].summary,
+        "a month" in found[1].summary,
+        "the file wins" in found[2].summary,
+    ] == [True] * 3
     assert EvidenceSection.POLICIES in report.EXCEPTIONS
 
 
-# What is no part of evidence: how reviews were talked about, what each object's run did, who signed in, and what
-# belongs to what is there already.
+# What is no part of evidence: how reviews were talked about, what each object's run did, who signed in, what fills a
+# form, which pushes came, and what belongs to what is there already.
 LEFT_OUT = {
     *("plan.requested", "plan.completed", "plan.failed", "conflict.resolved", "resolution.undone", "risk.acknowledged"),
-    *("risk.acknowledgement_withdrawn", "rule.proposed", "rule.declined", "comment.added", "comment.edited"),
-    *("comment.resolved", "comment.reopened", "run.claimed", "object.intent", "object.result", "person.signed_in"),
+    *("risk.acknowledgment_withdrawn", "rule.proposed", "rule.declined", "comment.added", "comment.edited"),
+    *("comment.resolved", "comment.reopened", "run.claimed", "object.intent", "person.signed_in"),
     *("person.sign_in_failed", "person.sign_in_refused", "person.reauthenticated", "live.verified", "history.exported"),
     *("person.reauthentication_failed", "session.ended", "file.compared"),
     *("history.anchored", "history.published", "live.changed", "live.drifted"),
+    *("preset.changed", "push.received", "commit.unchanged", "following.failed"),
 }
 
 
@@ -143,7 +149,7 @@ def test_live_change_that_no_run_explains_is_evidence(team, auditor, today):
 
     found = [f for f in read(EvidenceSection.UNREVIEWED, today, auditor) if f.what == "changed"]
 
-    assert [(f.field_manager, f.object, f.told) for f in found] == [
+    assert [(f.field_manager, f.object, f.summary) for f in found] == [
         ("kubectl-edit (Update)", "ConfigMap default/settings", ".data.a")
     ]
     [entry] = [e for e in team.live(SETTINGS)["metadata"]["managedFields"] if e["manager"] == "kubectl-edit"]
@@ -169,7 +175,7 @@ def test_run_outside_its_window_is_late(team, auditor, today):
 
     [late] = read(EvidenceSection.LATE, today, auditor)
 
-    assert (late.run, late.what, bool(late.told)) == (
+    assert (late.run, late.what, bool(late.summary)) == (
         run.number,
         "started outside the change window",
         True,
@@ -221,3 +227,60 @@ def test_evidence_is_for_who_may_audit(team, today):
 def test_period_ends_after_it_began():
     with pytest.raises(NotValidError):
         Period(date(2026, 2, 1), date(2026, 1, 1))
+
+
+def test_owners_are_verified_per_object_and_run(team, auditor, today):
+    team.apply(config_map(a="1"), mode=ApplyMode.SERVER)
+
+    [result] = read(EvidenceSection.CHANGED_OBJECTS, today, auditor)
+    [finished] = [f for f in read(EvidenceSection.RUNS, today, auditor) if f.what == "run.finished"]
+
+    assert (result.object, result.what, result.owners) == ("ConfigMap default/settings", "applied", "verified")
+    assert "owners: verified (applyviz (Apply) " in result.summary
+    assert ("outcomes: 1 applied" in finished.summary, "owners: 1 verified" in finished.summary) == (True, True)
+    assert report.count_section(EvidenceSection.CHANGED_OBJECTS, today, for_user=auditor) == 1
+
+
+def test_owners_that_are_not_as_promised_are_evidence(team, auditor, today, monkeypatch):
+    send = SandboxTransport.send
+
+    def lose_owner(transport, request):
+        answer = send(transport, request)
+        if not request.is_write or request.is_dry_run:
+            return answer
+        entries = [{**one, "fieldsV1": {"f:data": {}}} for one in answer.body["metadata"]["managedFields"]]
+        return Answer(answer.status, {**answer.body, "metadata": {**answer.body["metadata"], "managedFields": entries}})
+
+    monkeypatch.setattr(SandboxTransport, "send", lose_owner)
+
+    team.apply(config_map(a="1"), mode=ApplyMode.SERVER)
+
+    [result] = read(EvidenceSection.CHANGED_OBJECTS, today, auditor)
+    [finished] = [f for f in read(EvidenceSection.RUNS, today, auditor) if f.what == "run.finished"]
+    assert (result.what, result.owners) == ("applied-live-differs", "differ")
+    assert "owners: 1 differ" in finished.summary
+
+
+def test_exports_of_evidence_name_the_owners(team, auditor, today):
+    team.apply(config_map(a="1"), mode=ApplyMode.SERVER)
+
+    lines = [json.loads(line) for line in report.export_for(auditor, today, ExportFormat.JSONL)]
+    rows = list(csv.DictReader(io.StringIO("".join(report.export_for(auditor, today, ExportFormat.CSV)), newline="")))
+
+    for facts in (lines, rows):
+        told = [(f["what"], f["owners"]) for f in facts if f.get("section") == "changed-objects"]
+        assert told == [("applied", "verified")]
+
+
+def test_result_of_a_secret_that_may_not_be_read_is_hidden(team, auditor, today):
+    team.apply(secret(password="one"), mode=ApplyMode.SERVER)
+    team.apply(secret(password="two"), mode=ApplyMode.SERVER)
+    team.apply(secret(password="two"), config_map(a="1"), mode=ApplyMode.SERVER)
+
+    written = read(EvidenceSection.CHANGED_OBJECTS, today, auditor)
+    told = [(f.object, f.what, f.owners, "owners" in f.summary) for f in written]
+    finished = [f.summary for f in read(EvidenceSection.RUNS, today, auditor) if f.what == "run.finished"]
+
+    hidden = ("Secret default/login", "not-shown", "", False)
+    assert sorted(told) == [("ConfigMap default/settings", "applied", "verified", True), hidden, hidden, hidden]
+    assert ["owners" in one for one in finished] == [True, False, True]

@@ -169,4 +169,4 @@ def test_other_cluster_behind_the_name_fails_the_look(team):
     external_apply.verify_plan(made.pk)
 
     made.refresh_from_db()
-    assert (made.state, "another cluster" in made.error) == (VerificationState.FAILED, True)
+    assert (made.state, "a different cluster" in made.error) == (VerificationState.FAILED, True)

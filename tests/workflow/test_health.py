@@ -12,9 +12,9 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from applyviz.records.enums import PlanState, RunState, WorkerRequestKind
-from applyviz.records.models import ApplyRun, ClusterScan, OutboxMessage, Plan, WorkerRequest
+from applyviz.records.models import ApplyRun, Heartbeat, OutboxMessage, Plan, WorkerRequest
 from applyviz.workflow.foundation.errors import WorkflowError
-from applyviz.workflow.ops import health
+from applyviz.workflow.ops import health, recovery
 from tests.stories import Team, config_map
 
 pytestmark = pytest.mark.django_db
@@ -65,7 +65,7 @@ def test_plan_that_no_worker_takes_is_a_problem_after_a_minute(team, root):
     assert list_titles(root) == []
 
     Plan.objects.filter(pk=plan.pk).update(created_at=timezone.now() - LONG_AGO)
-    assert list_titles(root) == ["No worker takes plans."]
+    assert list_titles(root) == ["No worker is picking up plans."]
 
     busy = team.review({"a.yaml": config_map("other")}).plans.get()
     hold(busy, state=PlanState.PLANNING)
@@ -77,7 +77,7 @@ def test_run_that_no_worker_takes_is_a_problem(team, root):
     run = team.start(team.plan(config_map()))
     OutboxMessage.objects.all().delete()
     ApplyRun.objects.filter(pk=run.pk).update(created_at=timezone.now() - LONG_AGO)
-    assert list_titles(root) == ["No worker takes apply runs."]
+    assert list_titles(root) == ["No worker is picking up apply runs."]
 
     hold(run, state=RunState.APPLYING, epoch=1)
     assert list_titles(root) == []
@@ -89,23 +89,39 @@ def test_question_that_no_worker_answers_is_a_problem(root):
         kind=WorkerRequestKind.COMPARE, key="k", created_at=now - LONG_AGO, expires_at=now + LONG_AGO
     )
 
-    assert list_titles(root) == ["No worker answers what pages ask."]
+    assert list_titles(root) == ["No worker is handling requests from pages."]
 
 
 def test_message_that_was_never_sent_is_a_problem(root):
     OutboxMessage.objects.create(task="applyviz.execute_run", ids={}, created_at=timezone.now() - LONG_AGO)
 
-    assert list_titles(root) == ["Messages wait to be sent."]
+    assert list_titles(root) == ["Messages are waiting to be sent."]
 
 
-def test_clock_that_asks_for_no_scan_is_a_problem(team, root, settings):
-    settings.APPLYVIZ_SCAN_MINUTES = 15
-    long_ago = timezone.now() - timedelta(minutes=32)
-    ClusterScan.objects.create(cluster=team.cluster, created_at=long_ago, finished_at=long_ago)
-    assert list_titles(root) == ["Scheduled work has stopped: no scan was requested."]
-
-    settings.APPLYVIZ_SCAN_MINUTES = 0
+def test_recovery_that_does_not_run_is_a_problem_after_a_minute(root):
+    recovery.recover()
     assert list_titles(root) == []
+
+    Heartbeat.objects.update(at=timezone.now() - LONG_AGO)
+    assert list_titles(root) == ["Scheduled work has stopped."]
+
+    recovery.recover()
+    assert list_titles(root) == []
+
+
+def test_recovery_that_never_ran_is_a_problem_a_minute_after_the_first_account(root):
+    assert list_titles(root) == []
+
+    root.date_joined = timezone.now() - LONG_AGO
+    assert list_titles(root) == ["Scheduled work has stopped."]
+
+
+def test_recovery_writes_no_row_each_time(root, django_assert_num_queries):
+    now = timezone.now()
+    health.note_recovery(now)
+
+    with django_assert_num_queries(1):
+        health.note_recovery(now + timedelta(seconds=5))
 
 
 def test_full_disk_is_a_problem(root, settings, monkeypatch):
@@ -124,8 +140,8 @@ def test_page_and_bell_say_what_is_wrong_and_what_to_do(team, root, client):
 
     page, bell = client.get("/settings/installation/").text, client.get("/notifications/bell/").text
 
-    assert re.search(r"No worker takes plans\.</b> \S", page)
-    assert "No worker takes plans." in bell
+    assert re.search(r"No worker is picking up plans\.</b> \S", page)
+    assert "No worker is picking up plans." in bell
     client.force_login(team.bob)
     assert "No worker" not in client.get("/notifications/bell/").text
     assert client.get("/settings/installation/").status_code == 403

@@ -13,6 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry
 from applyviz.workflow.audit import chain, trail
@@ -251,3 +252,18 @@ def test_taming_is_linear_in_hostile_text():
     history.tame(" ;" * 500_000 + "=")
 
     assert time.process_time() - started < 2
+
+
+def test_export_with_verified_owners_is_intact_offline(monkeypatch, check):
+    team = Team().wire_up(monkeypatch)
+    run = team.apply(config_map(a="1"), mode=ApplyMode.SERVER)
+
+    lines = "".join(history.export_entries({}, ExportFormat.JSONL)).splitlines()
+
+    details = {one["action"]: one["detail"] for one in map(json.loads, lines) if one["run"] == run.number}
+    assert details["object.result"]["owners"]["state"] == "verified"
+    assert details["run.finished"]["owners"] == {"verified": 1}
+    assert check(lines)[0] == 0
+    forged = [line.replace('"owners":{"verified":1}', '"owners":{"verified":2}') for line in lines]
+    assert forged != lines
+    assert check(forged)[0] == 1

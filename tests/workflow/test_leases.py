@@ -8,11 +8,12 @@ import pytest
 
 from applyviz import stopping
 from applyviz.records.enums import PlanState, RunState
-from applyviz.records.models import Plan
+from applyviz.records.models import JournalEntry, Plan
 from applyviz.workflow import runs
-from applyviz.workflow.foundation import leases
+from applyviz.workflow.foundation import failpoints, leases
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, TooLongError, WorkerStoppingError
 from applyviz.workflow.plans import planner
+from applyviz.workflow.runs.lease import claim_run
 from tests.stories import Team, config_map
 
 PATIENCE = 60.0
@@ -126,15 +127,56 @@ def test_plan_that_takes_too_long_fails_with_a_reason(monkeypatch):
 def test_run_of_a_worker_that_must_end_is_finished_by_the_next_one(monkeypatch):
     team = Team()
     run = team.start(team.plan(*(config_map(name, a="1") for name in ("one", "two", "three"))))
-
-    stopping.request()
-    runs.execute_run(run.pk)
-    stopping.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(failpoints, "reach", lambda name: stopping.request() if name == "run.checked" else None)
+        try:
+            runs.execute_run(run.pk)
+        finally:
+            stopping.clear()
     run.refresh_from_db()
     assert run.state == RunState.APPLYING
+    assert not JournalEntry.objects.exists()
 
     runs.execute_run(run.pk)
 
     run.refresh_from_db()
     assert run.state == RunState.APPLIED
     assert [result.journal.count() for result in run.results.all()] == [1, 1, 1]
+
+
+@pytest.mark.django_db
+def test_worker_that_must_stop_claims_nothing(asked_to_stop):
+    team = Team()
+    plan = team.review({"a.yaml": config_map(a="1")}).plans.get()
+
+    planner.make_plan(plan.pk)
+
+    plan.refresh_from_db()
+    assert (plan.state, plan.epoch) == (PlanState.PLANNING, 0)
+
+
+def test_work_that_waits_too_long_for_a_server_is_handed_over(monkeypatch, asked_to_stop):
+    monkeypatch.setattr(stopping, "GRACE_SECONDS", 0.5)
+    released = []
+
+    with LeaseRenewer(lambda: True, release=lambda: released.append(stopping.is_overdue())):
+        deadline = time.monotonic() + PATIENCE
+        while not released:
+            assert time.monotonic() < deadline, "nobody released it"
+            time.sleep(0.02)
+
+    assert released == [True]
+
+
+@pytest.mark.django_db
+def test_run_that_was_handed_over_is_kept_no_more(monkeypatch):
+    team = Team()
+    run = team.start(team.plan(config_map(a="1")))
+    claim = claim_run(run.pk)
+    monkeypatch.setattr(stopping, "GRACE_SECONDS", 0.0)
+    stopping.request()
+    try:
+        with pytest.raises(WorkerStoppingError):
+            claim.keep()
+    finally:
+        stopping.clear()

@@ -65,7 +65,7 @@ def test_page_of_the_cluster_has_a_switch_for_administrators():
     team, admin = Team(), make_person("ada", Role.ADMINISTRATOR)
     client = Client()
     client.force_login(team.alice)
-    assert "Mask credentials" not in (page := client.get("/clusters/box/").content.decode())
+    assert "Mask credentials" not in (page := client.get("/clusters/box/settings/").content.decode())
     assert "Credentials outside Secrets" in page
     assert client.post("/clusters/box/masking/", {"is_on": "off"}).status_code == 403
     client.force_login(admin)

@@ -19,6 +19,24 @@ COLUMNS = [f.name for f in ObjectChange._meta.concrete_fields if f.name not in (
 BOUND = ["digest", "digest_key_id", "options", "decisions", "policy_version", "cluster_uid", "tag_key"]
 
 
+# Its reference to a missing ConfigMap is a risk that is found when the whole set is planned.
+MOUNTING = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: registry.example/web:1
+        env: [{name: DB_PASSWORD, value: canary-2c9d}]
+        envFrom: [{configMapRef: {name: absent}}]
+"""
+
+
 @pytest.fixture
 def team(monkeypatch):
     return Team().wire_up(monkeypatch)
@@ -31,7 +49,7 @@ def plan(team):
 
 def is_sealed(plan):
     plan = Plan.objects.get(pk=plan.pk)
-    return plan_mac.fits(plan, list(plan.changes.order_by("position")))
+    return plan_mac.fits(plan, [(row, plan_mac.ContentDigest.of(row)) for row in plan.changes.order_by("position")])
 
 
 def flip(row, name):
@@ -140,3 +158,25 @@ def test_run_that_lost_an_object_writes_nothing(team, plan):
 
     assert (run.state, team.wire.writes) == (RunState.FAILED, [])
     assert "its objects" in run.error
+
+
+def test_rows_with_risks_of_the_whole_set_are_what_their_content_says(team):
+    plan = team.plan(MOUNTING, config_map(a="1"))
+    rows = list(plan.changes.order_by("position"))
+
+    (risky,) = (row for row in rows if row.kind == "Deployment")
+    assert "canary-2c9d" not in str(risky.document)
+    assert risky.risks == len(risky.document["risks"]) > 0
+    assert plan_integrity._derive_again(plan, rows) == ""
+    assert is_sealed(plan)
+
+
+def test_run_reads_itself_and_its_plan_once_however_many_objects(team, django_assert_max_num_queries):
+    counts = []
+    for number in (2, 8):
+        run = team.start(team.plan(*(config_map(f"of-{number}-{n}", a=str(number)) for n in range(number))))
+        with django_assert_max_num_queries(1000) as asked:
+            team.work(run)
+        counts.append(sum('FROM "records_plan"' in query["sql"] for query in asked.captured_queries))
+
+    assert counts[0] == counts[1] > 0

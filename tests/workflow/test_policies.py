@@ -266,12 +266,16 @@ def test_trial_tells_what_would_be_asked_and_keeps_nothing(dana):
 
 def test_every_rule_reaches_what_is_frozen():
     given_rules = Rules(approvals=2, approval_hours=5, waits_for_rollout=True, rollout_seconds=7, concurrency=3)
-    policy = find_strictest([("p", 4, given_rules), ("q", 1, Rules(refuses_sole=True, concurrency=9))])
+    policy = find_strictest(
+        [("p", 4, given_rules), ("q", 1, Rules(refuses_sole=True, concurrency=9, replaced_kinds=("batch/Job",)))]
+    )
 
     assert (policy.approval_lasts, policy.refuses_sole) == (timedelta(hours=5), True)
     assert (policy.waits_for_rollout, policy.rollout_deadline, policy.concurrency) == (True, timedelta(seconds=7), 3)
+    assert (policy.replaced_kinds, policy.replace_annotations) == (("batch/Job",), ())
     assert {f.name for f in fields(Rules)} == {
         "asking_teams", "approvals", "approving_team", "for_risks", "many_objects", "windows", "freezes",
         "approval_hours", "may_run_estimated", "may_run_unknown", "on_failure", "concurrency",
-        "waits_for_rollout", "rollout_seconds", "refuses_sole",
+        "waits_for_rollout", "rollout_seconds", "refuses_sole", "replaced_kinds", "replace_annotation",
+        "kept_kinds", "allows_unknown_editors",
     }  # fmt: skip

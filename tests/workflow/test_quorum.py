@@ -116,7 +116,7 @@ def test_approvals_of_a_team_are_asked_for(bob):
 def test_high_risk_asks_for_more(bob):
     make_policy(approvals=1, for_risks=(RiskDemand(RiskKind.RBAC_CHANGED, 2),))
     calm = make_plan_row(make_person("alice"), policy_version="strict@1")
-    grave = make_plan_row(make_person("ann"), policy_version="strict@1", high_risks=[["rbac", "high"]])
+    grave = make_plan_row(make_person("ann"), policy_version="strict@1", risk_levels=[["rbac", "high"]])
 
     assert quorum.count_quorum(calm).needed == 1
     assert quorum.count_quorum(grave).needed == 2
@@ -161,6 +161,16 @@ def test_mail_alias_of_the_author_does_not_approve(plan, bob, address):
     assert approving.find_role_blockers(plan, for_user=bob) == (
         "you can't approve your own changes: you wrote, edited, resolved or requested this plan",
     )
+
+
+def test_link_is_read_anew_for_an_account_that_was_linked_before(plan, bob):
+    carol, dora, eric = (make_person(name, Role.APPROVER) for name in ("carol", "dora", "eric"))
+    for pair in ([bob, carol], [dora, eric], [carol, eric]):
+        teams.count_as_one(pair)
+
+    named = people.name_humans([bob, carol, dora, eric])
+
+    assert len(set(named.values())) == 1
 
 
 @settings(max_examples=40)

@@ -27,12 +27,12 @@ def plan(team):
     return team.plan(config_map(a="2", b="2", c="2"))
 
 
-def decide(team, plan, *ways):
+def decide(team, plan, *kinds):
     """The next plan, with a way for each conflict in the order of its fields."""
     open_now = sorted(resolutions.choose_everywhere(plan, ResolutionKind.OVERWRITE), key=lambda choice: choice.path)
     choices = [
-        resolutions.Choice(choice.ref, choice.path, choice.manager, way)
-        for choice, way in zip(open_now, ways, strict=False)
+        resolutions.Choice(choice.ref, choice.path, choice.manager, kind)
+        for choice, kind in zip(open_now, kinds, strict=False)
     ]
     following = reviews.replan_review(plan.review, by=team.alice, choices=choices, note="agreed")
     planner.make_plan(following.pk)
@@ -41,15 +41,15 @@ def decide(team, plan, *ways):
 
 
 @pytest.mark.parametrize(
-    ("ways", "data"),
+    ("kinds", "data"),
     [
         ((ResolutionKind.OVERWRITE, ResolutionKind.OVERWRITE), {"a": "2", "b": "2", "c": "2"}),
         ((ResolutionKind.GIVE_UP, ResolutionKind.GIVE_UP), {"a": "by hand", "b": "by hand", "c": "2"}),
         ((ResolutionKind.SHARE, ResolutionKind.OVERWRITE), {"a": "by hand", "b": "2", "c": "2"}),
     ],
 )
-def test_ways_out_are_applied_as_they_were_decided(team, plan, ways, data):
-    following = decide(team, plan, *ways)
+def test_resolutions_are_applied_as_they_were_decided(team, plan, kinds, data):
+    following = decide(team, plan, *kinds)
     run = team.work(team.start(following))
 
     assert (run.state, run.error, team.outcomes(run)) == (RunState.APPLIED, "", ["applied"])

@@ -21,7 +21,7 @@ def team(monkeypatch):
 
 
 def plan_undo(team, run):
-    review = revert.prepare_inverse(run, by=team.alice)()
+    review = revert.prepare_revert(run, by=team.alice)()
     planner.make_plan(review.plans.get().pk)
     return review.plans.get()
 
@@ -57,7 +57,7 @@ def test_created_object_is_deleted(team, mode):
 
     done = undo(team, run)
 
-    assert (done.state, team.outcomes(done), team.live()) == (RunState.APPLIED, ["applied"] * 2, None)
+    assert (done.state, team.outcomes(done), team.live()) == (RunState.APPLIED, ["deleted"] * 2, None)
 
 
 def test_object_that_was_made_anew_is_left_alone(team):
@@ -157,7 +157,7 @@ def test_undo_is_for_authors_and_for_finished_runs_that_changed_something(team):
     assert revert.find_undo_blockers(run, for_user=team.alice) == ()
     assert revert.find_undo_blockers(run, for_user=team.bob) == ("only authors can do this",)
     with pytest.raises(NotAllowedError):
-        revert.prepare_inverse(run, by=team.bob)
+        revert.prepare_revert(run, by=team.bob)
 
 
 def test_undo_of_an_undo_is_what_was_undone(team):

@@ -140,7 +140,7 @@ def test_pruned_object_is_deleted(team):
 
     team.work(run)
 
-    assert (run.state, sorted(team.outcomes(run))) == (RunState.APPLIED, ["applied", "unchanged"])
+    assert (run.state, sorted(team.outcomes(run))) == (RunState.APPLIED, ["deleted", "unchanged"])
     assert team.live("/api/v1/namespaces/default/configmaps/z") is None
 
 
@@ -370,7 +370,7 @@ def test_rights_count_when_they_are_used(team):
     team.work(run)
 
     assert (run.state, team.wire.writes) == (RunState.FAILED, [])
-    assert "may no longer" in run.error
+    assert "can no longer" in run.error
 
 
 def test_other_cluster_behind_the_name_is_refused(team):
@@ -380,7 +380,7 @@ def test_other_cluster_behind_the_name_is_refused(team):
     team.work(run)
 
     assert (run.state, team.wire.writes) == (RunState.FAILED, [])
-    assert "another cluster" in run.error
+    assert "a different cluster" in run.error
 
 
 def test_sweep_asks_for_lost_runs(team, monkeypatch):

@@ -12,7 +12,7 @@ from applyviz.records.models import ApplyRun
 from applyviz.workflow import runs
 from applyviz.workflow.audit import chain
 from applyviz.workflow.foundation import failpoints
-from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out
+from tests.stories import SETTINGS, Killed, Team, _Wired, config_map, let_lease_run_out
 
 pytestmark = pytest.mark.django_db
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
@@ -243,6 +243,26 @@ def test_next_worker_goes_on_from_every_point_of_the_way_back(server_side, at_po
     assert_handed_back(team)
     assert len(team.wire.effective) - before == 2
     assert team.plan(HANDED_BACK, **KUBECTL).changes.get().operation == "unchanged"
+
+
+def test_write_between_a_read_and_a_dry_run_of_the_way_back_is_no_move(server_side, monkeypatch):
+    """A controller writes after the object was read and before a dry run answers, whose answer holds its write."""
+    team, run = server_side, server_side.start(server_side.plan(HANDED_BACK, **KUBECTL))
+    send, asked = _Wired.send, []
+
+    def send_late(wired, request):
+        if request.is_dry_run and request.path == SETTINGS:
+            asked.append(request.method)
+            if len(asked) == 1:
+                write_status(team)
+        return send(wired, request)
+
+    monkeypatch.setattr(_Wired, "send", send_late)
+    work(run)
+
+    run.refresh_from_db()
+    assert asked
+    assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"]), run.results.get().detail
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -99,4 +99,6 @@ def test_page_of_a_run_says_what_it_waits_for(team, client):
     hold(first)
     client.force_login(team.bob)
 
-    assert "Waiting: workers carry out other runs of this cluster." in client.get(f"/runs/{second.number}/").text
+    assert (
+        "Waiting: the workers are busy with other runs on this cluster." in client.get(f"/runs/{second.number}/").text
+    )

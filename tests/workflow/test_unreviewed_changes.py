@@ -1,9 +1,11 @@
 """Which live changes no run explains: the calculation on plain objects, and scans of a sandbox."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from applyviz import stopping
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import UnreachableError
 from applyviz.engine.objects.exchange import JSON, Request
@@ -252,18 +254,54 @@ def test_sweep_asks_for_scans_whose_time_has_come(team, settings):
     assert (asked, scans.request_due(now=now + timedelta(days=1))) == ([1, 0, 0, 1], 0)
 
 
-def test_lost_scan_is_found_and_a_late_worker_changes_nothing(team):
+def test_lost_scan_is_found_and_a_late_worker_changes_nothing(team, settings):
     scan = scans.request_scan(team.cluster, by=None)
     first = scans._claim(scan.pk)
 
     assert scans._claim(scan.pk) is None
-    after = datetime.now(UTC) + scans.LEASE + timedelta(seconds=1)
+    after = datetime.now(UTC) + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS + 1)
     assert scans.find_unfinished(now=after) == [scan.pk]
     ClusterScan.objects.update(lease_until=datetime.now(UTC) - timedelta(seconds=1))
     scans.scan_cluster(scan.pk)
     finished = ClusterScan.objects.get().finished_at
     scans._finish(first, [], "late")
     assert (ClusterScan.objects.get().finished_at, ClusterScan.objects.get().problem) == (finished, "")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_scan_of_a_worker_that_must_stop_is_left_to_the_next_at_once(team, monkeypatch):
+    scan = scans.request_scan(team.cluster, by=None)
+    look = scans._find_changed
+
+    def stop(ref, live, known):
+        stopping.request()
+        time.sleep(1)
+        return look(ref, live, known)
+
+    monkeypatch.setattr(scans, "_find_changed", stop)
+    try:
+        scans.scan_cluster(scan.pk)
+    finally:
+        stopping.clear()
+    left = ClusterScan.objects.get()
+    assert (left.finished_at, left.lease_until) == (None, None)
+
+    monkeypatch.setattr(scans, "_find_changed", look)
+    scans.scan_cluster(scan.pk)
+
+    assert (ClusterScan.objects.get().finished_at is not None, ClusterScan.objects.get().problem) == (True, "")
+
+
+def test_lease_of_a_long_scan_is_renewed_by_its_own_worker_alone(team):
+    scan = scans.request_scan(team.cluster, by=None)
+    first = scans._claim(scan.pk)
+    ClusterScan.objects.update(lease_until=datetime.now(UTC) + timedelta(seconds=1))
+
+    assert scans._keep(first)
+    assert ClusterScan.objects.filter(lease_until__gt=datetime.now(UTC) + timedelta(seconds=2)).exists()
+    ClusterScan.objects.update(lease_until=datetime.now(UTC) - timedelta(seconds=1))
+    second = scans._claim(scan.pk)
+    assert (scans._keep(first), scans._keep(second)) == (False, True)
 
 
 def test_inventory_goes_on_behind_the_first_page_and_stops_at_its_bound(team, monkeypatch):
@@ -298,9 +336,14 @@ def test_adopted_object_changes_nothing_but_its_owner(team):
     where = {"group": "", "kind": "ConfigMap", "namespace": "default", "name": "by-hand"}
 
     shown = adoption.read_adoption(team.cluster, **where, by=team.alice)
-    review = adoption.adopt(
-        team.cluster, **where, title="Adopt it", reason="", options=ApplyOptions(namespace="default"), by=team.alice
-    )
+    review = adoption.prepare_adoption(
+        team.cluster,
+        objects=[where],
+        title="Adopt it",
+        reason="",
+        options=ApplyOptions(namespace="default"),
+        by=team.alice,
+    )()
     planner.make_plan(review.plans.get().pk)
     run = runs.approve_and_run(review.plans.get(), by=team.bob, digest=review.plans.get().digest)
     team.work(run)

@@ -8,7 +8,7 @@ from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.models import ViewedObject
-from applyviz.workflow.approvals import acknowledgements, approving, viewed_objects
+from applyviz.workflow.approvals import acknowledgments, approving, viewed_objects
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from applyviz.workflow.policies import rules_from_json
 from tests.builders import make_policy
@@ -57,8 +57,8 @@ def test_high_risk_must_be_opened_before_approval(alice, bob):  # noqa: F811 the
     viewed_objects.record_viewed(plan.changes.get(position=0), plan, by=bob)
     with pytest.raises(NotPossibleError, match="1 risk to acknowledge"):
         approving.approve_plan(plan, by=bob, digest=plan.digest)
-    (risk,) = acknowledgements.find_open(plan)
-    acknowledgements.acknowledge_risks(plan, risk.kind, by=bob)
+    (risk,) = acknowledgments.find_open(plan)
+    acknowledgments.acknowledge_risks(plan, risk.kind, by=bob)
 
     assert approving.approve_plan(plan, by=bob, digest=plan.digest).by == bob
 

@@ -191,7 +191,7 @@ def test_webhook_to_the_own_network_is_never_reached(team, admin, receiver, sett
 
 
 def _quick_policy():
-    from applyviz.sources.url import FetchPolicy  # noqa: PLC0415 - used here alone
+    from applyviz.sources.pinned import FetchPolicy  # noqa: PLC0415 - used here alone
 
     return FetchPolicy(failure_seconds=0.0)
 

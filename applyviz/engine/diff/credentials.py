@@ -1,15 +1,15 @@
 """Find credentials in plain fields, by the name of the field and by the form of the text.
 
 Known forms: names of environment variables, headers, flags and fields (`DB_PASS`, `X-Api-Key`, `--token`,
-`clientSecret`), passwords in URLs, Authorization headers, PEM private keys, and Docker's registry logins. A name that
-says where a secret is (`secretName`, `TOKEN_FILE`, `--password-file`) is not a credential. The decision depends only
-on the text itself; the cost is linear in its length.
+`clientSecret`), passwords in URLs, Authorization headers, JSON Web Tokens, PEM private keys, the keys of a kubeconfig,
+and Docker's registry logins. A name that says where a secret is (`secretName`, `TOKEN_FILE`, `--password-file`) is not
+a credential. The decision depends only on the text itself; the cost is linear in its length.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from fnmatch import translate
 from functools import lru_cache
 
@@ -27,7 +27,7 @@ _PHRASES = frozenset(
         *(f"{what} key" for what in ("shared", "account", "storage", "license")),
         *(f"{what} secret" for what in ("client", "app", "shared", "consumer", "webhook", "oauth", "session")),
         *(f"{what} secret" for what in ("cookie", "auth", "hmac", "signing", "jwt")),
-        *("secret access key", "connection string", "basic auth", "set cookie", "registry auth"),
+        *("secret access key", "connection string", "basic auth", "set cookie", "registry auth", "client key data"),
     )
 )
 _SUFFIXES = ("password", "passwd", "passphrase", "apikey", "token")
@@ -36,7 +36,7 @@ _UPPER_ENDS = frozenset({"secret", "pass", "dsn", "salt", "cookie"})
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # A cheap first check: text without any of these cannot hold a credential.
 _HINT = re.compile(
-    r"pass|pwd|token|secret|key|auth|cred|jwt|otp|cookie|bearer|dsn|salt|connection|://|BEGIN", re.IGNORECASE
+    r"pass|pwd|token|secret|key|auth|cred|jwt|otp|cookie|bearer|dsn|salt|connection|://|BEGIN|eyJ", re.IGNORECASE
 )
 
 _PEM = "PRIVATE KEY-----"
@@ -47,6 +47,11 @@ _FLAG = re.compile(
 _LINE = re.compile(
     r"^[ \t]{0,200}(?:export[ ]|-[ ])?[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}[:=][ \t]{0,20}([^\s|>{\[&*!#].*)$", re.M
 )
+_FLOW = re.compile(
+    r"[{,][ \t]{0,20}([\w.\-]{1,200})[ \t]{0,20}:[ ][ \t]{0,20}"
+    r"(\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s,{}\[\]\"']{1,4096})"
+)
+_WEB_TOKEN = re.compile(r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,8192}\.eyJ[A-Za-z0-9_-]{2,16384}\.[A-Za-z0-9_-]{0,8192}")
 _JSON_PAIR = re.compile(r'"([\w.\-]{1,200})"\s{0,20}:\s{0,20}"((?:[^"\\]|\\.){1,65536})"')
 _HEADER = re.compile(
     r"\bauthorization[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?(?:[A-Za-z]{1,20}[ ]{1,4})?([^\s\"']{1,8192})", re.I
@@ -54,6 +59,23 @@ _HEADER = re.compile(
 _BEARER = re.compile(r"\bbearer[ ]{1,4}([A-Za-z0-9._~+/=-]{16,8192})", re.I)
 _REFERENCE = re.compile(r"\$\([\w.]+\)|\$\{[^}]*\}|\$\w+|\{\{.*\}\}|<[^<>]*>|\*+")
 _LITERALS = frozenset({"true", "false", "null", "none", "~"})
+
+
+# Kinds of these groups name the keys of Secrets; they hold no value.
+_KEYS_BY_GROUP = {
+    "external-secrets.io": frozenset({"secretKey"}),
+    "secrets-store.csi.x-k8s.io": frozenset({"secretKey"}),
+}
+
+
+def names_of_keys(group: str) -> frozenset[str]:
+    """Return the fields that only name a key of a Secret in the kinds of an API group."""
+    return _KEYS_BY_GROUP.get(group, frozenset())
+
+
+def is_ciphertext(group: str, kind: str, path: tuple[str, ...]) -> bool:
+    """Return whether only its controller can read a text: the values of a SealedSecret."""
+    return (group, kind, path[-3:-1]) == ("bitnami.com", "SealedSecret", ("spec", "encryptedData"))
 
 
 def _split(name: str) -> list[str]:
@@ -105,27 +127,29 @@ def _find_private_keys(text: str) -> Iterator[tuple[int, int, str]]:
         start = text.find("-----BEGIN ", stop)
 
 
-def _find_spans(text: str) -> Iterator[tuple[int, int, str]]:
+def _find_spans(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Yield the span of each credential in a text, and the name that it is known by."""
     yield from _find_private_keys(text)
     for match in _URL.finditer(text):
         yield *match.span(1), "url"
-    for expression in (_FLAG, _LINE, _JSON_PAIR):
+    for expression in (_FLAG, _LINE, _FLOW, _JSON_PAIR):
         for match in expression.finditer(text):
-            if names_credential(match[1]):
+            if match[1] not in shown and names_credential(match[1]):
                 yield *match.span(2), match[1]
+    for match in _WEB_TOKEN.finditer(text):
+        yield *match.span(), "jwt"
     for expression in (_HEADER, _BEARER):
         for match in expression.finditer(text):
             yield *match.span(1), "authorization"
 
 
-def redact(text: str, mask: Callable[[str, str], str]) -> str:
-    """Return the text with each credential replaced by `mask(credential, name)`."""
+def redact(text: str, mask: Callable[[str, str], str], shown: Collection[str] = ()) -> str:
+    """Return the text with each credential replaced by `mask(credential, name)`; names in `shown` hold none."""
     if _HINT.search(text) is None:
         return text
     pieces: list[str] = []
     at = 0
-    for start, end, name in sorted(_find_spans(text), key=lambda span: (span[0], -span[1])):
+    for start, end, name in sorted(_find_spans(text, shown), key=lambda span: (span[0], -span[1])):
         found = text[start:end].rstrip(" \t\r,;").strip("\"'")
         if start < at or is_reference(found) or found.lower() in _LITERALS:
             continue

@@ -40,7 +40,7 @@ class _UnreadableError(Exception):
     """The text cannot be compared by its fields."""
 
 
-class _Reader:
+class _EventReader:
     """Builds values from libyaml's events: scalars keep their spelling, and nothing is dropped silently."""
 
     def __init__(self, text: str) -> None:
@@ -55,7 +55,7 @@ class _Reader:
                 documents.append(self._build(next(self._events), 0))
         return documents
 
-    def _build(self, event: Any, depth: int) -> JSONValue:
+    def _build(self, event: Any, depth: int) -> Any:
         if depth > _DEEPEST or getattr(event, "anchor", None):
             raise _UnreadableError
         if isinstance(event, ScalarEvent):
@@ -98,7 +98,7 @@ def read_yaml(text: str) -> tuple[JSONValue, ...] | None:
     if "\n" not in text.rstrip("\n") or len(text) > LONGEST or not _MAP_OR_LIST.match(first):
         return None
     try:
-        documents = _Reader(text).read()
+        documents = _EventReader(text).read()
     except (yaml.YAMLError, _UnreadableError, StopIteration, RecursionError, ValueError):
         return None
     is_whole = all(isinstance(d, Mapping | list) and d for d in documents)

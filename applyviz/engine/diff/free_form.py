@@ -31,7 +31,7 @@ class FreeDifference:
         return text.removeprefix(".")
 
 
-def _side(value: Any) -> JSONValue:
+def _side(value: Any) -> Any:
     return MISSING if isinstance(value, NotPresent) or value is NotPresent else value
 
 

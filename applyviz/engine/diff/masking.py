@@ -13,13 +13,23 @@ import hashlib
 import hmac
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import InitVar, dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
-from applyviz.engine.diff.credentials import compile_globs, is_reference, is_registry_login, names_credential, redact
+from applyviz.engine.diff.credentials import (
+    compile_globs,
+    is_ciphertext,
+    is_reference,
+    is_registry_login,
+    names_credential,
+    names_of_keys,
+    redact,
+)
 from applyviz.engine.diff.embedded import decode_secret, looks_secret, names_secret, parse_embedded
+from applyviz.engine.diff.marks import CLOSE, OPEN, is_masked
+from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import Repeats, find_secrets
 from applyviz.engine.objects.exchange import JSON_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -27,8 +37,6 @@ from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
 
 __all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "find_secrets", "is_masked", "mask", "mask_patch"]
 
-# Neither base64 nor a Kubernetes name can contain these brackets: intake and sender refuse text that does.
-_OPEN, _CLOSE = "\u27eamasked", "\u27eb"
 _TAG_LENGTH = 12
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _HOLDERS = ("data", "stringData")
@@ -54,11 +62,17 @@ class MaskPolicy:
 DEFAULT_POLICY = MaskPolicy()
 
 
-class Beside(NamedTuple):
-    """A version of the same object, and its masked form."""
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A version of the same object, its masked form, and whether anything in that is masked."""
 
     raw: Mapping[str, Any]
     shown: Mapping[str, Any]
+    plain: InitVar[PlainValues | None] = None
+    holds_masked: bool = field(init=False)
+
+    def __post_init__(self, plain: PlainValues | None) -> None:
+        object.__setattr__(self, "holds_masked", is_masked(self.shown, () if plain is None else plain))
 
 
 def mask(
@@ -69,16 +83,18 @@ def mask(
     scope: str = "",
     policy: MaskPolicy = DEFAULT_POLICY,
     beside: Iterable[Beside] | None = None,
+    plain: PlainValues | None = None,
 ) -> dict[str, Any]:
     """Return the object with every secret value masked.
 
     - `gvk` is the kind that the server resolved; None if it is unknown (then `data` is masked).
     - `scope` identifies the object: equal values in two scopes get different tags.
+    - `plain`: what is known of the values of this change, which grows by those of this object.
     - `beside`: the versions that a mixed object (a result, the body of a request) was made from. An annotation is shown
       as in the first version that contains it; an annotation of no version is masked whole if it may repeat a secret.
     """
     is_secret = gvk is None or names_secret(gvk.kind)
-    masker = _make_masker(obj, gvk, tag_key, scope, policy, beside)
+    masker = _make_masker(obj, gvk, tag_key, scope, policy, beside, plain)
     return masker.mask_object(obj, (), is_secret=is_secret)
 
 
@@ -91,26 +107,16 @@ def mask_patch(
     scope: str = "",
     policy: MaskPolicy = DEFAULT_POLICY,
     beside: Iterable[Beside] | None = None,
-) -> JSONValue:
+    plain: PlainValues | None = None,
+) -> Any:
     """Return the body of a patch with every secret value masked; nulls and directives stay visible."""
     is_secret = gvk is None or names_secret(gvk.kind)
-    masker = _make_masker(body, gvk, tag_key, scope, policy, beside)
+    masker = _make_masker(body, gvk, tag_key, scope, policy, beside, plain)
     if content_type == JSON_PATCH and isinstance(body, list):
         return [masker.mask_operation(o, is_secret=is_secret) for o in body]
     if isinstance(body, Mapping):
         return masker.mask_object(body, (), is_secret=is_secret)
     return None if body is None else masker.mask_value(body, ())
-
-
-def is_masked(value: JSONValue | bytes) -> bool:
-    """Return whether a value is masked text or contains any."""
-    if isinstance(value, bytes):
-        return _OPEN.encode() in value
-    if isinstance(value, str):
-        return _OPEN in value or json.dumps(_OPEN)[1:-1] in value
-    if isinstance(value, Mapping):
-        return any(is_masked(k) or is_masked(v) for k, v in value.items())
-    return isinstance(value, list | tuple) and any(map(is_masked, value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,7 @@ class _Tags:
     def make(self, content: bytes, path: Path) -> str:
         parts = (self.scope, *path)
         message = b"".join(len(part).to_bytes(8, "big") + part for part in (*map(_encode, parts), content))
-        return f"{_OPEN} {hmac.new(self.key, message, hashlib.sha256).hexdigest()[:_TAG_LENGTH]}{_CLOSE}"
+        return f"{OPEN} {hmac.new(self.key, message, hashlib.sha256).hexdigest()[:_TAG_LENGTH]}{CLOSE}"
 
 
 def _encode(text: str) -> bytes:
@@ -137,15 +143,18 @@ def _make_masker(
     scope: str,
     policy: MaskPolicy,
     beside: Iterable[Beside] | None,
+    plain: PlainValues | None,
 ) -> _Masker:
     is_schema = gvk is not None and gvk.kind == "CustomResourceDefinition"  # it names fields but contains no values
     policy = replace(policy, has_plain=False) if is_schema else policy
-    known = find_secrets(body, gvk=gvk) if isinstance(body, Mapping) else frozenset()
+    plain = PlainValues(policy.names, policy.paths) if plain is None else plain
+    plain.add(body)
+    known = find_secrets(body, gvk=gvk, plain=plain) if isinstance(body, Mapping) else frozenset()
     if beside is None:
-        return _Masker(_Tags(tag_key, scope), policy, Repeats(known))
+        return _Masker(_Tags(tag_key, scope), policy, Repeats(known), gvk=gvk, plain=plain)
     others = tuple(beside)
-    is_guarded = bool(known) or any(is_masked(other.shown) for other in others)
-    return _Masker(_Tags(tag_key, scope), policy, Repeats(()), others, is_guarded)
+    is_guarded = bool(known) or any(other.holds_masked for other in others)
+    return _Masker(_Tags(tag_key, scope), policy, Repeats(()), others, is_guarded, gvk, plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +166,10 @@ class _Masker:
     repeats: Repeats
     beside: tuple[Beside, ...] = ()
     is_guarded: bool = False
+    gvk: GroupVersionKind | None = None
+    plain: Container[object] = ()
 
-    def mask_value(self, value: JSONValue, path: Path, *, is_encoded: bool = False) -> JSONValue:
+    def mask_value(self, value: JSONValue, path: Path, *, is_encoded: bool = False) -> Any:
         """Return the mask of one value; equal content gets one tag in `data` and `stringData`. Null is not masked."""
         if value is None:
             return None
@@ -183,12 +194,12 @@ class _Masker:
                 masked[key] = self._walk(value, (*path, key))
         return masked
 
-    def _mask_item(self, item: JSONValue, path: Path, *, is_secret: bool) -> JSONValue:
+    def _mask_item(self, item: JSONValue, path: Path, *, is_secret: bool) -> Any:
         if isinstance(item, Mapping):
             return self.mask_object(item, path, is_secret=is_secret)
         return self._walk(item, path)
 
-    def _mask_holder(self, obj: Mapping[str, Any], holder: str, path: Path) -> JSONValue:
+    def _mask_holder(self, obj: Mapping[str, Any], holder: str, path: Path) -> Any:
         """Mask the values of a Secret; `data` that `stringData` overrides must not allow a second guess."""
         value, is_encoded = obj[holder], holder == "data"
         if not isinstance(value, Mapping):
@@ -212,7 +223,7 @@ class _Masker:
                 masked[key] = self._walk(value, below)
         return masked
 
-    def _mask_annotation(self, value: JSONValue, path: Path, is_secret: bool) -> JSONValue:
+    def _mask_annotation(self, value: JSONValue, path: Path, is_secret: bool) -> Any:
         """Mask the object inside an annotation; mask the whole text if it cannot be read."""
         if not isinstance(value, str):
             return self._walk(value, path)
@@ -245,8 +256,10 @@ class _Masker:
             return text
         return json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
-    def _walk(self, value: JSONValue, path: Path) -> JSONValue:
+    def _walk(self, value: JSONValue, path: Path) -> Any:
         """Mask any other value: embedded Secrets, Secrets as text, credentials, and what the policy names."""
+        if value in self.plain:
+            return value
         if value is None or isinstance(value, bool):
             return self.mask_value(value, path) if value is not None and self._is_named(path) else value
         if self._is_named(path):
@@ -279,7 +292,9 @@ class _Masker:
         """Return whether the next argument is a credential: `--token`, `-password`."""
         return isinstance(flag, str) and flag.startswith("-") and "=" not in flag and self._is_credential(flag)
 
-    def _mask_text(self, text: str, path: Path) -> JSONValue:
+    def _mask_text(self, text: str, path: Path) -> Any:
+        if self.gvk is not None and is_ciphertext(self.gvk.group, self.gvk.kind, path):
+            return text
         if self._is_credential(path[-1]) and not is_reference(text):
             return self.mask_value(text, path)
         if len(text) >= 16 and ("ecret" in text or "SECRET" in text):
@@ -290,28 +305,32 @@ class _Masker:
                 return self.mask_value(text, path)
         return self._redact(text, path) if self.policy.has_plain else text
 
-    def _redact(self, text: str, path: Path) -> JSONValue:
+    def _redact(self, text: str, path: Path) -> Any:
         if is_registry_login(text):
             return self.mask_value(text, path)
-        seen: Counter[str] = Counter()
+        seen: dict[str, int] = {}  # hot: most texts hold no credential, and a Counter costs more than the search
 
         def make(found: str, name: str) -> str:
-            seen[name] += 1
+            seen[name] = seen.get(name, 0) + 1
             return self.tags.make(_encode(found), (*path, "text", name, str(seen[name])))
 
-        return redact(text, make)
+        return redact(text, make, self._shown)
 
     def _is_named(self, path: Path) -> bool:
         paths = self.policy.paths
         return bool(paths) and compile_globs(paths).fullmatch(".".join(path)) is not None
 
+    @property
+    def _shown(self) -> frozenset[str]:
+        return names_of_keys(self.gvk.group) if self.gvk is not None else frozenset()
+
     def _is_credential(self, name: str) -> bool:
         """Return whether a name denotes a credential, by the built-in list or a glob of the policy."""
-        if self.policy.has_plain and names_credential(name):
+        if self.policy.has_plain and name not in self._shown and names_credential(name):
             return True
         return bool(self.policy.names) and compile_globs(self.policy.names).fullmatch(name[:1000]) is not None
 
-    def mask_operation(self, operation: JSONValue, *, is_secret: bool) -> JSONValue:
+    def mask_operation(self, operation: JSONValue, *, is_secret: bool) -> Any:
         """Mask one operation of a JSON patch: its value is masked like the value at its path."""
         if not isinstance(operation, Mapping):
             return self.mask_value(operation, ())

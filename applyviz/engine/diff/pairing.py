@@ -105,7 +105,7 @@ class Pairer:
 
     def pair_maps(
         self,
-        place: Topology | None,
+        topology: Topology | None,
         before: Mapping[str, Any],
         after: Mapping[str, Any],
         path: FieldPath,
@@ -115,38 +115,38 @@ class Pairer:
         for name in sort_names({*before, *after}):
             element = "f:" + name
             old, new = before.get(name, _ABSENT), after.get(name, _ABSENT)
-            yield from self._pair_field(below(place, element), name, old, new, (*path, element), depth)
+            yield from self._pair_field(below(topology, element), name, old, new, (*path, element), depth)
 
     def _pair_field(
-        self, place: Topology | None, name: str, before: JSONValue, after: JSONValue, path: FieldPath, depth: int
+        self, topology: Topology | None, name: str, before: Any, after: Any, path: FieldPath, depth: int
     ) -> Iterator[LinePair]:
         if before is _ABSENT:
-            yield from ((None, line) for line in render_field(place, name, after, path, depth))
+            yield from ((None, line) for line in render_field(topology, name, after, path, depth))
         elif after is _ABSENT:
-            yield from ((line, None) for line in render_field(place, name, before, path, depth))
+            yield from ((line, None) for line in render_field(topology, name, before, path, depth))
         elif _is_filled(before, Mapping) and _is_filled(after, Mapping):
             head = YAMLLine(path, depth, f"{write_scalar(name)}:")
             yield head, head
-            yield from self.pair_maps(place, before, after, path, depth + 1)
+            yield from self.pair_maps(topology, before, after, path, depth + 1)
         elif _is_filled(before, list) and _is_filled(after, list):
             head = YAMLLine(path, depth, f"{write_scalar(name)}:")
             yield head, head
-            yield from self._pair_lists(place, before, after, path, depth)
-        elif place is not None and place.is_quantity and is_equal_in_meaning(before, after):
+            yield from self._pair_lists(topology, before, after, path, depth)
+        elif topology is not None and topology.is_quantity and is_equal_in_meaning(before, after):
             lines = [YAMLLine(path, depth, f"{write_scalar(name)}: {write_scalar(v)}") for v in (before, after)]
             yield lines[0]._replace(meaning=lines[1].text), lines[1]._replace(meaning=lines[1].text)
         else:
-            yield from self._pair_values(place, name, before, after, path, depth)
+            yield from self._pair_values(topology, name, before, after, path, depth)
 
     def _pair_values(
-        self, place: Topology | None, name: str, before: JSONValue, after: JSONValue, path: FieldPath, depth: int
+        self, topology: Topology | None, name: str, before: JSONValue, after: JSONValue, path: FieldPath, depth: int
     ) -> Iterator[LinePair]:
         if before != after and self._looks_inside and isinstance(before, str) and isinstance(after, str):
             found = self._pair_texts(name, before, after, path, depth)
             if found is not None:
                 yield from found
                 return
-        old, new = render_field(place, name, before, path, depth), render_field(place, name, after, path, depth)
+        old, new = render_field(topology, name, before, path, depth), render_field(topology, name, after, path, depth)
         yield from _beside(old, new)
 
     def _pair_texts(self, name: str, before: str, after: str, path: FieldPath, depth: int) -> Iterable[LinePair] | None:
@@ -224,27 +224,27 @@ class Pairer:
         yield from _beside(old, new)
 
     def _pair_lists(
-        self, place: Topology | None, before: list[Any], after: list[Any], path: FieldPath, depth: int
+        self, topology: Topology | None, before: list[Any], after: list[Any], path: FieldPath, depth: int
     ) -> Iterator[LinePair]:
-        old, new = name_entries(place, before), name_entries(place, after)
+        old, new = name_entries(topology, before), name_entries(topology, after)
         if old[0][0] == "i" or new[0][0] == "i":
-            guessed = name_by_guess(before, after) if place is None else None
+            guessed = name_by_guess(before, after) if topology is None else None
             if guessed is None:
-                yield from self._pair_by_position(place, before, after, path, depth)
+                yield from self._pair_by_position(topology, before, after, path, depth)
                 return
             old, new = guessed
         left = dict(zip(old, before, strict=True))
         right = dict(zip(new, after, strict=True))
         for element in _interleave(old, new):
-            item = below(place, element)
+            item = below(topology, element)
             was, will = left.get(element, _ABSENT), right.get(element, _ABSENT)
             yield from self._pair_entry(item, was, will, (*path, element), depth)
 
     def _pair_by_position(
-        self, place: Topology | None, before: list[Any], after: list[Any], path: FieldPath, depth: int
+        self, topology: Topology | None, before: list[Any], after: list[Any], path: FieldPath, depth: int
     ) -> Iterator[LinePair]:
         texts = [[canonical_json(e) for e in entries] for entries in (before, after)]
-        item = below(place, "i:0")
+        item = below(topology, "i:0")
         for a, b, c, d, _ in align(*texts):
             for n in range(max(b - a, d - c)):
                 old = before[a + n] if a + n < b else _ABSENT
@@ -253,16 +253,16 @@ class Pairer:
                 yield from self._pair_entry(item, old, new, (*path, f"i:{position}"), depth)
 
     def _pair_entry(
-        self, place: Topology | None, before: JSONValue, after: JSONValue, path: FieldPath, depth: int
+        self, topology: Topology | None, before: Any, after: Any, path: FieldPath, depth: int
     ) -> Iterator[LinePair]:
         if before is _ABSENT:
-            yield from ((None, line) for line in render_entry(place, after, path, depth))
+            yield from ((None, line) for line in render_entry(topology, after, path, depth))
         elif after is _ABSENT:
-            yield from ((line, None) for line in render_entry(place, before, path, depth))
+            yield from ((line, None) for line in render_entry(topology, before, path, depth))
         elif _is_filled(before, Mapping) and _is_filled(after, Mapping) and not is_same_json(before, after):
-            yield from _dash(self.pair_maps(place, before, after, path, depth + 1), depth)
+            yield from _dash(self.pair_maps(topology, before, after, path, depth + 1), depth)
         else:
-            yield from _beside(render_entry(place, before, path, depth), render_entry(place, after, path, depth))
+            yield from _beside(render_entry(topology, before, path, depth), render_entry(topology, after, path, depth))
 
 
 def _render_document(document: JSONValue, path: FieldPath, depth: int) -> Iterator[YAMLLine]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -25,28 +25,32 @@ _BLANK = re.compile(r"\\[nrt]|\s+")
 _QUOTES = "\"'`"
 
 
-def find_secrets(obj: Mapping[str, Any], *, gvk: GroupVersionKind | None) -> frozenset[str]:
-    """Return every secret value of an object, both encoded and decoded."""
+def find_secrets(
+    obj: Mapping[str, Any], *, gvk: GroupVersionKind | None, plain: Container[object] = ()
+) -> frozenset[str]:
+    """Return every secret value of an object, both encoded and decoded; containers in `plain` are in no Secret."""
     found: set[str] = set()
-    _collect(obj, gvk is None or names_secret(gvk.kind), found)
+    _collect(obj, gvk is None or names_secret(gvk.kind), found, plain)
     return frozenset(found)
 
 
-def _collect(value: JSONValue, is_secret: bool, found: set[str]) -> None:
+def _collect(value: JSONValue, is_secret: bool, found: set[str], plain: Container[object]) -> None:
+    if not is_secret and value in plain:  # it names no Secret itself
+        return
     if isinstance(value, list):
         for item in value:
-            _collect(item, is_secret, found)
+            _collect(item, is_secret, found, plain)
     elif isinstance(value, str):
         embedded = parse_embedded(value) if len(value) > _RUN else None
         if embedded is not None:
-            _collect(embedded, is_secret, found)
+            _collect(embedded, is_secret, found, plain)
     elif isinstance(value, Mapping):
         is_secret = is_secret or names_secret(value.get("kind"))
         for key, below in value.items():
             if is_secret and key in ("data", "stringData"):
                 _collect_values(below, key == "data", found)
             else:
-                _collect(below, is_secret, found)
+                _collect(below, is_secret, found, plain)
 
 
 def _collect_values(value: JSONValue, is_encoded: bool, found: set[str]) -> None:

@@ -66,21 +66,21 @@ class _Differences(NamedTuple):
     gone_or_changed: list[StructuralDifference]
     new: list[StructuralDifference]
 
-    def walk(self, place: Topology | None, old: JSONValue, new: JSONValue, path: FieldPath) -> None:
+    def walk(self, topology: Topology | None, old: JSONValue, new: JSONValue, path: FieldPath) -> None:
         """Compare the values at a path on both sides; a side without a value is `MISSING`."""
-        if place is not None and old and new:
-            if type(old) is dict and type(new) is dict and place.is_map and not place.is_atomic_map:
-                self._walk_maps(place, old, new, path)
+        if topology is not None and old and new:
+            if type(old) is dict and type(new) is dict and topology.is_map and not topology.is_atomic_map:
+                self._walk_maps(topology, old, new, path)
                 return
             if type(old) is list and type(new) is list:
-                left, right = name_entries(place, old), name_entries(place, new)
+                left, right = name_entries(topology, old), name_entries(topology, new)
                 if left is not None and right is not None:
-                    self._walk_lists(place, left, right, path)
+                    self._walk_lists(topology, left, right, path)
                     return
         leaves: tuple[_Leaves, _Leaves] = {}, {}
         for side, value in zip(leaves, (old, new), strict=True):
             if value is not MISSING:
-                collect_leaves(place, value, path, side)
+                collect_leaves(topology, value, path, side)
         self._compare(*leaves)
 
     def _compare(self, left: _Leaves, right: _Leaves) -> None:
@@ -92,17 +92,17 @@ class _Differences(NamedTuple):
                 self.gone_or_changed.append(StructuralDifference(path, value, other, is_equal_in_meaning(value, other)))
         self.new.extend(StructuralDifference(path, MISSING, value) for path, value in right.items() if path not in left)
 
-    def _walk_maps(self, place: Topology, old: dict[str, Any], new: dict[str, Any], path: FieldPath) -> None:
+    def _walk_maps(self, topology: Topology, old: dict[str, Any], new: dict[str, Any], path: FieldPath) -> None:
         for name, value in old.items():
             other = new.get(name, MISSING)
             if value is other or (type(value) is str and type(other) is str and value == other):
                 continue
-            self.walk(place.children[name], value, other, (*path, "f:" + name))
+            self.walk(topology.children[name], value, other, (*path, "f:" + name))
         for name, value in new.items():
             if name not in old:
-                self.walk(place.children[name], MISSING, value, (*path, "f:" + name))
+                self.walk(topology.children[name], MISSING, value, (*path, "f:" + name))
 
-    def _walk_lists(self, place: Topology, old: _Entries, new: _Entries, path: FieldPath) -> None:
+    def _walk_lists(self, topology: Topology, old: _Entries, new: _Entries, path: FieldPath) -> None:
         for element, value in old.items():
             other = new.get(element, MISSING)
             # Most entries are maps of text and equal on both sides; equal texts are equal values, but 1 and true are
@@ -110,19 +110,19 @@ class _Differences(NamedTuple):
             if type(value) is dict and value == other and _is_texts(map(type, value.values())):
                 continue
             if type(value) is dict and type(other) is dict:
-                self.walk(place.item, value, other, (*path, element))
+                self.walk(topology.item, value, other, (*path, element))
             else:
-                self._compare_entries(place, value, other, (*path, element))
+                self._compare_entries(topology, value, other, (*path, element))
         for element, value in new.items():
             if element not in old:
-                self._compare_entries(place, MISSING, value, (*path, element))
+                self._compare_entries(topology, MISSING, value, (*path, element))
 
-    def _compare_entries(self, place: Topology, old: JSONValue, new: JSONValue, path: FieldPath) -> None:
+    def _compare_entries(self, topology: Topology, old: JSONValue, new: JSONValue, path: FieldPath) -> None:
         """Compare entries that are missing on one side, duplicated, or values of a set."""
         leaves: tuple[_Leaves, _Leaves] = {}, {}
         for side, value in zip(leaves, (old, new), strict=True):
             if value is not MISSING:
-                collect_entry(place, path[-1], value, path, side)
+                collect_entry(topology, path[-1], value, path, side)
         self._compare(*leaves)
 
 
@@ -143,12 +143,12 @@ def is_same_at(root: Node | None, path: FieldPath, left: JSONValue, right: JSONV
         return True
     if isinstance(left, Mapping | list) or not is_equal_in_meaning(left, right):
         return False
-    place: Topology | None = of_root(root)
+    topology: Topology | None = of_root(root)
     for element in path:
-        if place is None:
+        if topology is None:
             return False
-        place = place.child(element[2:]) if element[0] == "f" else place.item
-    return place is not None and place.is_quantity
+        topology = topology.child(element[2:]) if element[0] == "f" else topology.item
+    return topology is not None and topology.is_quantity
 
 
 def _read_quantity(value: JSONValue) -> Decimal | None:

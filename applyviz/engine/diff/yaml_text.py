@@ -87,11 +87,11 @@ def is_block(value: JSONValue) -> bool:
     return all(line.replace("\t", "").isprintable() and line[-1:] not in (" ", "\t") for line in lines)
 
 
-def name_entries(place: Topology | None, entries: list[JSONValue]) -> list[PathElement]:
+def name_entries(topology: Topology | None, entries: list[JSONValue]) -> list[PathElement]:
     """Return the path elements of list entries: by key if the list merges by key, else by position."""
-    if place is not None and place.is_list and not place.is_atomic_list:
+    if topology is not None and topology.is_list and not topology.is_atomic_list:
         try:
-            names = [place.name_item(e) for e in entries]
+            names = [topology.name_item(e) for e in entries]
         except ItemError:
             names = []
         if names and len(set(names)) == len(names):
@@ -99,29 +99,29 @@ def name_entries(place: Topology | None, entries: list[JSONValue]) -> list[PathE
     return [f"i:{n}" for n in range(len(entries))]
 
 
-def below(place: Topology | None, element: PathElement) -> Topology | None:
+def below(topology: Topology | None, element: PathElement) -> Topology | None:
     """Return the topology of a field or an entry."""
-    if place is None:
+    if topology is None:
         return None
     if element[0] == "f":
-        return place.child(element[2:]) if place.is_map else None
-    return place.item if place.is_list else None
+        return topology.child(element[2:]) if topology.is_map else None
+    return topology.item if topology.is_list else None
 
 
-def render_lines(place: Topology | None, value: JSONValue, path: FieldPath = (), depth: int = 0) -> Iterator[YAMLLine]:
+def render_lines(
+    topology: Topology | None, value: JSONValue, path: FieldPath = (), depth: int = 0
+) -> Iterator[YAMLLine]:
     """Yield the lines of a map or list, without the line of its name."""
     if isinstance(value, Mapping):
         for name in sort_names(value):
             element = "f:" + name
-            yield from render_field(below(place, element), name, value[name], (*path, element), depth)
+            yield from render_field(below(topology, element), name, value[name], (*path, element), depth)
     elif isinstance(value, list):
-        for element, entry in zip(name_entries(place, value), value, strict=True):
-            yield from render_entry(below(place, element), entry, (*path, element), depth)
+        for element, entry in zip(name_entries(topology, value), value, strict=True):
+            yield from render_entry(below(topology, element), entry, (*path, element), depth)
 
 
-def render_field(
-    place: Topology | None, name: str, value: JSONValue, path: FieldPath, depth: int
-) -> Iterator[YAMLLine]:
+def render_field(topology: Topology | None, name: str, value: Any, path: FieldPath, depth: int) -> Iterator[YAMLLine]:
     """Yield the lines of a field: its name and its value."""
     label = write_scalar(name)
     if is_block(value):
@@ -131,7 +131,7 @@ def render_field(
     elif isinstance(value, Mapping | list) and value:
         yield YAMLLine(path, depth, f"{label}:")
         # A list has the indentation of its name, as Kubernetes prints it.
-        yield from render_lines(place, value, path, depth if isinstance(value, list) else depth + 1)
+        yield from render_lines(topology, value, path, depth if isinstance(value, list) else depth + 1)
     else:
         yield YAMLLine(path, depth, f"{label}: {write_scalar(value)}", meaning=_mean(f"{label}: ", value))
 
@@ -148,13 +148,13 @@ def block_mark(text: str) -> str:
     return "|+" if text.endswith("\n\n") else "|"
 
 
-def render_entry(place: Topology | None, value: JSONValue, path: FieldPath, depth: int) -> Iterator[YAMLLine]:
+def render_entry(topology: Topology | None, value: JSONValue, path: FieldPath, depth: int) -> Iterator[YAMLLine]:
     """Return the lines of a list entry: the first begins with a dash, the others are indented below it."""
     if not (isinstance(value, Mapping | list) and value):
         text = write_scalar(value)
         yield YAMLLine(path, depth, f"- {text}", is_entry=True, meaning=_mean("- ", value))
         return
-    for position, line in enumerate(render_lines(place, value, path, depth + 1)):
+    for position, line in enumerate(render_lines(topology, value, path, depth + 1)):
         if position == 0:
             yield dash(line, depth)
         else:
@@ -174,6 +174,6 @@ def show_escapes(text: str) -> str:
     return shown + "\\x20" * (len(text) - len(kept))
 
 
-def render_yaml(place: Topology | None, value: JSONValue) -> str:
+def render_yaml(topology: Topology | None, value: JSONValue) -> str:
     """Return an object as YAML text."""
-    return "".join(f"{line}\n" for line in render_lines(place, value))
+    return "".join(f"{line}\n" for line in render_lines(topology, value))

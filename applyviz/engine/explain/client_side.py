@@ -84,7 +84,7 @@ def _find_dropped(versions: ObjectVersions, path: FieldPath) -> FieldPath | None
     """Return the section or entry that was last applied and is gone from the manifest with everything below it."""
     for length in range(1, len(path)):
         above = path[:length]
-        if versions.last_applied.has_place(above) and not versions.manifest.has_place(above):
+        if versions.last_applied.has_path(above) and not versions.manifest.has_path(above):
             return above
     return None
 
@@ -94,13 +94,13 @@ def _find_retaining(versions: ObjectVersions, path: FieldPath) -> FieldPath | No
     node: Node | None = versions.root if versions.is_strategic else None
     for length, element in enumerate(path[:-1], start=1):
         node = None if node is None else node.child(element[2:]) if element[0] == "f" else node.items
-        place = path[:length]
+        ancestor = path[:length]
         if node is None or "retainKeys" not in node.patch_strategy:
             continue
-        if versions.manifest.has_place(place) and place not in versions.manifest:
-            return place
+        if versions.manifest.has_path(ancestor) and ancestor not in versions.manifest:
+            return ancestor
     return None
 
 
 def _has_directive(versions: ObjectVersions, path: FieldPath) -> bool:
-    return any(versions.manifest.has_place((*path[:n], "f:$patch")) for n in range(len(path)))
+    return any(versions.manifest.has_path((*path[:n], "f:$patch")) for n in range(len(path)))

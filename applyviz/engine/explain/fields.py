@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from applyviz.engine.explain.client_side import judge_client
+from applyviz.engine.explain.patching import PATCH, judge_patch
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
 from applyviz.engine.explain.rows import NOWHERE, Row
 from applyviz.engine.explain.server_side import judge_apply
@@ -54,7 +55,7 @@ def explain(
 ) -> tuple[FieldReason, ...]:
     """Return one reason per leaf of any version, in the order of the object after apply, removed leaves last.
 
-    - `mode` is an `ApplyMode`; `conflicts` are the unresolved ones.
+    - `mode` is an `ApplyMode`, or `PATCH` for a patch that a person wrote; `conflicts` are the unresolved ones.
     - `document` is the parsed manifest: a leaf at or below one of its leaves gets its source line.
     """
     before, after = owners_before or FieldOwners(), owners_after or FieldOwners()
@@ -63,8 +64,8 @@ def explain(
     reasons = list(judge.give_reasons())
     for path in all_versions.reordered:
         position = NOWHERE
-        if document is not None and all_versions.manifest.has_place(path):
-            position = locate(document, all_versions.place, path)
+        if document is not None and all_versions.manifest.has_path(path):
+            position = locate(document, all_versions.topology, path)
         owned = before.of(path), after.of(path)
         reasons.append(FieldReason(path, FieldOperation.CHANGED, Reason.ORDER, "", *owned, position))
     return tuple(reasons)
@@ -80,7 +81,7 @@ class _Judge:
         self, versions: ObjectVersions, mode: str, manager: str, subresource: str, conflicts: tuple[Conflict, ...]
     ) -> None:
         self._versions = versions
-        self._is_client = mode == CLIENT
+        self._is_client, self._is_patch = mode == CLIENT, mode == PATCH
         self._manager = manager
         self._subresource = subresource
         self._conflicts = _Conflicts(conflicts) if conflicts else None
@@ -102,6 +103,8 @@ class _Judge:
         by_server = None if merged is after else judge_server(versions, path, row)
         if by_server is not None:
             return by_server
+        if self._is_patch:
+            return judge_patch(versions, path, row)
         if self._is_client:
             return judge_client(versions, path, row, self._manager)
         conflicts = self._conflicts.find(path) if self._conflicts else ()

@@ -60,6 +60,10 @@ class Reason(StrEnum):
     ORDER = "order"
     DIRECTIVE = "directive"
     BOOKKEEPING = "bookkeeping"
+    PATCH_SETS = "patch-sets"
+    PATCH_REMOVES = "patch-removes"
+    PATCH_EQUALS_LIVE = "patch-equals-live"
+    NOT_IN_PATCH = "not-in-patch"
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,9 @@ class _At:
         self.spot = spot
         self.is_below_manifest = is_below_manifest
 
-    def enter(self, place: Topology, element: PathElement) -> _At:
+    def enter(self, topology: Topology, element: PathElement) -> _At:
         """Return the node one step down; `place` is the topology of this node."""
-        spot = self.spot.enter(place, element)
+        spot = self.spot.enter(topology, element)
         return _At((*self.path, element), self.owners.enter(element), spot, self.is_below_manifest)
 
 
@@ -61,29 +61,29 @@ class RowReader:
         self.rows: dict[FieldPath, Row] = {}
         self.reordered: list[FieldPath] = []
 
-    def read(self, place: Topology, versions: Values, owners: OwnerCursor, spot: SourceSpot) -> None:
+    def read(self, topology: Topology, versions: Values, owners: OwnerCursor, spot: SourceSpot) -> None:
         """Read objects; `MISSING` stands for an absent one."""
-        self._walk(place, versions, _At((), owners, spot, False), None)
+        self._walk(topology, versions, _At((), owners, spot, False), None)
 
     def _walk(
         self,
-        place: Topology | None,
-        values: Sequence[JSONValue],
+        topology: Topology | None,
+        values: Sequence[Any],
         at: _At,
         above: _At | None,
-        twice: Sequence[JSONValue] = (),
+        twice: Sequence[Any] = (),
     ) -> None:
         """Walk a node whose versions may have different forms: a leaf in one, a map in another.
 
         - `twice`: versions in which the node is a leaf because entries of one name are duplicated there.
         """
-        is_map = place is not None and place.is_map and not place.is_atomic_map
-        if place is not None and is_map and not twice and _is_maps(map(type, values)) and all(values):
-            self._walk_map(place, [_NONE if v is MISSING else v for v in values], at)  # the fast path
+        is_map = topology is not None and topology.is_map and not topology.is_atomic_map
+        if topology is not None and is_map and not twice and _is_maps(map(type, values)) and all(values):
+            self._walk_map(topology, [_NONE if v is MISSING else v for v in values], at)  # the fast path
             return
         leaves, maps, lists = list(twice or _BLANK), [_NONE] * 5, [_NONE] * 5
         has_leaf, has_map, has_list = bool(twice), False, False
-        named: dict[int, dict[PathElement, JSONValue] | None] = {}  # most versions share their lists
+        named: dict[int, dict[PathElement, Any] | None] = {}  # most versions share their lists
         for column, value in enumerate(values):
             if value is MISSING:
                 continue
@@ -91,19 +91,19 @@ class RowReader:
             if value and is_map and kind is dict:
                 maps[column], has_map = value, True
                 continue
-            if value and kind is list and place is not None and id(value) not in named:
-                named[id(value)] = name_entries(place, value)
+            if value and kind is list and topology is not None and id(value) not in named:
+                named[id(value)] = name_entries(topology, value)
             entries = named.get(id(value))
             if entries is not None:
                 lists[column], has_list = entries, True
                 continue
             leaves[column], has_leaf = value, True
-        if has_leaf:
+        if has_leaf and not ((has_map or has_list) and _is_remembered(leaves)):
             self._add(leaves, at, above)
-        if place is not None and has_map:
-            self._walk_map(place, maps, at)
-        if place is not None and has_list:
-            self._walk_list(place, lists, at)
+        if topology is not None and has_map:
+            self._walk_map(topology, maps, at)
+        if topology is not None and has_list:
+            self._walk_list(topology, lists, at)
 
     def _add(self, leaves: Sequence[JSONValue], at: _At, above: _At | None) -> None:
         """Add a leaf that is not a plain field of a map."""
@@ -113,7 +113,7 @@ class RowReader:
         now, live, manifest, last_applied, merged = leaves
         self.rows[at.path] = (now, live, manifest, last_applied, merged, before, after, position)
 
-    def _walk_map(self, place: Topology, maps: Sequence[dict[str, JSONValue]], at: _At) -> None:
+    def _walk_map(self, topology: Topology, maps: Sequence[dict[str, JSONValue]], at: _At) -> None:
         after, live, manifest, last_applied, merged = (m.get for m in maps)
         rows, path, spot = self.rows, at.path, at.spot
         owners = at.owners.of
@@ -135,9 +135,9 @@ class RowReader:
                     spot.locate(name) if wanted is not MISSING or is_shown else NOWHERE,
                 )
             else:
-                self._walk(place.child(name), values, at.enter(place, element), at)
+                self._walk(topology.child(name), values, at.enter(topology, element), at)
 
-    def _walk_list(self, place: Topology, lists: Sequence[dict[PathElement, JSONValue]], at: _At) -> None:
+    def _walk_list(self, topology: Topology, lists: Sequence[dict[PathElement, JSONValue]], at: _At) -> None:
         after, live, manifest, last_applied, merged = (entries.get for entries in lists)
         for element in _unite(lists):
             values: Sequence[JSONValue] = (
@@ -151,10 +151,19 @@ class RowReader:
             if DuplicateEntries in map(type, values):
                 twice = [list(v) if type(v) is DuplicateEntries else MISSING for v in values]
                 values = [MISSING if type(v) is DuplicateEntries else v for v in values]
-            self._walk(place.item, values, at.enter(place, element), at, twice)
+            self._walk(topology.item, values, at.enter(topology, element), at, twice)
         in_both = lists[AFTER].keys() & lists[LIVE].keys()
         if [e for e in lists[LIVE] if e in in_both] != [e for e in lists[AFTER] if e in in_both]:
             self.reordered.append(at.path)
+
+
+def _is_remembered(leaves: Sequence[JSONValue]) -> bool:
+    """Return whether only last-applied has this leaf, and it is empty: other versions have fields below it.
+
+    - kubectl records `annotations: {}` for a manifest without annotations; the object never held that leaf.
+    """
+    others = (leaves[AFTER], leaves[LIVE], leaves[MANIFEST], leaves[MERGED])
+    return leaves[LAST_APPLIED] in ({}, []) and all(value is MISSING for value in others)
 
 
 def _unite(maps: Iterable[dict[Any, JSONValue]]) -> dict[Any, JSONValue]:

@@ -30,7 +30,7 @@ _BY_REASON: dict[Reason, str] = {
     Reason.REMOVED_FROM_MANIFEST: "Removed: no longer in the manifest",
     Reason.REMOVED_SOLE_OWNER: "Removed: no longer in the manifest and no other owner",
     Reason.NULL_CLEARS: "Removed: set to null in the manifest",
-    Reason.RETAIN_KEYS: "Removed: `{place}` keeps only what your manifest sets",
+    Reason.RETAIN_KEYS: "Removed: `{path}` keeps only what your manifest sets",
     Reason.REPLACED_WHOLE: "Atomic field: replaced as a whole",
     Reason.LIVE_ONLY: "live only: kept",
     Reason.OWNED_BY_OTHERS: "live only, kept: {owners} owns it",
@@ -43,12 +43,17 @@ _BY_REASON: dict[Reason, str] = {
     Reason.OWNERSHIP_MOVES: "your manifest matches the live object; ownership moves from {owners} to you",
     Reason.RELEASED: "not in your manifest: kept, and {owners} no longer owns it",
     Reason.SHARED: "you and {owners} own it with the same value",
-    Reason.ORDER: "only the order of its entries changes",
+    Reason.ORDER: "the order of its entries changes",
     Reason.DIRECTIVE: "Removed by a directive in your manifest",
     Reason.BOOKKEEPING: "managed by the server and kubectl",
+    Reason.PATCH_SETS: "set by the patch",
+    Reason.PATCH_REMOVES: "removed by the patch",
+    Reason.PATCH_EQUALS_LIVE: "the patch matches the live object",
+    Reason.NOT_IN_PATCH: "not in the patch: kept",
 }
 _BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
     (Reason.MANIFEST_SETS, FieldOperation.CHANGED): "your manifest changes it",
+    (Reason.PATCH_SETS, FieldOperation.CHANGED): "changed by the patch",
     (Reason.REMOVED_FROM_MANIFEST, FieldOperation.UNCHANGED): "no longer in the manifest; already removed",
     (Reason.NULL_CLEARS, FieldOperation.UNCHANGED): "null in the manifest; already absent",
     (Reason.SERVER_DEFAULT, FieldOperation.UNCHANGED): "removed, and set to the server's default again",
@@ -58,11 +63,11 @@ _BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
     (Reason.SERVER_CHANGED, FieldOperation.UNCHANGED): "the server keeps the value",
 }
 # The rule applied above the field: the detail names the path.
-_BY_PLACE: dict[Reason, str] = {
-    Reason.REMOVED_FROM_MANIFEST: "Removed: you dropped `{place}` and everything in it",
-    Reason.REMOVED_SOLE_OWNER: "Removed: you dropped `{place}` and no other manager owns it",
-    Reason.NULL_CLEARS: "Removed: your manifest sets `{place}` to null",
-    Reason.REPLACED_WHOLE: "`{place}` is replaced as a whole",
+_BY_PATH: dict[Reason, str] = {
+    Reason.REMOVED_FROM_MANIFEST: "Removed: you dropped `{path}` and everything in it",
+    Reason.REMOVED_SOLE_OWNER: "Removed: you dropped `{path}` and no other manager owns it",
+    Reason.NULL_CLEARS: "Removed: your manifest sets `{path}` to null",
+    Reason.REPLACED_WHOLE: "`{path}` is replaced as a whole",
 }
 # The verb agrees with the number of field managers.
 _BY_MANY: dict[Reason, str] = {
@@ -78,13 +83,13 @@ def find_sentence(reason: FieldReason) -> Sentence:
     """Return the sentence of a reason, with the facts that it needs."""
     if reason.reason is Reason.NEW_ENTRY:
         return _describe_entry(reason)
-    if reason.detail and reason.reason in _BY_PLACE:
-        return Sentence(_BY_PLACE[reason.reason], {"place": reason.detail.lstrip(".")})
+    if reason.detail and reason.reason in _BY_PATH:
+        return Sentence(_BY_PATH[reason.reason], {"path": reason.detail.lstrip(".")})
     template = _BY_OPERATION.get((reason.reason, reason.operation)) or _BY_REASON[reason.reason]
     if ", " in reason.detail:
         template = _BY_MANY.get(reason.reason, template)
-    if "{place}" in template:
-        return Sentence(template, {"place": reason.detail.lstrip(".")})
+    if "{path}" in template:
+        return Sentence(template, {"path": reason.detail.lstrip(".")})
     return Sentence(template, {"owners": _join(reason.detail)} if "{owners}" in template else {})
 
 

@@ -25,7 +25,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("limit-range", r"(?:maximum|minimum) \S+ usage per|limit to request ratio"),
     ("namespace-terminating", r"because it is being terminated"),
     ("namespace-not-found", r'namespaces "[^"]*" not found'),
-    ("impersonation", r"cannot impersonate resource"),
+    ("impersonation", r"cannot impersonate"),
     ("escalation", r"attempting to grant RBAC permissions not currently held"),
     ("forbidden", r"is forbidden: User|cannot \w+ resource \""),
     ("apply-conflict", r"Apply failed with \d+ conflict"),
@@ -65,11 +65,11 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("unauthorized", r"\bUnauthorized\b|must be logged in"),
     ("too-many-requests", r"[Tt]oo many requests"),
     ("unavailable", r"currently unable to handle the request|ServiceUnavailable"),
+    ("kustomize-duplicate", r"may not add resource with an already registered id"),
     (
         "kustomize-file",
         r"accumulating resources|must build at directory|evalsymlink failure|new root .* cannot be absolute",
     ),
-    ("kustomize-duplicate", r"may not add resource with an already registered id"),
     ("kustomize-patch", r"no matches for Id|unable to find target|no resource matches strategic merge patch"),
     ("not-found", r"\" not found"),
 )

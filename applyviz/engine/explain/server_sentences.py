@@ -39,7 +39,8 @@ SENTENCES = {
     ),
     "namespace-not-found": "The namespace does not exist. Create it first, or add it to the manifests.",
     "impersonation": (
-        "The account of this cluster may not act as this user or group. Grant it the verb impersonate, then re-plan."
+        "The account of this cluster is not allowed to impersonate this user or group. Grant it the verb impersonate, "
+        "then re-plan."
     ),
     "escalation": (
         "Kubernetes lets an account grant only permissions that it has. Apply this role as an account that "
@@ -92,7 +93,7 @@ SENTENCES = {
         "Nothing listens at this address. Check that the server is running and that its address and port are correct."
     ),
     "unknown-host": "The name of the server cannot be resolved. Correct the name, or the DNS of this machine.",
-    "overloaded-storage": "The storage of the cluster (etcd) did not answer. Check its health, then try again.",
+    "overloaded-storage": "The storage of the cluster (etcd) failed. Check its health and free space, then try again.",
     "timeout": "The server did not answer in time. Check its load and the network, then try again.",
     "unauthorized": "The cluster does not accept the credential. Replace the credential of the cluster.",
     "too-many-requests": "The API server is limiting requests. Wait a moment, then try again.",
@@ -106,5 +107,5 @@ SENTENCES = {
     "kustomize-patch": (
         "A patch of the kustomization matches no resource. Correct its target: kind, name and namespace."
     ),
-    "not-found": "The object does not exist any more. Re-plan to create it, or remove it from the manifests.",
+    "not-found": "The object no longer exists. Re-plan to create it, or remove it from the manifests.",
 }

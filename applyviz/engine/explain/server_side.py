@@ -54,19 +54,25 @@ def judge_apply(
     was_own = len(others) < len(owners_before)
     losers = [o for o in others if o not in owners_after]
     if operation is UNCHANGED:
-        return _judge_moved(row, losers) or _judge_unchanged(row, [o for o in others if o not in losers], was_own)
+        return _explain_moved(row, losers, manager) or _judge_unchanged(
+            row, [o for o in others if o not in losers], was_own
+        )
     if operation is FieldOperation.CLEARED:
         return LeafExplanation(operation, *_judge_cleared(versions, path, was_own, losers))
     return _judge_written(versions, path, operation, losers)
 
 
-def _judge_moved(row: Row, losers: list[Owner]) -> LeafExplanation | None:
-    """Explain an unchanged field that loses its other owners; None for any other field."""
+def _explain_moved(row: Row, losers: list[Owner], manager: str) -> LeafExplanation | None:
+    """Explain an unchanged field that loses its other owners; None for any other field.
+
+    - Applying an empty list of a set owns nothing, so nothing moves to the manager then.
+    """
     _, live, wanted, _, _, _, owners_after, _ = row
     if not losers or live is MISSING:
         return None
     if wanted is not MISSING:
-        return LeafExplanation(UNCHANGED, Reason.OWNERSHIP_MOVES, name_owners(losers))
+        is_own = any(owner.manager == manager for owner in owners_after)
+        return LeafExplanation(UNCHANGED, Reason.OWNERSHIP_MOVES, name_owners(losers)) if is_own else None
     return None if owners_after else LeafExplanation(FieldOperation.KEPT, Reason.RELEASED, name_owners(losers))
 
 
@@ -110,6 +116,6 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath, was_own: bool, los
         return Reason.REPLACED_WHOLE, render_path(above)
     # The leaf itself had no owner: it went with the entry or map above it, whose ownership was given up.
     for length in range(len(path) - 1, 0, -1):
-        if versions.after.has_place(path[:length]):
+        if versions.after.has_path(path[:length]):
             return Reason.REMOVED_SOLE_OWNER, render_path(path[: length + 1]) if length + 1 < len(path) else ""
     return Reason.REMOVED_SOLE_OWNER, ""

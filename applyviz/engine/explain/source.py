@@ -37,7 +37,7 @@ class SourceSpot:
         below = tree.get(name) if isinstance(tree, dict) else None
         return read_position(tree if below is None else below, self._file)
 
-    def enter(self, place: Topology, element: PathElement) -> SourceSpot:
+    def enter(self, topology: Topology, element: PathElement) -> SourceSpot:
         """Return the spot one step down; `place` is the topology of this spot."""
         tree, value = self._tree, self._value
         if isinstance(tree, dict):
@@ -45,23 +45,23 @@ class SourceSpot:
             if name in tree:
                 return SourceSpot(self._file, tree[name], value.get(name) if isinstance(value, dict) else None)
         elif isinstance(tree, list) and isinstance(value, list):
-            index = self._find_index(place, value, element)
+            index = self._find_index(topology, value, element)
             if index is not None:
                 return SourceSpot(self._file, tree[index + 1], value[index])
         return SourceSpot(self._file, find_mark(tree), None)
 
-    def _find_index(self, place: Topology, items: list[Any], element: PathElement) -> int | None:
+    def _find_index(self, topology: Topology, items: list[Any], element: PathElement) -> int | None:
         if self._indices is None:
-            self._indices = _index_items(place, items)
+            self._indices = _index_items(topology, items)
         return self._indices.get(element)
 
 
-def _index_items(place: Topology, items: list[Any]) -> dict[PathElement, int]:
+def _index_items(topology: Topology, items: list[Any]) -> dict[PathElement, int]:
     """Return the first index of each entry that has a name."""
     found: dict[PathElement, int] = {}
     for index, item in enumerate(items):
         try:
-            found.setdefault(place.name_item(item), index)
+            found.setdefault(topology.name_item(item), index)
         except ItemError:
             continue
     return found
@@ -74,10 +74,10 @@ def start(document: ManifestDocument | None) -> SourceSpot:
     return SourceSpot(document.positions.file, document.positions.tree, document.obj)
 
 
-def locate(document: ManifestDocument, place: Topology, path: FieldPath) -> SourcePosition:
+def locate(document: ManifestDocument, topology: Topology, path: FieldPath) -> SourcePosition:
     """Return the position of one field path."""
     spot = start(document)
-    below: Topology | None = place
+    below: Topology | None = topology
     for element in path:
         if below is None:
             break

@@ -29,7 +29,7 @@ class Station(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Outcome(StrEnum):
+class MergeOutcome(StrEnum):
     """The result: a value, nothing as before, a removal, an open conflict, or withheld."""
 
     SET = "set"
@@ -65,7 +65,7 @@ class ThreeWay:
     last_applied: Station
     manifest: Station
     live: Station
-    outcome: Outcome
+    outcome: MergeOutcome
     winner: Winner
 
 
@@ -81,22 +81,22 @@ def knows_last_applied(reason: FieldReason, *, manager: str, is_new: bool) -> bo
 
 
 def read_three_way(reason: FieldReason, values: FourValues, *, is_known: bool, is_equal: Equality) -> ThreeWay:
-    """Return the stations of a field.
+    """Compare the four versions of a field with its value after apply, and name the one that wins.
 
     - `is_known`: whether `values.last_applied` is known; `is_equal` compares two values of this field.
     """
     winner = _find_winner(reason, values)
 
-    def look(value: JSONValue) -> Station:
+    def classify(value: JSONValue) -> Station:
         if value is ABSENT:
             return Station.UNSET
         is_same = winner is not Winner.CONFLICT and values.after is not ABSENT and is_equal(value, values.after)
         return Station.SAME if is_same else Station.OTHER
 
     return ThreeWay(
-        last_applied=look(values.last_applied) if is_known else Station.UNKNOWN,
-        manifest=look(values.manifest),
-        live=look(values.live),
+        last_applied=classify(values.last_applied) if is_known else Station.UNKNOWN,
+        manifest=classify(values.manifest),
+        live=classify(values.live),
         outcome=_find_outcome(winner, values),
         winner=winner,
     )
@@ -105,11 +105,11 @@ def read_three_way(reason: FieldReason, values: FourValues, *, is_known: bool, i
 def withhold_three_way(last_applied: JSONValue, manifest: JSONValue, *, is_known: bool) -> ThreeWay:
     """Return the stations of a field whose live value is withheld, without anything that follows from it."""
 
-    def look(value: JSONValue) -> Station:
+    def classify(value: JSONValue) -> Station:
         return Station.UNSET if value is ABSENT else Station.OTHER
 
-    known = look(last_applied) if is_known else Station.UNKNOWN
-    return ThreeWay(known, look(manifest), Station.UNKNOWN, Outcome.UNKNOWN, Winner.NONE)
+    known = classify(last_applied) if is_known else Station.UNKNOWN
+    return ThreeWay(known, classify(manifest), Station.UNKNOWN, MergeOutcome.UNKNOWN, Winner.NONE)
 
 
 def _find_winner(reason: FieldReason, values: FourValues) -> Winner:
@@ -122,9 +122,9 @@ def _find_winner(reason: FieldReason, values: FourValues) -> Winner:
     return Winner.NONE if reason.operation is FieldOperation.UNCHANGED else Winner.MANIFEST
 
 
-def _find_outcome(winner: Winner, values: FourValues) -> Outcome:
+def _find_outcome(winner: Winner, values: FourValues) -> MergeOutcome:
     if winner is Winner.CONFLICT:
-        return Outcome.UNRESOLVED
+        return MergeOutcome.UNRESOLVED
     if values.after is not ABSENT:
-        return Outcome.SET
-    return Outcome.UNSET if values.live is ABSENT else Outcome.REMOVED
+        return MergeOutcome.SET
+    return MergeOutcome.UNSET if values.live is ABSENT else MergeOutcome.REMOVED

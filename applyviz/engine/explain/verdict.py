@@ -43,8 +43,8 @@ def name_operation(live: JSONValue, after: JSONValue) -> FieldOperation:
 def find_new_entry(versions: ObjectVersions, path: FieldPath) -> str:
     """Return the new entry of an existing list at or above the path, "" if there is none."""
     for length in range(1, len(path) + 1):
-        if path[length - 1][0] in "kv" and not versions.live.has_place(path[:length]):
-            return render_path(path[:length]) if versions.live.has_place(path[: length - 1]) else ""
+        if path[length - 1][0] in "kv" and not versions.live.has_path(path[:length]):
+            return render_path(path[:length]) if versions.live.has_path(path[: length - 1]) else ""
     return ""
 
 
@@ -82,6 +82,6 @@ def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
     return above if above is not None and versions.manifest.get(above) is None else None
 
 
-def render_above(path: FieldPath, place: FieldPath) -> str:
+def render_above(path: FieldPath, ancestor: FieldPath) -> str:
     """Return the path that decided, "" if it is the leaf itself."""
-    return "" if place == path else render_path(place)
+    return "" if ancestor == path else render_path(ancestor)

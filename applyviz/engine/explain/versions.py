@@ -34,14 +34,14 @@ class AllVersions(Protocol):
 class Column:
     """One version: its leaves by path."""
 
-    __slots__ = ("_index", "_places", "_rows")
+    __slots__ = ("_index", "_paths", "_rows")
 
     def __init__(self, rows: Mapping[FieldPath, Row], index: int) -> None:
         self._rows = rows
         self._index = index
-        self._places: set[FieldPath] | None = None
+        self._paths: set[FieldPath] | None = None
 
-    def get(self, path: FieldPath) -> JSONValue:
+    def get(self, path: FieldPath) -> Any:
         """Return the leaf at a path, `MISSING` if there is none."""
         row = self._rows.get(path)
         return MISSING if row is None else row[self._index]
@@ -49,20 +49,20 @@ class Column:
     def __contains__(self, path: FieldPath) -> bool:
         return self.get(path) is not MISSING
 
-    def has_place(self, path: FieldPath) -> bool:
+    def has_path(self, path: FieldPath) -> bool:
         """Return whether there is a value at a path or below it."""
-        if self._places is None:
-            self._places = {()}
+        if self._paths is None:
+            self._paths = {()}
             for leaf, row in self._rows.items():
                 if row[self._index] is not MISSING:
-                    self._add_places(leaf, self._places)
-        return path in self._places
+                    self._add_paths(leaf, self._paths)
+        return path in self._paths
 
     @staticmethod
-    def _add_places(leaf: FieldPath, places: set[FieldPath]) -> None:
+    def _add_paths(leaf: FieldPath, paths: set[FieldPath]) -> None:
         length = len(leaf)
-        while leaf[:length] not in places:
-            places.add(leaf[:length])
+        while leaf[:length] not in paths:
+            paths.add(leaf[:length])
             length -= 1
 
     def find_above(self, path: FieldPath) -> FieldPath | None:
@@ -88,9 +88,9 @@ class ObjectVersions:
         self.is_strategic = kind is not None and kind.is_strategic
         self.has_last_applied = versions.last_applied is not None
         self.is_deletion = all(v is None for v in (versions.manifest, versions.merged, versions.after))
-        self.place = of_root(self.root)
+        self.topology = of_root(self.root)
         reader = RowReader()
-        reader.read(self.place, _line_up(versions, self.is_deletion), before.start(after), start(document))
+        reader.read(self.topology, _line_up(versions, self.is_deletion), before.start(after), start(document))
         self.rows = reader.rows
         self.reordered = reader.reordered
         self.after = Column(self.rows, AFTER)

@@ -69,10 +69,9 @@ def _ride(x1: int, y1: int, trunk: int, x2: int, y2: int) -> str:
     """Return the path along a bus: to the trunk, along it, and on to the box."""
     if abs(y2 - y1) <= 2 * _BEND:
         return _curve(x1, y1, x2, y2)
-    way = _BEND if y2 > y1 else -_BEND
-    return (
-        f"M{x1} {y1}H{trunk - _BEND}Q{trunk} {y1} {trunk} {y1 + way}V{y2 - way}Q{trunk} {y2} {trunk + _BEND} {y2}H{x2}"
-    )
+    bend = _BEND if y2 > y1 else -_BEND
+    first, second = f"Q{trunk} {y1} {trunk} {y1 + bend}", f"Q{trunk} {y2} {trunk + _BEND} {y2}"
+    return f"M{x1} {y1}H{trunk - _BEND}{first}V{y2 - bend}{second}H{x2}"
 
 
 def _loop(x: int, y1: int, y2: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.manifests.limits import ReadLimits
@@ -57,17 +57,17 @@ class _Covers:
         self.text = self.text[:at] + spelled + self.text[at + len(tag) :]
         return spelled != tag
 
-    def uncover(self, value: JSONValue) -> JSONValue:
+    def uncover(self, value: JSONValue) -> Any:
         if isinstance(value, str):
             return value.translate(self.originals)
         if isinstance(value, dict):
             return {k.translate(self.originals): self.uncover(v) for k, v in value.items()}
         return [self.uncover(v) for v in value] if isinstance(value, list) else value
 
-    def uncover_places(self, places: JSONValue) -> JSONValue:
-        if isinstance(places, dict):
-            return {k.translate(self.originals): self.uncover_places(v) for k, v in places.items()}
-        return [self.uncover_places(v) for v in places] if isinstance(places, list) else places
+    def uncover_positions(self, positions: JSONValue) -> Any:
+        if isinstance(positions, dict):
+            return {k.translate(self.originals): self.uncover_positions(v) for k, v in positions.items()}
+        return [self.uncover_positions(v) for v in positions] if isinstance(positions, list) else positions
 
     def uncover_path(self, path: PlainPath) -> PlainPath:
         return tuple(step.translate(self.originals) if isinstance(step, str) else step for step in path)
@@ -75,7 +75,7 @@ class _Covers:
     def uncover_tree(self, tree: Tree) -> Tree:
         return Tree(
             self.uncover(tree.value),
-            self.uncover_places(tree.positions),
+            self.uncover_positions(tree.positions),
             tuple(replace(note, path=self.uncover_path(note.path)) for note in tree.retyped),
             tuple(replace(note, path=self.uncover_path(note.path)) for note in tree.duplicates),
         )

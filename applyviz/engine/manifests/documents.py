@@ -6,7 +6,6 @@ duplicate keys, are kept with the document, because the object itself no longer 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -16,7 +15,7 @@ from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.paths import field as field_step
 from applyviz.engine.objects.paths import index as index_step
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 
 PlainPath: TypeAlias = tuple[str | int, ...]
 
@@ -46,7 +45,7 @@ class Retyped:
 
     path: PlainPath
     text: str
-    value: JSONValue
+    value: Any
     retyping: Retyping
     position: SourcePosition = field(default_factory=SourcePosition)
     is_key: bool = False
@@ -88,15 +87,15 @@ def read_position(tree: PositionTree, file: str) -> SourcePosition:
     return SourcePosition(file, mark >> _COLUMN_BITS, mark & _COLUMNS)
 
 
-def put_mark(mark: int, places: Any) -> PositionTree:
+def put_mark(mark: int, positions: Any) -> PositionTree:
     """Return the tree of a value at a mark: `places` holds the trees below it, None for a scalar.
 
     - Adds the mark to `places` itself.
     """
-    if places is None:
+    if positions is None:
         return mark
-    places[OWN if type(places) is dict else 0] = mark
-    tree: PositionTree = places
+    positions[OWN if type(positions) is dict else 0] = mark
+    tree: PositionTree = positions
     return tree
 
 
@@ -140,21 +139,40 @@ class Positions:
         return node, len(path)
 
 
+class PatchType(StrEnum):
+    """The types of patches, as `kubectl patch --type` names them."""
+
+    STRATEGIC = "strategic"
+    MERGE = "merge"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPatch:
+    """A patch that a person wrote: its body, a map of fields or a list of operations, and where it is sent."""
+
+    type: PatchType
+    body: JSONValue
+    subresource: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestDocument:
     """One object of a file, with everything that a page can point at.
 
     - `position`: where the object starts; `end_line`: its last line (of the list item, for List kinds).
     - `list_kind`: the kind of the List that contained it, "" if it was a separate document.
+    - `patch`: set for a patch document; `obj` is then its target, with the values that the patch sets.
     """
 
-    obj: Mapping[str, JSONValue]
+    obj: JSONObject
     position: SourcePosition
     end_line: int
     positions: Positions
     retyped: tuple[Retyped, ...] = ()
     duplicates: tuple[DuplicateKey, ...] = ()
     list_kind: str = ""
+    patch: ObjectPatch | None = None
 
     @property
     def ref(self) -> ObjectRef:
@@ -184,9 +202,11 @@ class ParsedFile:
     """All documents of one file in order, and the problems of those that cannot be read.
 
     - `kubectl_stops_after`: the number of documents that kubectl reads before it gives up; None if it reads them all.
+    - `channel`: the kOps channel in the file, which is no object (`engine/channels/reading.py`).
     """
 
     file: str
     documents: tuple[ManifestDocument, ...] = ()
     problems: tuple[DocumentProblem, ...] = ()
     kubectl_stops_after: int | None = None
+    channel: ManifestDocument | None = None

@@ -60,7 +60,7 @@ def _parse_number(text: str, *, is_float: bool) -> int | float:
 @dataclass(slots=True)
 class _Frame:
     value: Any
-    places: Any
+    positions: Any
     mark: int
     key: str | None = None
     key_mark: int = 0
@@ -179,7 +179,7 @@ class JSONReader:
         frame = _Frame(empty, {} if is_map else [0], make_mark(line, column))
         at = self._space(at + 1)
         if self.text[at : at + 1] == ("}" if is_map else "]"):
-            return self._finish(frame.value, frame.mark, frame.places), at + 1
+            return self._finish(frame.value, frame.mark, frame.positions), at + 1
         self._frames.append(frame)
         return None, (self._read_key(frame, at) if is_map else at)
 
@@ -192,21 +192,21 @@ class JSONReader:
         if self.text[at : at + 1] != ":":
             raise self._not_json(at)
         if frame.key in frame.value:
-            first = read_position(frame.places[frame.key], self.file)
+            first = read_position(frame.positions[frame.key], self.file)
             second = read_position(frame.key_mark, self.file)
             self._duplicates.append(DuplicateKey(self._path(), first, second))
         return self._space(at + 1)
 
-    def _finish(self, value: JSONValue, mark: int, places: Any) -> Tree:
+    def _finish(self, value: JSONValue, mark: int, positions: Any) -> Tree:
         if not self._frames:
-            return Tree(value, put_mark(mark, places), tuple(self._retyped), tuple(self._duplicates))
+            return Tree(value, put_mark(mark, positions), tuple(self._retyped), tuple(self._duplicates))
         frame = self._frames[-1]
         if frame.key is None:
             frame.value.append(value)
-            frame.places.append(put_mark(mark, places))
+            frame.positions.append(put_mark(mark, positions))
         else:
             frame.value[frame.key] = value
-            frame.places[frame.key] = put_mark(frame.key_mark, places)
+            frame.positions[frame.key] = put_mark(frame.key_mark, positions)
         return Tree()
 
     def _after_entry(self, at: int) -> tuple[Tree | None, int]:
@@ -215,7 +215,7 @@ class JSONReader:
         is_map = frame.key is not None
         if char == ("}" if is_map else "]"):
             self._frames.pop()
-            return self._finish(frame.value, frame.mark, frame.places), at + 1
+            return self._finish(frame.value, frame.mark, frame.positions), at + 1
         if char != ",":
             raise self._not_json(at)
         at = self._space(at + 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from applyviz.engine.manifests.documents import (
     DuplicateKey,
@@ -65,11 +65,15 @@ def _find_unidentified(obj: JSONObject) -> str:
 
 
 class DocumentReader:
-    """Converts one tree to documents; each invalid object is a separate error."""
+    """Converts one tree to documents; each invalid object is a separate error.
 
-    def __init__(self, tree: Tree, file: str, end_line: int) -> None:
+    - `number`: which document of the file it is.
+    """
+
+    def __init__(self, tree: Tree, file: str, end_line: int, number: int = 1) -> None:
         self._tree = tree
         self._end_line = end_line
+        self._number = number
         self._positions = Positions(file, tree.positions)
 
     def read(self) -> Iterator[ManifestDocument | ManifestError]:
@@ -103,7 +107,7 @@ class DocumentReader:
         else:
             yield from self._read_items(value, items)
 
-    def _read_items(self, value: JSONObject, items: list[JSONValue]) -> Iterator[ManifestDocument | ManifestError]:
+    def _read_items(self, value: JSONObject, items: list[Any]) -> Iterator[ManifestDocument | ManifestError]:
         list_kind = _as_text(value.get("kind"))
         inherited = {
             "apiVersion": _as_text(value.get("apiVersion")),
@@ -115,10 +119,10 @@ class DocumentReader:
             return
         end_lines = self._end_lines(len(items))
         for index, item in enumerate(items):
-            held = item or {}
-            if not _as_text(held.get("kind")) and not _as_text(held.get("apiVersion")):
-                held = {**held, **inherited}
-            found = self._read_object(held, ("items", index), end_lines[index])
+            entry = item or {}
+            if not _as_text(entry.get("kind")) and not _as_text(entry.get("apiVersion")):
+                entry = {**entry, **inherited}
+            found = self._read_object(entry, ("items", index), end_lines[index])
             yield (replace(found, list_kind=list_kind) if isinstance(found, ManifestDocument) else found)
 
     def _find_item_error(self, item: JSONValue, index: int) -> ManifestError | None:
@@ -141,7 +145,8 @@ class DocumentReader:
         if error is not None and error.reason != _NO_VERSION:
             return error
         tree = self._positions.subtree(path)
-        position = read_position(tree, self._positions.file)
+        item = next((step + 1 for step in path if isinstance(step, int)), 0)
+        position = replace(read_position(tree, self._positions.file), document=self._number, item=item)
         document = ManifestDocument(
             obj,
             position,

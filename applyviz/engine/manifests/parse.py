@@ -14,7 +14,7 @@ from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
 from applyviz.engine.manifests.objects import UNIDENTIFIED, DocumentReader, UnversionedError
 from applyviz.engine.manifests.scalars import Scalar
 from applyviz.engine.manifests.stream import (
-    Chunk,
+    StreamDocument,
     decode_text,
     is_json_like,
     skip_space_and_line,
@@ -31,6 +31,7 @@ class _FileReader:
         self.documents: list[ManifestDocument] = []
         self.problems: list[DocumentProblem] = []
         self.stops_after: int | None = None
+        self._read = 0
         self._cache: dict[str, Scalar] = {}
 
     def note(self, error: ManifestError, *, ends_reading: bool) -> None:
@@ -42,7 +43,8 @@ class _FileReader:
     def _add(self, tree: Tree, end_line: int) -> None:
         if tree.value is None:
             return
-        for found in DocumentReader(tree, self.file, end_line).read():
+        self._read += 1
+        for found in DocumentReader(tree, self.file, end_line, self._read).read():
             if isinstance(found, ManifestError):
                 # kubectl checks each text for a version and a kind before it reads the rest.
                 is_unidentified = found.reason.endswith(UNIDENTIFIED) and not found.path
@@ -62,7 +64,7 @@ class _FileReader:
             except ManifestError as error:
                 self.note(error, ends_reading=True)
 
-    def _read_chunk(self, chunk: Chunk) -> Tree:
+    def _read_chunk(self, chunk: StreamDocument) -> Tree:
         limit = self.limits.document_bytes
         if len(chunk.text) > limit:
             position = SourcePosition(self.file, chunk.first_line, 1)

@@ -13,10 +13,9 @@ import math
 import re
 import struct
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from applyviz.engine.manifests.documents import Retyping
-from applyviz.engine.objects.values import JSONValue
 
 _PREFIX = "tag:yaml.org,2002:"
 _WORDS: dict[str, bool | float | None] = {
@@ -47,7 +46,7 @@ class Scalar(NamedTuple):
     """
 
     tag: str
-    value: JSONValue
+    value: Any
     retyping: Retyping | None = None
     number: float = 0.0
 

@@ -23,7 +23,7 @@ _LOOK_AHEAD = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class StreamDocument:
     """The text of one YAML document and the line (from 1) where it starts."""
 
     text: bytes
@@ -66,7 +66,7 @@ def is_json_like(text: str) -> bool:
     return text[:_LOOK_AHEAD].lstrip(_GO_SPACE).startswith("{")
 
 
-def split_documents(text: bytes, file: str, first_line: int = 1) -> Iterator[Chunk | ManifestError]:
+def split_documents(text: bytes, file: str, first_line: int = 1) -> Iterator[StreamDocument | ManifestError]:
     """Yield the documents of YAML text; a separator followed by other text is an error.
 
     - The text before a broken separator is still yielded: kubectl drops it, but people would miss it.
@@ -84,7 +84,7 @@ def split_documents(text: bytes, file: str, first_line: int = 1) -> Iterator[Chu
             reason = f"invalid Yaml document separator: {rest}"
             yield ManifestError(reason, SourcePosition(file, separator_line, 1))
         if has_text:
-            yield Chunk(text[start : match.start()], line)
+            yield StreamDocument(text[start : match.start()], line)
         line, start = separator_line + 1, match.end()
     if start < len(text):
-        yield Chunk(text[start:] + (b"" if text.endswith(b"\n") else b"\n"), line)
+        yield StreamDocument(text[start:] + (b"" if text.endswith(b"\n") else b"\n"), line)

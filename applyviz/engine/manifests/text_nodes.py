@@ -160,12 +160,12 @@ def walk_path(node: TextNode, path: PlainPath) -> Iterator[tuple[TextNode, int |
     """Yield each container along a path with the index of the pair or entry taken; None where the path ends."""
     for step in path:
         if node.shape is Shape.MAP and isinstance(step, str):
-            place = node.find_pair(step)
+            index = node.find_pair(step)
         elif node.shape is Shape.LIST and isinstance(step, int) and step < len(node.items):
-            place = step
+            index = step
         else:
-            place = None
-        yield node, place
-        if place is None:
+            index = None
+        yield node, index
+        if index is None:
             return
-        node = node.pairs[place][1] if node.shape is Shape.MAP else node.items[place]
+        node = node.pairs[index][1] if node.shape is Shape.MAP else node.items[index]

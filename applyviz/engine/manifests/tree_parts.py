@@ -53,7 +53,7 @@ class Anchored:
 
     scalar: Scalar | None = None
     value: JSONValue = None
-    places: Any = None
+    positions: Any = None
     size: int = 1
     is_open: bool = False
 
@@ -63,7 +63,7 @@ class Frame:
     """One open list or mapping; `key` waits for its value, `is_merge` when that key is `<<`."""
 
     value: Any
-    places: Any
+    positions: Any
     is_map: bool
     mark: int
     count_before: int

@@ -48,6 +48,7 @@ from applyviz.engine.manifests.tree_parts import (
     allowed_alias_share,
     holds_unusable,
 )
+from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
 from applyviz.engine.objects.values import JSONValue
 
@@ -208,7 +209,7 @@ class TreeReader:
         mark = event.start_mark
         self._put(frame, value, make_mark(mark.line + self.first_line, mark.column + 1), None)
 
-    def _read_typed(self, event: _Event) -> JSONValue:
+    def _read_typed(self, event: _Event) -> Any:
         scalar = self._resolve(event)
         value = scalar.value
         if event.anchor is not None:
@@ -250,23 +251,23 @@ class TreeReader:
             self._unusable = self._unusable or self._fail(event, str(error))
         frame.key = key
         if key in frame.value and (frame.merged is None or key not in frame.merged):
-            first = read_position(frame.places[key], self.file)
+            first = read_position(frame.positions[key], self.file)
             second = read_position(frame.key_mark, self.file)
             self._duplicates.append(DuplicateKey(self._path(), first, second))
 
-    def _put(self, frame: Frame | None, value: JSONValue, mark: int, places: Any) -> None:
+    def _put(self, frame: Frame | None, value: JSONValue, mark: int, positions: Any) -> None:
         if frame is None:
-            self._root = Tree(value, put_mark(mark, places), tuple(self._retyped), tuple(self._duplicates))
+            self._root = Tree(value, put_mark(mark, positions), tuple(self._retyped), tuple(self._duplicates))
         elif frame.is_map:
             key = frame.key
             frame.value[key] = value
-            frame.places[key] = frame.key_mark if places is None else put_mark(frame.key_mark, places)
+            frame.positions[key] = frame.key_mark if positions is None else put_mark(frame.key_mark, positions)
             if frame.merged is not None:
                 frame.merged.discard(key or "")
             frame.key = None
         else:
             frame.value.append(value)
-            frame.places.append(mark if places is None else put_mark(mark, places))
+            frame.positions.append(mark if positions is None else put_mark(mark, positions))
 
     def _on_start(self, event: _Event) -> None:
         frames = self._frames
@@ -307,29 +308,29 @@ class TreeReader:
             self._step(event, 0)
         anchored = frame.anchored
         if anchored is not None:
-            anchored.value, anchored.places, anchored.is_open = frame.value, frame.places, False
+            anchored.value, anchored.positions, anchored.is_open = frame.value, frame.positions, False
             anchored.size = self._count - frame.count_before
         above = self._frames[-1] if self._frames else None
         if above is None or not (above.is_merge or above.merge_items is not None):
-            self._put(above, frame.value, frame.mark, frame.places)
+            self._put(above, frame.value, frame.mark, frame.positions)
             return
         if above.merge_items is not None:
-            above.merge_items.append(Anchored(None, frame.value, frame.places))
+            above.merge_items.append(Anchored(None, frame.value, frame.positions))
         elif frame.merge_items is not None:
             # Earlier maps of the list win, so they are merged last.
             for item in reversed(frame.merge_items):
                 self._merge(above, item)
             above.key, above.is_merge = None, False
         else:
-            self._merge(above, Anchored(None, frame.value, frame.places))
+            self._merge(above, Anchored(None, frame.value, frame.positions))
             above.key, above.is_merge = None, False
 
     def _merge(self, frame: Frame, source: Anchored) -> None:
         frame.value.update(source.value)
-        frame.places.update(source.places)
+        frame.positions.update(source.positions)
         if frame.merged is None:
             frame.merged = set()
-        frame.merged.update(source.value)
+        frame.merged.update(as_mapping(source.value))
 
     def _on_alias(self, event: _Event) -> None:
         anchored = self._anchors.get(event.anchor)
@@ -353,7 +354,7 @@ class TreeReader:
             self._merge_alias(event, frame, anchored)
         else:
             # The same value appears at many paths: each has its own mark.
-            self._put(frame, anchored.value, mark, copy(anchored.places))
+            self._put(frame, anchored.value, mark, copy(anchored.positions))
 
     def _merge_alias(self, event: _Event, frame: Frame, anchored: Anchored) -> None:
         if not isinstance(anchored.value, dict):

@@ -17,7 +17,6 @@ from applyviz.engine.merge.differences import (
     DELETE_FROM_LIST,
     RETAIN_KEYS_DIRECTIVE,
     SET_ORDER,
-    is_identical,
     squeeze_duplicates,
 )
 from applyviz.engine.merge.ordering import (
@@ -35,7 +34,7 @@ from applyviz.engine.merge.ordering import (
 from applyviz.engine.merge.printed import print_text, print_value
 from applyviz.engine.merge.shapes import MERGE, REPLACE, PatchShape
 from applyviz.engine.objects.errors import PatchError
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue, is_identical
 
 _BAD_ORDER = "invalid patch format of setElementOrder list"
 _DROPPED: Any = object()
@@ -123,7 +122,7 @@ def _require_order(changes: list[Any], order: list[Any], merge_key: str) -> None
     """Require that the entries of the patch follow the order in `$setElementOrder`."""
     if not changes or not order:
         return
-    kept = split_deletions(changes)[0] if merge_key else changes
+    kept: list[Any] = split_deletions(changes)[0] if merge_key else changes
     i = j = 0
     while i < len(kept) and j < len(order):
         if isinstance(kept[i], dict) and DIRECTIVE in kept[i]:
@@ -196,7 +195,7 @@ def _take(key: str, value: JSONValue, result: dict[str, Any], is_object: bool) -
         result[key] = taken
 
 
-def _without_nulls(value: JSONValue) -> JSONValue:
+def _without_nulls(value: JSONValue) -> Any:
     if isinstance(value, dict):
         return {k: _without_nulls(v) for k, v in value.items() if v is not None}
     if isinstance(value, list):
@@ -204,7 +203,7 @@ def _without_nulls(value: JSONValue) -> JSONValue:
     return value
 
 
-def _without_directives(value: JSONValue) -> JSONValue:
+def _without_directives(value: Any) -> Any:
     """Return the value without the parts marked with `$patch`, or `_DROPPED` if the value itself is marked."""
     if isinstance(value, dict):
         if DIRECTIVE in value:

@@ -3,7 +3,7 @@
 Three-way apply takes additions and changes from live → manifest and deletions from last applied →
 manifest; `--overwrite=false` also looks at last applied → live. Rule:
 https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/ (how apply calculates
-differences). Values are told apart by type too: 1 is not 1.0. The result shares values with its inputs
+differences). Values also differ by type: 1 is not 1.0. The result shares values with its inputs
 and must not be changed in place.
 """
 
@@ -26,7 +26,7 @@ from applyviz.engine.merge.printed import print_value
 from applyviz.engine.merge.shapes import MERGE, REPLACE, PatchShape, Rule
 from applyviz.engine.merge.sorting import sort_by_text
 from applyviz.engine.objects.errors import PatchError
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue, is_identical
 
 DELETE_FROM_LIST = "$deleteFromPrimitiveList"
 RETAIN_KEYS_DIRECTIVE = "$retainKeys"
@@ -47,17 +47,6 @@ class Purpose(Enum):
         self.has_changes = has_changes
         self.has_deletions = has_deletions
         self.has_order = has_order
-
-
-def is_identical(left: JSONValue, right: JSONValue) -> bool:
-    """Return whether two values are deeply equal in value and type, as Go's reflect.DeepEqual has it."""
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, dict):
-        return len(left) == len(right) and all(k in right and is_identical(v, right[k]) for k, v in left.items())
-    if isinstance(left, list):
-        return len(left) == len(right) and all(map(is_identical, left, right))
-    return bool(left == right)
 
 
 def diff_maps(
@@ -245,12 +234,12 @@ def squeeze_duplicates(values: list[Any]) -> tuple[list[Any], int]:
     if len(set(keys)) == len(keys):
         return values, len(values)
     memory = list(values)
-    places: dict[Hashable, list[int]] = {}
+    positions: dict[Hashable, list[int]] = {}
     for position, key in enumerate(keys):
-        places.setdefault(key, []).append(position)  # ascending, so each list is a heap
+        positions.setdefault(key, []).append(position)  # ascending, so each list is a heap
     size, i = len(values), 0
     while i < size - 1:
-        heap = places[keys[i]]
+        heap = positions[keys[i]]
         while heap:
             j = heappop(heap)
             # An index is valid as long as it still holds the same value.
@@ -259,7 +248,7 @@ def squeeze_duplicates(values: list[Any]) -> tuple[list[Any], int]:
             size -= 1
             if j < size:
                 memory[j], keys[j] = memory[size], keys[size]
-                heappush(places[keys[j]], j)
+                heappush(positions[keys[j]], j)
         i += 1
     return memory, size
 

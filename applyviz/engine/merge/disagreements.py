@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from applyviz.engine.merge.differences import RETAIN_KEYS_DIRECTIVE, is_identical, squeeze_duplicates
+from applyviz.engine.merge.differences import RETAIN_KEYS_DIRECTIVE, squeeze_duplicates
 from applyviz.engine.merge.ordering import DIRECTIVE, read_merge_key, require_one_type
 from applyviz.engine.merge.printed import print_value
 from applyviz.engine.merge.shapes import MERGE, REPLACE, PatchShape
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue, is_identical
 
 
 class DisagreementError(Exception):
@@ -25,26 +25,26 @@ def reconcile(patch: JSONObject, others: JSONObject, shape: PatchShape) -> dict[
 
     - Raises `DisagreementError`.
     """
-    settled: dict[str, Any] = _settle(dict(patch), dict(others), shape, "", "")
-    return settled
+    reconciled: dict[str, Any] = _reconcile(dict(patch), dict(others), shape, "", "")
+    return reconciled
 
 
-def _settle(left: JSONValue, right: JSONValue, shape: PatchShape, strategy: str, merge_key: str) -> JSONValue:
+def _reconcile(left: JSONValue, right: JSONValue, shape: PatchShape, strategy: str, merge_key: str) -> Any:
     if isinstance(left, dict):
         if not isinstance(right, dict) or (DIRECTIVE in left) != (DIRECTIVE in right):
             raise DisagreementError
-        return left if strategy == REPLACE else _settle_map(left, right, shape)
+        return left if strategy == REPLACE else _reconcile_map(left, right, shape)
     if isinstance(left, list):
         if not isinstance(right, list):
             raise DisagreementError
-        return _settle_list(left, right, shape, strategy, merge_key)
+        return _reconcile_list(left, right, shape, strategy, merge_key)
     if not is_identical(left, right):
         raise DisagreementError
     return left
 
 
-def _settle_map(left: dict[str, Any], right: dict[str, Any], shape: PatchShape) -> dict[str, Any]:
-    settled = dict(left)
+def _reconcile_map(left: dict[str, Any], right: dict[str, Any], shape: PatchShape) -> dict[str, Any]:
+    reconciled = dict(left)
     for key, value in left.items():
         if key in (DIRECTIVE, RETAIN_KEYS_DIRECTIVE) or key not in right:
             continue
@@ -52,18 +52,18 @@ def _settle_map(left: dict[str, Any], right: dict[str, Any], shape: PatchShape) 
         if isinstance(value, dict | list):
             rule = shape.list_rule(key) if isinstance(value, list) else shape.map_rule(key)
             below, strategy, merge_key = rule.shape, rule.strategy, rule.merge_key
-        settled[key] = _settle(value, right[key], below, strategy, merge_key)
-    return settled
+        reconciled[key] = _reconcile(value, right[key], below, strategy, merge_key)
+    return reconciled
 
 
-def _settle_list(left: list[Any], right: list[Any], shape: PatchShape, strategy: str, merge_key: str) -> list[Any]:
+def _reconcile_list(left: list[Any], right: list[Any], shape: PatchShape, strategy: str, merge_key: str) -> list[Any]:
     is_maps = require_one_type(left, right) is dict
     if strategy == MERGE:
-        return _settle_entries(left, right, shape, merge_key) if is_maps else left
+        return _reconcile_entries(left, right, shape, merge_key) if is_maps else left
     if len(left) != len(right):
         raise DisagreementError
     if is_maps:
-        return [_settle(a, b, shape, "", "") for a, b in zip(left, right, strict=True)]
+        return [_reconcile(a, b, shape, "", "") for a, b in zip(left, right, strict=True)]
     mine, size = _sort_values(left)
     theirs, others = _sort_values(right)
     # The reference compares up to the length of the shorter list, and panics if that is the other one.
@@ -78,14 +78,14 @@ def _sort_values(values: list[Any]) -> tuple[list[Any], int]:
     return sorted(memory[:size], key=print_value) + memory[size:], size
 
 
-def _settle_entries(left: list[Any], right: list[Any], shape: PatchShape, merge_key: str) -> list[Any]:
+def _reconcile_entries(left: list[Any], right: list[Any], shape: PatchShape, merge_key: str) -> list[Any]:
     others = {_print_key(entry, merge_key): entry for entry in right}
-    places = {_print_key(entry, merge_key): position for position, entry in enumerate(left)}
-    settled = list(left)
-    for key, position in places.items():
+    positions = {_print_key(entry, merge_key): position for position, entry in enumerate(left)}
+    reconciled = list(left)
+    for key, position in positions.items():
         if key in others:
-            settled[position] = _settle(left[position], others[key], shape, "", "")
-    return settled
+            reconciled[position] = _reconcile(left[position], others[key], shape, "", "")
+    return reconciled
 
 
 def _print_key(entry: dict[str, Any], merge_key: str) -> tuple[str, str]:

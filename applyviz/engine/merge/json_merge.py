@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from applyviz.engine.merge.calculation import MergedPatch
 from applyviz.engine.merge.printed import print_value
 from applyviz.engine.objects.errors import MergeError, PatchError
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -17,7 +18,7 @@ _MISSING: Any = object()
 _EXACT = 1 << 53
 
 
-def compute_json_merge(last_applied: JSONObject, manifest: JSONObject, live: JSONObject) -> dict[str, Any]:
+def compute_json_merge(last_applied: JSONObject, manifest: JSONObject, live: JSONObject) -> MergedPatch:
     """Return the JSON merge patch that turns the live object into the manifest.
 
     - Raises `MergeError` when it would change apiVersion, kind or name.
@@ -29,7 +30,7 @@ def compute_json_merge(last_applied: JSONObject, manifest: JSONObject, live: JSO
     metadata = patch.get("metadata")
     if "apiVersion" in patch or "kind" in patch or (isinstance(metadata, dict) and "name" in metadata):
         raise MergeError(f"precondition failed for: {print_value(patch)}")
-    return patch
+    return MergedPatch(patch, deletions, additions)
 
 
 def apply_json_merge(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def _sort(merged: dict[str, Any]) -> dict[str, Any]:
     return {name: merged[name] for name in sorted(merged)}
 
 
-def _as_float(number: JSONValue) -> JSONValue:
+def _as_float(number: JSONValue) -> Any:
     return int(float(number)) if type(number) is int and abs(number) > _EXACT else number
 
 
@@ -51,7 +52,7 @@ def _is_number(value: JSONValue) -> bool:
     return type(value) in (int, float)
 
 
-def _is_equal(left: JSONValue, right: JSONValue) -> bool:
+def _is_equal(left: Any, right: Any) -> bool:
     if _is_number(left) and _is_number(right):
         return float(left) == float(right)
     if type(left) is not type(right):
@@ -63,7 +64,7 @@ def _is_equal(left: JSONValue, right: JSONValue) -> bool:
     return bool(left == right)
 
 
-def _rounded(value: JSONValue) -> JSONValue:
+def _rounded(value: JSONValue) -> Any:
     if isinstance(value, dict):
         return {k: _rounded(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -125,7 +126,7 @@ def _merge(target: JSONObject, patch: JSONObject) -> dict[str, Any]:
     return result
 
 
-def _without_nulls(value: JSONValue) -> JSONValue:
+def _without_nulls(value: JSONValue) -> Any:
     """Return the value without null map fields, also inside lists, with its maps sorted; null list entries stay."""
     if isinstance(value, dict):
         return {k: _without_nulls(value[k]) for k in sorted(value) if value[k] is not None}

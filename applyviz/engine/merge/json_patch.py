@@ -10,9 +10,8 @@ import re
 from copy import deepcopy
 from typing import Any
 
-from applyviz.engine.merge.differences import is_identical
 from applyviz.engine.objects.errors import PatchError
-from applyviz.engine.objects.values import JSONObject, JSONValue, clone
+from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_identical
 
 _MAX_OPERATIONS = 10_000
 _INDEX = re.compile(r"[+-]?[0-9]+")
@@ -29,7 +28,7 @@ def apply_json_patch(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
     if len(patch) > _MAX_OPERATIONS:
         reason = f"The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}, got {len(patch)}"
         raise PatchError(reason, 413)
-    document = _Document(clone(live))
+    document = _PatchTarget(clone(live))
     for operation in patch:
         document.run(operation)
     document.sort()
@@ -57,7 +56,7 @@ def _sort(entered: dict[str, Any]) -> None:
     entered.update(items)
 
 
-class _Document:
+class _PatchTarget:
     def __init__(self, value: JSONValue) -> None:
         self.value = value
         self._entered: list[dict[str, Any]] = []
@@ -112,7 +111,7 @@ class _Document:
         return at, keys[-1], f"error in {operation['op']} for path: '{pointer}'"
 
     @staticmethod
-    def _step(at: JSONValue, key: str, problem: str) -> JSONValue:
+    def _step(at: Any, key: str, problem: str) -> Any:
         if isinstance(at, dict) and key in at:
             return at[key]
         if isinstance(at, list) and _INDEX.fullmatch(key) and -len(at) <= int(key) < len(at):
@@ -120,7 +119,7 @@ class _Document:
         raise _refuse(problem)
 
     @staticmethod
-    def _put(at: JSONValue, key: str, value: JSONValue, problem: str) -> None:
+    def _put(at: Any, key: str, value: Any, problem: str) -> None:
         if isinstance(at, dict):
             at[key] = value
         elif key == "-":
@@ -133,7 +132,7 @@ class _Document:
         self._put(at, key, deepcopy(operation.get("value")), problem)
 
     @staticmethod
-    def _take(at: JSONValue, key: str, problem: str) -> JSONValue:
+    def _take(at: Any, key: str, problem: str) -> Any:
         if isinstance(at, list):
             return at.pop(_index(key, len(at), problem))
         if key not in at:
@@ -163,7 +162,7 @@ class _Document:
         at, key, problem = self._locate(operation, "path")
         self._put(at, key, value, problem)
 
-    def _read(self, operation: dict[str, Any], name: str) -> JSONValue:
+    def _read(self, operation: dict[str, Any], name: str) -> Any:
         at, key, problem = self._locate(operation, name)
         return at.get(key) if isinstance(at, dict) else at[_index(key, len(at), problem)]
 

@@ -36,13 +36,24 @@ def find(obj: JSONObject) -> dict[str, Any] | None:
     return value or {}
 
 
-def _refuse(constant: str) -> JSONValue:
+def _refuse(constant: str) -> Any:
     raise ValueError(constant)
 
 
 def render(manifest: JSONObject) -> str:
     """Return the text of the annotation for a manifest."""
     return render_json(_annotate(manifest, None)) + "\n"
+
+
+def render_as_given(manifest: JSONObject) -> str:
+    """Return the text that `kubectl apply set-last-applied` writes: without an empty map of annotations of its own."""
+    metadata = manifest.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(annotations, dict) or ANNOTATION not in annotations:
+        return render_json(manifest) + "\n"
+    kept = {name: text for name, text in annotations.items() if name != ANNOTATION}
+    others = {name: value for name, value in metadata.items() if name != "annotations"}
+    return render_json({**manifest, "metadata": {**others, "annotations": kept} if kept else others}) + "\n"
 
 
 def attach(manifest: JSONObject) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def require_list(entry: JSONValue) -> list[Any]:
     raise PatchError(f"expected a []interface {{}}, but received a {print_type(entry)}")
 
 
-def read_merge_key(entry: dict[str, Any], merge_key: str) -> JSONValue:
+def read_merge_key(entry: dict[str, Any], merge_key: str) -> Any:
     """Return the value of the merge key, which every entry must have."""
     if merge_key not in entry:
         raise PatchError(f"map: {print_value(entry)} does not contain declared merge key: {merge_key}")
@@ -74,7 +74,7 @@ def index_entries(entries: Iterable[JSONValue], merge_key: str | None) -> dict[H
     return found
 
 
-def _rank(entries: Sequence[JSONValue], order: dict[Hashable, int], merge_key: str | None) -> list[int]:
+def _rank(entries: Sequence[Any], order: dict[Hashable, int], merge_key: str | None) -> list[int]:
     if merge_key is None:
         return [order.get(identify(e), -1) for e in entries]
     return [order.get(identify(e[merge_key]), -1) for e in entries]
@@ -111,8 +111,8 @@ def weave(
     """Merge two sorted lists: an entry of the server goes first if it precedes the other one there."""
     right = sort_like(patch, patch_order, merge_key)
     left = sort_like(server_only, server_order, merge_key)
-    places = index_entries(server_order, merge_key)
-    left_ranks, right_ranks = _rank(left, places, merge_key), _rank(right, places, merge_key)
+    positions = index_entries(server_order, merge_key)
+    left_ranks, right_ranks = _rank(left, positions, merge_key), _rank(right, positions, merge_key)
     woven: list[JSONValue] = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -146,11 +146,11 @@ def partition(
 class EntryFinder:
     """Index of maps by merge key in a list that may grow; reaching an entry that is not a map raises an error."""
 
-    __slots__ = ("_broken", "_merge_key", "_places", "_size")
+    __slots__ = ("_broken", "_merge_key", "_positions", "_size")
 
     def __init__(self, entries: Iterable[JSONValue], merge_key: str) -> None:
         self._merge_key = merge_key
-        self._places: dict[Hashable, int] = {}
+        self._positions: dict[Hashable, int] = {}
         self._broken = -1
         self._size = 0
         for entry in entries:
@@ -161,12 +161,12 @@ class EntryFinder:
         if not isinstance(entry, dict):
             self._broken = self._size if self._broken < 0 else self._broken
         elif self._merge_key in entry:
-            self._places.setdefault(identify(entry[self._merge_key]), self._size)
+            self._positions.setdefault(identify(entry[self._merge_key]), self._size)
         self._size += 1
 
     def find(self, value: JSONValue) -> int:
         """Return the first position whose merge key is `value`, -1 if there is none."""
-        place = self._places.get(identify(value), -1)
-        if self._broken >= 0 and not 0 <= place < self._broken:
+        position = self._positions.get(identify(value), -1)
+        if self._broken >= 0 and not 0 <= position < self._broken:
             raise PatchError(f"value for key {self._broken} is not a map")
-        return place
+        return position

@@ -8,10 +8,11 @@ succeeded; the errors of the methods before it are its warnings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from applyviz.engine.merge.calculation import MergedPatch, PatchSteps, explain_steps
 from applyviz.engine.merge.json_merge import apply_json_merge, compute_json_merge
 from applyviz.engine.merge.json_patch import apply_json_patch
 from applyviz.engine.merge.shapes import GoTypeShape, OpenAPIv2Shape, PatchShape
@@ -34,13 +35,14 @@ class ThreeWayPatch:
     """The patch that client-side apply sends; an empty body means that nothing is sent.
 
     `method` names the kind of patch for people; `warnings` are those that kubectl prints, one for each source that
-    could not compute it.
+    could not compute it; `calculation` has the steps that the body is merged from.
     """
 
     body: dict[str, Any]
     content_type: str
     method: str
     warnings: tuple[str, ...] = ()
+    calculation: PatchSteps = field(default_factory=PatchSteps)
 
 
 _make_shape: Any = lru_cache(maxsize=1024)(lambda kind, root: kind(root))
@@ -52,13 +54,18 @@ def _shape(kind: type[PatchShape], root: Node) -> PatchShape:
     return shape
 
 
-def _as_sent(value: JSONValue) -> JSONValue:
+def _as_sent(value: JSONValue) -> Any:
     """Return the value after Go encodes it as JSON: 2.0 becomes 2."""
     if isinstance(value, dict):
         return {k: _as_sent(v) for k, v in value.items()}
     if isinstance(value, list):
         return [_as_sent(v) for v in value]
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _INT64 else value
+
+
+def _make_patch(merged: MergedPatch, content_type: str, method: str, warnings: tuple[str, ...]) -> ThreeWayPatch:
+    sent = MergedPatch(_as_sent(merged.body), _as_sent(merged.deletions), _as_sent(merged.additions))
+    return ThreeWayPatch(sent.body, content_type, method, warnings, explain_steps(sent))
 
 
 def _sources(kind: KindSchema | None) -> list[tuple[str, PatchShape]]:
@@ -88,16 +95,16 @@ def compute(
     warnings: list[str] = []
     for name, shape in _sources(kind):
         try:
-            body = compute_strategic(original, manifest, live, shape, is_overwriting=is_overwriting)
+            merged = compute_strategic(original, manifest, live, shape, is_overwriting=is_overwriting)
         except MergeError as error:
             if name == "builtin":
                 raise
             document = _OPENAPI_V3 if name == "openapi-v3" else "openapi spec"
             warnings.append(f"error calculating patch from {document}: {error}")
         else:
-            return ThreeWayPatch(_as_sent(body), STRATEGIC_MERGE_PATCH, STRATEGIC, tuple(warnings))
-    body = compute_json_merge(original, manifest, live)
-    return ThreeWayPatch(_as_sent(body), MERGE_PATCH, JSON_MERGE, tuple(warnings))
+            return _make_patch(merged, STRATEGIC_MERGE_PATCH, STRATEGIC, tuple(warnings))
+    merged = compute_json_merge(original, manifest, live)
+    return _make_patch(merged, MERGE_PATCH, JSON_MERGE, tuple(warnings))
 
 
 def apply(live: JSONObject, patch: JSONValue, content_type: str, *, kind: KindSchema | None) -> dict[str, Any]:

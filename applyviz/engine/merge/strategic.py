@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from applyviz.engine.merge.application import merge_maps
+from applyviz.engine.merge.calculation import MergedPatch
 from applyviz.engine.merge.differences import Purpose, diff_maps
 from applyviz.engine.merge.disagreements import DisagreementError, reconcile
 from applyviz.engine.merge.shapes import PatchShape
@@ -19,7 +20,7 @@ from applyviz.engine.objects.values import JSONObject, canonical_json
 
 def compute_strategic(
     last_applied: JSONObject, manifest: JSONObject, live: JSONObject, shape: PatchShape, *, is_overwriting: bool
-) -> dict[str, Any]:
+) -> MergedPatch:
     """Return the strategic merge patch that turns the live object into the manifest.
 
     - Raises `PatchError` when a list or field cannot be merged by this shape.
@@ -28,7 +29,8 @@ def compute_strategic(
     additions = diff_maps(live, manifest, shape, Purpose.ADDITIONS)
     deletions = diff_maps(last_applied, manifest, shape, Purpose.DELETIONS)
     patch = merge_maps(deletions, additions, shape, is_object=False)
-    return patch if is_overwriting else _refuse_overwriting(patch, last_applied, live, shape)
+    body = patch if is_overwriting else _refuse_overwriting(patch, last_applied, live, shape)
+    return MergedPatch(body, deletions, additions)
 
 
 def _refuse_overwriting(

@@ -29,11 +29,17 @@ class ApplyVizError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """A position in a source file; line and column count from 1, 0 means unknown."""
+    """A position in a source file; line and column count from 1, 0 means unknown.
+
+    - `document`: which document of the file an object was read from, and `item`: which item of a List there; from 1, 0
+      for positions that are not those of an object. They say where a position is in other words, so they do not count.
+    """
 
     file: str = ""
     line: int = 0
     column: int = 0
+    document: int = field(default=0, compare=False)
+    item: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         return ":".join([self.file or "<input>", *(str(n) for n in (self.line, self.column) if n)])

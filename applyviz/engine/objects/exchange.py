@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONValue
 
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
@@ -22,17 +21,28 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 
 @dataclass(frozen=True, slots=True)
+class HandedField:
+    """A field that moves to another manager, or from it."""
+
+    path: FieldPath
+    manager: str
+
+
+@dataclass(frozen=True, slots=True)
 class Placeholder:
     """A placeholder in a request body, filled at send time from the live object just read.
 
     `path` is its position in the body (fields and `i:` indices), `rule` names its value: `uid`, `resourceVersion`, or
     `managedFields` (migrations); `managers` are the field managers whose fields then move (None: by kubectl's own
-    rule).
+    rule); `handed` are the fields that then move to another manager, each with its new owner; `taken` are those that
+    the field manager of the request takes, each with its former owner.
     """
 
     path: FieldPath
     rule: str
     managers: tuple[str, ...] | None = None
+    handed: tuple[HandedField, ...] = ()
+    taken: tuple[HandedField, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,7 @@ class Request:
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     content_type: str = ""
-    body: JSONValue = None
+    body: Any = None
     ref: ObjectRef | None = None
     purpose: str = ""
     placeholders: tuple[Placeholder, ...] = ()
@@ -82,7 +92,7 @@ class Answer:
     """
 
     status: int
-    body: JSONValue = None
+    body: Any = None
     warnings: tuple[str, ...] = ()
     retry_after: float = 0.0
 

@@ -74,7 +74,7 @@ def field(name: str) -> PathElement:
     return "f:" + name
 
 
-def key(keys: Mapping[str, JSONValue]) -> PathElement:
+def key(keys: Mapping[str, Any]) -> PathElement:
     """Return the element of an entry of a map list, by its key fields."""
     element = "k:" + _text(keys)
     if any(map(_is_inexact, keys.values())):
@@ -82,7 +82,7 @@ def key(keys: Mapping[str, JSONValue]) -> PathElement:
     return element
 
 
-def value(item: JSONValue) -> PathElement:
+def value(item: Any) -> PathElement:
     """Return the element of an entry of a set."""
     element = "v:" + _text(item)
     return _make_exact(element, float(item)) if _is_inexact(item) else element
@@ -103,7 +103,7 @@ def write_element(element: PathElement) -> str:
     return element.written if isinstance(element, ExactElement) else element
 
 
-def element_value(element: PathElement) -> JSONValue:
+def element_value(element: PathElement) -> Any:
     """Return the value that an element refers to: a field name, the keys as a dict, a set value, or an index."""
     kind, text = element[0], write_element(element)[2:]
     if kind == "f":
@@ -138,7 +138,7 @@ _LONGEST_KEPT = 300
 _recall = lru_cache(maxsize=1 << 14)(_normalize)
 
 
-def _read_json(text: str) -> JSONValue:
+def _read_json(text: str) -> Any:
     # Integers of managed fields are floats in the API server too; beyond 2**53 they lose digits.
     return json.loads(text, parse_int=lambda t: int(t) if len(t) < 16 else float(t))
 
@@ -156,7 +156,7 @@ def render_value(value: JSONValue) -> str:
     return render_number(value)
 
 
-def _as_float(value: JSONValue) -> JSONValue:
+def _as_float(value: JSONValue) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject
 
 
 class GroupVersionKind(NamedTuple):
@@ -47,7 +47,7 @@ class ObjectRef(NamedTuple):
         """The identity across API versions: (group, kind, namespace, name)."""
         return (self.gvk.group, self.gvk.kind, self.namespace, self.name)
 
-    def is_shown_by(self, body: JSONValue) -> bool:
+    def is_shown_by(self, body: Any) -> bool:
         """Return whether a body has this kind, namespace and name."""
         metadata = body.get("metadata") if isinstance(body, Mapping) else None
         if not isinstance(metadata, Mapping) or body.get("kind") != self.gvk.kind:

@@ -8,21 +8,53 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from operator import is_
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-# Recursive aliases defeat `Mapping` covariance in mypy; the engine narrows with isinstance instead.
-JSONValue: TypeAlias = Any
+# Where a value crosses the border of a room, it is one of these; `accessors` narrows it. At run time it is Any, because
+# decoders read annotations and a recursive alias would make them walk every document twice.
+if TYPE_CHECKING:
+    JSONValue: TypeAlias = "str | int | float | bool | Sequence[JSONValue] | Mapping[str, JSONValue] | None"
+else:
+    JSONValue = Any
+# A Kubernetes object: the schema of its kind types its values, not Python.
 JSONObject: TypeAlias = Mapping[str, Any]
 MutableObject: TypeAlias = dict[str, Any]
 
 
-def clone(value: JSONValue) -> JSONValue:
+def clone(value: JSONValue) -> Any:
     """Copy a JSON value deeply; dicts and lists are new, scalars are shared."""
     if isinstance(value, dict):
         return {k: clone(v) if isinstance(v, (dict, list)) else v for k, v in value.items()}
     if isinstance(value, list):
         return [clone(v) if isinstance(v, (dict, list)) else v for v in value]
     return value
+
+
+def share_equal(value: Any, like: Any) -> Any:
+    """Return a JSON value in which every part that equals the same part of another value is that very part.
+
+    Versions of one object are mostly equal: shared, they take the memory of one, and are compared by identity. Values
+    of different types are not equal, nor are maps whose names come in another order, or floats written differently.
+    """
+    kind = type(value)
+    if value is like or kind is not type(like):
+        return value
+    if kind is dict:
+        return _share_map(value, like)
+    if kind is list:
+        items = [share_equal(item, other) for item, other in zip(value, like, strict=False)]
+        if len(value) == len(like) and all(map(is_, items, like)):
+            return like
+        return [*items, *value[len(items) :]]
+    is_equal = value == like and (kind is not float or repr(value) == repr(like))
+    return like if is_equal else value
+
+
+def _share_map(value: JSONObject, like: JSONObject) -> JSONObject:
+    shared = {name: share_equal(item, like.get(name)) for name, item in value.items()}
+    is_same = len(shared) == len(like) and all(map(is_, shared.values(), like.values())) and [*shared] == [*like]
+    return like if is_same else shared
 
 
 # Hot in hashing: made once.
@@ -50,7 +82,7 @@ def is_same_json(left: JSONValue, right: JSONValue) -> bool:
     return _is_same_below(left, right)
 
 
-def _is_same_below(left: JSONValue, right: JSONValue) -> bool:
+def _is_same_below(left: Any, right: Any) -> bool:
     if left is right:
         return True
     kind, other = type(left), type(right)
@@ -67,7 +99,18 @@ def _is_same_below(left: JSONValue, right: JSONValue) -> bool:
     return other is not dict and bool(left == right)
 
 
-def get_at(value: JSONValue, keys: Sequence[str], default: JSONValue = None) -> JSONValue:
+def is_identical(left: Any, right: Any) -> bool:
+    """Return whether two values are deeply equal in value and type, as Go's reflect.DeepEqual has it."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return len(left) == len(right) and all(k in right and is_identical(v, right[k]) for k, v in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(is_identical, left, right))
+    return bool(left == right)
+
+
+def get_at(value: JSONValue, keys: Sequence[str], default: JSONValue = None) -> Any:
     """Walk nested mappings by key; return `default` if a step is missing or is not a mapping."""
     for key in keys:
         # Hot: `isinstance` with an abstract class costs ten times as much as the exact type.

@@ -75,8 +75,8 @@ class Bookkeeper:
         - Raises `OwnershipError` that begins with `what`, names the object and says `how` it failed.
         """
         try:
-            place = self.versions.place
-            return make_typed(place, obj, self.api_version, allow_duplicates=allow_duplicates, like=like)
+            topology = self.versions.topology
+            return make_typed(topology, obj, self.api_version, allow_duplicates=allow_duplicates, like=like)
         except OwnershipError as error:
             reason = f"{what} ({name_object(obj)}){how}: {error.reason}"
             raise OwnershipError(reason, error.code, error.errors) from None
@@ -95,13 +95,13 @@ class Bookkeeper:
                 result[identity] = entry
                 continue
             try:
-                place = self.versions.convert(live, entry.api_version).place
+                topology = self.versions.convert(live, entry.api_version).topology
             except MissingVersionError:
                 continue
-            result[identity] = Owned(reconcile(place, entry.fields), entry.api_version)
+            result[identity] = Owned(reconcile(topology, entry.fields), entry.api_version)
         return result
 
-    def settle(
+    def remove_taken(
         self,
         before: TypedObject,
         after: TypedObject,
@@ -139,7 +139,7 @@ class Bookkeeper:
         return own
 
     def _compare(self, before: TypedObject, after: TypedObject) -> OwnerComparison:
-        return compare(before.place, before.value, after.value).without(self.get_resets(before.api_version))
+        return compare(before.topology, before.value, after.value).without(self.get_resets(before.api_version))
 
     def _compare_at(self, before: TypedObject, after: TypedObject, api_version: str) -> OwnerComparison:
         old = self._convert(before, api_version, "old")
@@ -165,7 +165,7 @@ class Bookkeeper:
         before = self.check(live, what, how, allow_duplicates=True, like=after.value)
         try:
             owned = self.reconcile(before, managed.owned)
-            change = self.settle(before, after, owned, _CURRENT, force=True)
+            change = self.remove_taken(before, after, owned, _CURRENT, force=True)
         except OwnershipError as error:
             reason = f"failed to update ManagedFields ({name_object(new)}): {error.reason}"
             raise OwnershipError(reason, errors=error.errors) from None

@@ -8,11 +8,11 @@ object without entries is treated as the server would record it. Entries of subr
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, from_paths, read_fields
-from applyviz.engine.objects.paths import PathElement, element_value
+from applyviz.engine.objects.paths import FieldPath, PathElement, element_value
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, is_same_json
 from applyviz.engine.ownership import migrate
 from applyviz.engine.ownership.bookkeeping import BEFORE_FIRST_APPLY, Bookkeeper
@@ -22,7 +22,7 @@ from applyviz.engine.schema.model import KindSchema
 
 _ANNOTATION: Final = from_paths([migrate.LAST_APPLIED_PATH])
 _NOTHING: Final = object()
-# These commands write more than the last-applied fields; even if they own last-applied, they keep the rest.
+# These write more than what was applied: they give up the last-applied fields and what the manifest sets, no others.
 _IN_PART: Final = (BEFORE_FIRST_APPLY, "kubectl-edit")
 
 
@@ -72,15 +72,71 @@ def take_over(
     - Raises `OwnershipError` if an entry that must be merged cannot be read.
     """
     entries = [render_entry(entry) for entry in find_entries(live) or ()]
-    owners = migrate.find_owners(live)
     for name in names:
-        if name in _IN_PART and name in owners:
+        if name in _IN_PART:
             entries = _split(entries, name, manager, last_applied or {})
         else:
             entries = migrate.upgrade({"metadata": {"managedFields": entries}}, manager=manager, csa_managers=[name])
     if manager == KUBECTL and ANNOTATION in (find_annotations(live) or {}):
         entries = _claim_annotation(entries, manager, str(live.get("apiVersion") or ""))
     return entries
+
+
+def hand_over(entries: list[MutableObject], *, manager: str, path: FieldPath, to: str) -> list[MutableObject]:
+    """Return managedFields after a field that `manager` alone owns belongs to the Apply entry of `to` as well.
+
+    - A field with another owner keeps its value without this, so nothing moves.
+    """
+    found, version = EMPTY, ""
+    for entry in entries:
+        below = from_paths(one for one in _read(entry) if one[: len(path)] == path)
+        is_own = entry.get("manager") == manager and entry.get("operation") == APPLY and not entry.get("subresource")
+        if below and not is_own:
+            return entries
+        if below:
+            found, version = below, str(entry.get("apiVersion") or "")
+    return _join(entries, to, found, version) if found else entries
+
+
+def take_fields(
+    entries: list[MutableObject], *, manager: str, taken: Collection[tuple[FieldPath, str]]
+) -> list[MutableObject]:
+    """Return managedFields after what others own at or below some fields belongs to the Apply entry of `manager`.
+
+    - `taken`: each field with the manager that gives it up. Entries of subresources stay: they are owned through
+      another address.
+    """
+    kept: list[MutableObject] = []
+    moved: list[tuple[FieldSet, str]] = []
+    for entry in entries:
+        paths = {path for path, owner in taken if owner == entry.get("manager") and not entry.get("subresource")}
+        below = from_paths(
+            one for one in (_read(entry) if paths else EMPTY) if any(one[:end] in paths for end in range(len(one) + 1))
+        )
+        kept += _without(entry, below) if below else [entry]
+        moved += [(below, str(entry.get("apiVersion") or ""))] if below else []
+    for found, version in moved:
+        kept = _join(kept, manager, found, version)
+    return kept
+
+
+def list_set(live: JSONObject, names: Collection[str], manifest: JSONObject) -> list[tuple[FieldPath, str]]:
+    """Return the fields that a manifest sets and that these managers own in part, each with its manager.
+
+    - Only for managers that otherwise give up nothing but last-applied fields. What they own below a field and the
+      manifest does not set stays theirs, and so does the field.
+    - Raises `OwnershipError` if an entry cannot be read.
+    """
+    found = []
+    for entry in find_entries(live) or ():
+        name = entry.get("manager")
+        if name not in _IN_PART or name not in names or entry.get("operation") != UPDATE or entry.get("subresource"):
+            continue
+        owned = _read(entry)
+        named = _keep_named(owned, manifest)
+        kept = {path[:end] for path in owned.difference(named) for end in range(1, len(path) + 1)}
+        found += [(path, name) for path in named if path not in kept]
+    return found
 
 
 def _read(entry: JSONObject) -> FieldSet:
@@ -140,7 +196,7 @@ def _keep_named(fields: FieldSet, value: JSONValue) -> FieldSet:
     return FieldSet(members, children)
 
 
-def _find(value: JSONValue, element: PathElement) -> JSONValue:
+def _find(value: Any, element: PathElement) -> Any:
     """Return the value that an element names; an entry may leave out keys that the server fills in."""
     named = element_value(element)
     if element[0] == "f":

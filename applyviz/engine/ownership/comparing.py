@@ -42,7 +42,7 @@ class OwnerComparison:
         )
 
 
-def compare(place: Topology, left: JSONValue, right: JSONValue) -> OwnerComparison:
+def compare(topology: Topology, left: JSONValue, right: JSONValue) -> OwnerComparison:
     """Compare two objects of one kind and version.
 
     - Raises `OwnershipError` for list entries that cannot be named.
@@ -50,7 +50,7 @@ def compare(place: Topology, left: JSONValue, right: JSONValue) -> OwnerComparis
     if left is right:
         return OwnerComparison()
     walk = _Walk()
-    walk.compare(place, left, right, ())
+    walk.compare(topology, left, right, ())
     return OwnerComparison(walk.added.build(), walk.removed.build(), walk.modified.build())
 
 
@@ -73,11 +73,11 @@ def is_equal(left: JSONValue, right: JSONValue) -> bool:
     return bool(left == right)
 
 
-def _group(place: Topology, items: list[JSONValue], path: FieldPath) -> dict[PathElement, list[JSONValue]]:
+def _group(topology: Topology, items: list[JSONValue], path: FieldPath) -> dict[PathElement, list[JSONValue]]:
     groups: dict[PathElement, list[JSONValue]] = {}
     for position, item in enumerate(items):
         try:
-            element = place.name_item(item)
+            element = topology.name_item(item)
         except ItemError as error:
             text = f"{render_path(path)}: element {position}: {error}"
             raise OwnershipError(text, errors=(text,)) from None
@@ -91,57 +91,59 @@ class _Walk:
         self.removed = FieldSetBuilder()
         self.modified = FieldSetBuilder()
 
-    def compare(self, place: Topology | None, left: JSONValue, right: JSONValue, path: FieldPath) -> None:
-        if left is right or place is None:
+    def compare(self, topology: Topology | None, left: JSONValue, right: JSONValue, path: FieldPath) -> None:
+        if left is right or topology is None:
             return
-        left_form, right_form = find_form(place, left), find_form(place, right)
+        left_form, right_form = find_form(topology, left), find_form(topology, right)
         if left_form is not right_form:
-            first, second = choose_form(place, left_form), choose_form(place, right_form)
-            self._compare_as(place, first, left, right, path)
+            first, second = choose_form(topology, left_form), choose_form(topology, right_form)
+            self._compare_as(topology, first, left, right, path)
             if second is first:
                 return
             right_form = second
-        self._compare_as(place, choose_form(place, right_form), left, right, path)
+        self._compare_as(topology, choose_form(topology, right_form), left, right, path)
 
-    def _compare_as(self, place: Topology, form: str, left: JSONValue, right: JSONValue, path: FieldPath) -> None:
+    def _compare_as(self, topology: Topology, form: str, left: JSONValue, right: JSONValue, path: FieldPath) -> None:
         if form is MAP:
             mine = left if isinstance(left, dict) else {}
             theirs = right if isinstance(right, dict) else {}
-            if not place.is_atomic_map and (mine or theirs):
-                self._compare_maps(place, mine, theirs, path)
+            if not topology.is_atomic_map and (mine or theirs):
+                self._compare_maps(topology, mine, theirs, path)
                 return
         elif form is LIST:
             items = left if isinstance(left, list) else []
             others = right if isinstance(right, list) else []
-            if not place.is_atomic_list and (items or others):
-                self._compare_lists(place, items, others, path)
+            if not topology.is_atomic_list and (items or others):
+                self._compare_lists(topology, items, others, path)
                 return
         if not is_equal(left, right):
             self.modified.add(path)
 
     def _compare_maps(
-        self, place: Topology, left: Mapping[str, JSONValue], right: Mapping[str, JSONValue], path: FieldPath
+        self, topology: Topology, left: Mapping[str, JSONValue], right: Mapping[str, JSONValue], path: FieldPath
     ) -> None:
         for name, entry in left.items():
             if name not in right:
-                mark(place.child(name), entry, self.removed, path, "f:" + name)
+                mark(topology.child(name), entry, self.removed, path, "f:" + name)
             elif right[name] is not entry:
-                self.compare(place.child(name), entry, right[name], (*path, "f:" + name))
+                self.compare(topology.child(name), entry, right[name], (*path, "f:" + name))
         for name, entry in right.items():
             if name not in left:
-                mark(place.child(name), entry, self.added, path, "f:" + name)
+                mark(topology.child(name), entry, self.added, path, "f:" + name)
 
-    def _compare_lists(self, place: Topology, left: list[JSONValue], right: list[JSONValue], path: FieldPath) -> None:
-        mine, theirs = _group(place, left, path), _group(place, right, path)
+    def _compare_lists(
+        self, topology: Topology, left: list[JSONValue], right: list[JSONValue], path: FieldPath
+    ) -> None:
+        mine, theirs = _group(topology, left, path), _group(topology, right, path)
         for element, items in mine.items():
-            self._compare_groups(place.item, items, theirs.get(element, []), path, element)
+            self._compare_groups(topology.item, items, theirs.get(element, []), path, element)
         for element, others in theirs.items():
             if element not in mine:
-                self._compare_groups(place.item, [], others, path, element)
+                self._compare_groups(topology.item, [], others, path, element)
 
     def _compare_groups(
         self,
-        place: Topology,
+        topology: Topology,
         items: list[JSONValue],
         others: list[JSONValue],
         path: FieldPath,
@@ -149,45 +151,45 @@ class _Walk:
     ) -> None:
         """Compare the entries of one name: one to one, or as a group if the name is duplicated."""
         if len(items) == 1 and len(others) == 1:
-            self.compare(place, items[0], others[0], (*path, element))
+            self.compare(topology, items[0], others[0], (*path, element))
         elif len(items) > 1 and len(others) > 1:
             if not is_equal(items, others):
                 self.modified.add((*path, element))
         else:
-            self._mark_group(place, items, self.removed, path, element)
-            self._mark_group(place, others, self.added, path, element)
+            self._mark_group(topology, items, self.removed, path, element)
+            self._mark_group(topology, others, self.added, path, element)
 
     @staticmethod
     def _mark_group(
-        place: Topology, items: list[JSONValue], builder: FieldSetBuilder, path: FieldPath, element: PathElement
+        topology: Topology, items: list[JSONValue], builder: FieldSetBuilder, path: FieldPath, element: PathElement
     ) -> None:
         if len(items) == 1:
-            mark(place, items[0], builder, path, element)
+            mark(topology, items[0], builder, path, element)
         elif items:
             builder.add((*path, element))
 
 
 def mark(
-    place: Topology | None, value: JSONValue, builder: FieldSetBuilder, path: FieldPath, element: PathElement
+    topology: Topology | None, value: JSONValue, builder: FieldSetBuilder, path: FieldPath, element: PathElement
 ) -> None:
     """Add an entry that exists on one side only to a set, with everything below it."""
-    _mark(place, value, builder.descend(path), (*path, element))
+    _mark(topology, value, builder.descend(path), (*path, element))
 
 
-def _mark(place: Topology | None, value: JSONValue, node: FieldSetBuilder, path: FieldPath) -> None:
+def _mark(topology: Topology | None, value: JSONValue, node: FieldSetBuilder, path: FieldPath) -> None:
     element = path[-1]
     node.members.add(element)
-    if not value or place is None:
+    if not value or topology is None:
         return
     if isinstance(value, dict):
-        if place.is_map and not place.is_atomic_map:
+        if topology.is_map and not topology.is_atomic_map:
             below = node.descend((element,))
             for name, entry in value.items():
-                _mark(place.child(name), entry, below, (*path, "f:" + name))
-    elif isinstance(value, list) and place.is_list and not place.is_atomic_list:
+                _mark(topology.child(name), entry, below, (*path, "f:" + name))
+    elif isinstance(value, list) and topology.is_list and not topology.is_atomic_list:
         below = node.descend((element,))
-        for name, items in _group(place, value, path).items():
+        for name, items in _group(topology, value, path).items():
             if len(items) == 1:
-                _mark(place.item, items[0], below, (*path, name))
+                _mark(topology.item, items[0], below, (*path, name))
             else:
                 below.members.add(name)

@@ -7,6 +7,7 @@ entries that hold them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from applyviz.engine.objects.fieldsets import from_paths
 from applyviz.engine.objects.paths import FieldPath, element_value
@@ -51,7 +52,7 @@ def extract(live: JSONObject, managers: Collection[str], root: Node | None) -> J
     return keep_fields(live, [p for p in list_leaves(root, live) if p in _NAMES or is_applied(p)], root)
 
 
-def _without_emptied(value: JSONValue, before: JSONValue) -> JSONValue:
+def _without_emptied(value: JSONValue, before: JSONValue) -> Any:
     """Return the value without maps that became empty because nothing in them is kept."""
     if not isinstance(value, dict) or not isinstance(before, dict):
         return value

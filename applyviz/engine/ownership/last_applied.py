@@ -47,14 +47,14 @@ def find_allowed(keeper: Bookkeeper, live: JSONObject) -> FieldSet | None:
     last = _parse(text) if text else None
     if not isinstance(last, dict) or GroupVersionKind.from_object(last) != keeper.kind.gvk:
         return None
-    place, version = keeper.versions.place, keeper.api_version
+    topology, version = keeper.versions.topology, keeper.api_version
     try:
-        present = make_typed(place, keeper.at_own_version(live), version)
-        applied = make_typed(place, last, version)
+        present = make_typed(topology, keeper.at_own_version(live), version)
+        applied = make_typed(topology, last, version)
     except OwnershipError:
         return None
-    change = compare(place, applied.value, present.value)
-    mine = collect_fields(place, applied.value)
+    change = compare(topology, applied.value, present.value)
+    mine = collect_fields(topology, applied.value)
     return mine.difference(change.modified).difference(change.added).difference(change.removed)
 
 

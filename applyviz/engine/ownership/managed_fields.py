@@ -172,7 +172,7 @@ def encode(managed: Managed, memo: FieldSetMemo | None = None) -> list[MutableOb
     return sorted(entries, key=_sort_key)
 
 
-def keep_entries(entries: list[MutableObject], known: Sequence[JSONValue] | None) -> list[MutableObject]:
+def keep_entries(entries: list[MutableObject], known: Sequence[Any] | None) -> list[MutableObject]:
     """Return the entries; unchanged entries are the same Python objects, so that later comparisons are cheap."""
     if not known:
         return entries
@@ -205,24 +205,12 @@ class FieldOwners:
     entries: tuple[OwnedFields, ...] = ()
 
     def of(self, path: FieldPath) -> tuple[Owner, ...]:
-        """Return the owners of a field, including those who own an enclosing value as a whole."""
-        return tuple(e.owner for e in self.entries if _owns(e.fields, path))
+        """Return the owners of a field; who owns only the map around it does not own the field."""
+        return tuple(e.owner for e in self.entries if e.fields.has(path))
 
     def start(self, after: FieldOwners) -> owning.OwnerCursor:
         """Return a cursor that finds the owners of many fields, before and after a change, on one walk."""
         return owning.start([(e.owner, e.fields) for e in self.entries], [(e.owner, e.fields) for e in after.entries])
-
-
-def _owns(fields: FieldSet, path: FieldPath) -> bool:
-    node: FieldSet | None = fields
-    for depth, element in enumerate(path, 1):
-        if node is None:
-            return False
-        below = node.children.get(element)
-        if element in node.members and (below is None or depth == len(path)):
-            return True
-        node = below
-    return False
 
 
 def read_owners(obj: JSONObject, memo: FieldSetMemo | None = None) -> FieldOwners:

@@ -8,46 +8,47 @@ positions. Unchanged parts are the same Python objects, which makes the comparis
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from applyviz.engine.objects.paths import PathElement
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONValue, is_identical
 from applyviz.engine.schema.topology import Topology
 
 MAP, LIST, SCALAR, ANY = "map", "list", "scalar", "any"
 
 
-def find_form(place: Topology, value: JSONValue) -> str:
+def find_form(topology: Topology, value: JSONValue) -> str:
     """Return which of the allowed forms a value has; ANY for null and for a value of another form."""
     if isinstance(value, dict):
-        return MAP if place.is_map else ANY
+        return MAP if topology.is_map else ANY
     if isinstance(value, list):
-        return LIST if place.is_list else ANY
-    return SCALAR if value is not None and place.scalar else ANY
+        return LIST if topology.is_list else ANY
+    return SCALAR if value is not None and topology.scalar else ANY
 
 
-def choose_form(place: Topology, form: str) -> str:
+def choose_form(topology: Topology, form: str) -> str:
     """Return the form in which to handle a value; if several are possible, maps come before scalars before lists."""
     if form is not ANY:
         return form
-    if place.is_map:
+    if topology.is_map:
         return MAP
-    return SCALAR if place.scalar else LIST
+    return SCALAR if topology.scalar else LIST
 
 
-def merge(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValue:
+def merge(topology: Topology, live: Any, applied: Any) -> Any:
     """Merge an applied value over a live one; both are present and valid."""
-    form = choose_form(place, find_form(place, applied))
+    form = choose_form(topology, find_form(topology, applied))
     if form is MAP:
-        return _merge_map(place, live, applied)
+        return _merge_map(topology, live, applied)
     if form is LIST:
-        return _merge_list(place, live, applied)
+        return _merge_list(topology, live, applied)
     return live if type(live) is type(applied) and live == applied else applied
 
 
-def _merge_map(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValue:
+def _merge_map(topology: Topology, live: Any, applied: Any) -> Any:
     has_live = isinstance(live, dict) and bool(live)
     has_applied = isinstance(applied, dict) and bool(applied)
-    if place.is_atomic_map or not (has_live or has_applied):
+    if topology.is_atomic_map or not (has_live or has_applied):
         return live if is_identical(live, applied) else applied
     if not has_applied:
         return live
@@ -61,7 +62,7 @@ def _merge_map(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValu
             old = live[name]
             if entry is old or (type(entry) is str and entry == old):
                 continue  # the fast path: equal text fits everywhere
-            child = place.children[name]
+            child = topology.children[name]
             outcome = merge(child, old, entry) if child is not None else entry
             if outcome is old:
                 continue
@@ -71,27 +72,16 @@ def _merge_map(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValu
     return live if merged is None else merged
 
 
-def is_identical(left: JSONValue, right: JSONValue) -> bool:
-    """Return whether two values are equal in value and type, so that either may replace the other."""
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, dict):
-        return len(left) == len(right) and all(k in right and is_identical(v, right[k]) for k, v in left.items())
-    if isinstance(left, list):
-        return len(left) == len(right) and all(map(is_identical, left, right))
-    return bool(left == right)
-
-
-def _merge_list(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValue:
+def _merge_list(topology: Topology, live: Any, applied: Any) -> Any:
     has_live = isinstance(live, list) and bool(live)
     has_applied = isinstance(applied, list) and bool(applied)
-    if place.is_atomic_list or not (has_live or has_applied):
+    if topology.is_atomic_list or not (has_live or has_applied):
         return live if is_identical(live, applied) else applied
     if not has_applied:
         return live
     if not has_live:
         return applied
-    merged = _ListMerge(place, live, applied).run()
+    merged = _ListMerge(topology, live, applied).run()
     if len(merged) == len(live) and all(a is b for a, b in zip(merged, live, strict=True)):
         return live
     return merged
@@ -100,11 +90,11 @@ def _merge_list(place: Topology, live: JSONValue, applied: JSONValue) -> JSONVal
 class _ListMerge:
     """Merges two lists by item, walking both at once as the API server does."""
 
-    def __init__(self, place: Topology, live: list[JSONValue], applied: list[JSONValue]) -> None:
-        self.place = place
+    def __init__(self, topology: Topology, live: list[JSONValue], applied: list[JSONValue]) -> None:
+        self.topology = topology
         self.live, self.applied = live, applied
-        self.live_elements = [place.name_item(i) for i in live]
-        self.applied_elements = [place.name_item(i) for i in applied]
+        self.live_elements = [topology.name_item(i) for i in live]
+        self.applied_elements = [topology.name_item(i) for i in applied]
         self.live_items: dict[PathElement, JSONValue] = {}
         for element, item in zip(self.live_elements, live, strict=True):
             # Duplicates do not merge item by item: they count as null.
@@ -121,7 +111,7 @@ class _ListMerge:
     def _take_applied(self, element: PathElement) -> None:
         item = self.applied_items[element]
         if element in self.live_items:
-            item = merge(self.place.item, self.live_items[element], item)
+            item = merge(self.topology.item, self.live_items[element], item)
         self.out.append(item)
         self.done.add(element)
 

@@ -1,7 +1,7 @@
 """Find the owners of many fields before and after a change, on one walk down the object.
 
-Rule: an entry owns the fields in its set, and everything below a field that it owns as a whole. During the walk,
-entries are bits; each combination of bits is converted to owners once.
+Rule: an entry owns the fields in its set and no others: the owner of a map owns that it exists, not the fields in it.
+An atomic value is one field. During the walk, entries are bits; each combination of bits is converted to owners once.
 """
 
 from __future__ import annotations
@@ -36,16 +36,15 @@ class _Combinations(dict[int, tuple[Owners, Owners]]):
 class OwnerCursor:
     """The owners of the fields below one path."""
 
-    __slots__ = ("_combinations", "_entries", "_whole")
+    __slots__ = ("_combinations", "_entries")
 
-    def __init__(self, entries: Sequence[tuple[int, FieldSet]], whole: int, combinations: _Combinations) -> None:
+    def __init__(self, entries: Sequence[tuple[int, FieldSet]], combinations: _Combinations) -> None:
         self._entries = entries
-        self._whole = whole  # the bits of the entries that own this path, or a path above it, as a whole
         self._combinations = combinations
 
     def of(self, element: PathElement) -> tuple[Owners, Owners]:
         """Return the owners of one field below, before and after."""
-        bits = self._whole
+        bits = 0
         for bit, fields in self._entries:
             if element in fields.members:
                 bits |= bit
@@ -55,14 +54,12 @@ class OwnerCursor:
         """Return the cursor one step down."""
         if not self._entries:
             return self
-        bits, entries = self._whole, []
+        entries = []
         for bit, fields in self._entries:
             below = fields.children.get(element)
             if below is not None:
                 entries.append((bit, below))
-            elif element in fields.members:
-                bits |= bit
-        return OwnerCursor(entries, bits, self._combinations)
+        return OwnerCursor(entries, self._combinations)
 
 
 def start(before: Entries, after: Entries) -> OwnerCursor:
@@ -72,4 +69,4 @@ def start(before: Entries, after: Entries) -> OwnerCursor:
         known, _ = bits.get(id(fields), (0, fields))
         bits[id(fields)] = known | 1 << number, fields
     combinations = _Combinations([owner for owner, _ in before], [owner for owner, _ in after])
-    return OwnerCursor(list(bits.values()), 0, combinations)
+    return OwnerCursor(list(bits.values()), combinations)

@@ -21,7 +21,7 @@ _TYPE_META = frozenset({"f:apiVersion", "f:kind"})
 
 
 def _with_value(obj: TypedObject, value: object) -> TypedObject:
-    return TypedObject(obj.place, value, obj.api_version)
+    return TypedObject(obj.topology, value, obj.api_version)
 
 
 class _Pruning:
@@ -33,9 +33,9 @@ class _Pruning:
     def list_named(self, obj: TypedObject) -> FieldSet:
         """Return the fields of an object with their declared parents; each object is walked once."""
         known = self._named.get(id(obj.value))
-        if known is None or known[0].place is not obj.place:
+        if known is None or known[0].topology is not obj.topology:
             # The cache keeps the object beside its fields, so that its id is not reused.
-            known = (obj, name_parents(obj.place, collect_fields(obj.place, obj.value)))
+            known = (obj, name_parents(obj.topology, collect_fields(obj.topology, obj.value)))
             self._named[id(obj.value)] = known
         return known[1]
 
@@ -59,9 +59,9 @@ class _Pruning:
                 pruned = self.convert(pruned, api_version, f"pruned object at version {api_version}")
             except MissingVersionError:
                 continue
-            keep = self.list_named(pruned).union(name_parents(merged.place, fields))
+            keep = self.list_named(pruned).union(name_parents(merged.topology, fields))
             gone = self.list_named(merged).difference(keep)
-            pruned = _with_value(merged, remove_fields(merged.place, merged.value, gone))
+            pruned = _with_value(merged, remove_fields(merged.topology, merged.value, gone))
         return pruned
 
     def restore_dangling(self, merged: TypedObject, pruned: TypedObject, last: FieldSet) -> TypedObject:
@@ -71,11 +71,13 @@ class _Pruning:
         except MissingVersionError:
             return merged
         gone = (
-            self.list_named(merged).difference(self.list_named(pruned)).intersection(name_parents(merged.place, last))
+            self.list_named(merged)
+            .difference(self.list_named(pruned))
+            .intersection(name_parents(merged.topology, last))
         )
         if not gone:
             return merged
-        return _with_value(merged, remove_fields(merged.place, merged.value, gone))
+        return _with_value(merged, remove_fields(merged.topology, merged.value, gone))
 
 
 def prune(
@@ -103,8 +105,8 @@ def prune(
 
 def _prune(pruning: _Pruning, merged: TypedObject, last: Owned, api_version: str) -> TypedObject:
     converted = pruning.convert(merged, last.api_version, "merged object to last applied version")
-    fields = name_parents(converted.place, last.fields)
-    pruned = _with_value(converted, remove_fields(converted.place, converted.value, fields))
+    fields = name_parents(converted.topology, last.fields)
+    pruned = _with_value(converted, remove_fields(converted.topology, converted.value, fields))
     try:
         pruned = pruning.restore_owned(converted, pruned)
     except OwnershipError as error:

@@ -7,6 +7,8 @@ value that is now atomic become the value itself. Atomic values that are now gra
 
 from __future__ import annotations
 
+from typing import Any
+
 from applyviz.engine.objects.fieldsets import FieldSet
 from applyviz.engine.objects.paths import PathElement
 from applyviz.engine.objects.values import JSONValue
@@ -14,16 +16,16 @@ from applyviz.engine.ownership.merging import LIST, MAP, choose_form, find_form
 from applyviz.engine.schema.topology import Topology
 
 
-def remove_fields(place: Topology, value: JSONValue, fields: FieldSet) -> JSONValue:
+def remove_fields(topology: Topology, value: JSONValue, fields: FieldSet) -> Any:
     """Return the value without the given fields; unchanged parts are shared with it."""
-    form = choose_form(place, find_form(place, value))
+    form = choose_form(topology, find_form(topology, value))
     if form is MAP:
-        return _remove_from_map(place, value, fields)
-    return _remove_from_list(place, value, fields) if form is LIST else value
+        return _remove_from_map(topology, value, fields)
+    return _remove_from_list(topology, value, fields) if form is LIST else value
 
 
-def _remove_from_map(place: Topology, value: JSONValue, fields: FieldSet) -> JSONValue:
-    if not isinstance(value, dict) or not value or place.is_atomic_map:
+def _remove_from_map(topology: Topology, value: JSONValue, fields: FieldSet) -> Any:
+    if not isinstance(value, dict) or not value or topology.is_atomic_map:
         return None
     kept = {}
     for name, entry in value.items():
@@ -31,73 +33,73 @@ def _remove_from_map(place: Topology, value: JSONValue, fields: FieldSet) -> JSO
         if element in fields.members:
             continue
         below = fields.children.get(element)
-        child = place.child(name)
+        child = topology.child(name)
         kept[name] = entry if below is None or child is None else remove_fields(child, entry, below)
     return kept or None
 
 
-def _remove_from_list(place: Topology, value: JSONValue, fields: FieldSet) -> JSONValue:
-    if not isinstance(value, list) or not value or place.is_atomic_list:
+def _remove_from_list(topology: Topology, value: JSONValue, fields: FieldSet) -> Any:
+    if not isinstance(value, list) or not value or topology.is_atomic_list:
         return None
     kept = []
     for item in value:
-        element = place.name_item(item)
+        element = topology.name_item(item)
         if element in fields.members:
             continue
         below = fields.children.get(element)
-        kept.append(item if below is None else remove_fields(place.item, item, below))
+        kept.append(item if below is None else remove_fields(topology.item, item, below))
     return kept or None
 
 
-def _find_place(place: Topology, element: PathElement) -> Topology | None:
+def _find_below(topology: Topology, element: PathElement) -> Topology | None:
     if element[0] == "f":
-        return place.child(element[2:]) if place.is_map else None
-    return place.item if place.is_list and element[0] == "k" else None
+        return topology.child(element[2:]) if topology.is_map else None
+    return topology.item if topology.is_list and element[0] == "k" else None
 
 
-def name_parents(place: Topology | None, fields: FieldSet) -> FieldSet:
+def name_parents(topology: Topology | None, fields: FieldSet) -> FieldSet:
     """Return the set plus every declared field that has fields below it; map entries and items are not added."""
-    if place is None or not fields.children:
+    if topology is None or not fields.children:
         return fields
     members = set(fields.members)
     children = {}
     for element, below in fields.children.items():
-        if place.is_map and element[0] == "f" and place.find_field(element[2:]) is not None:
+        if topology.is_map and element[0] == "f" and topology.find_field(element[2:]) is not None:
             members.add(element)
-        children[element] = name_parents(_find_place(place, element), below)
+        children[element] = name_parents(_find_below(topology, element), below)
     return FieldSet(frozenset(members), children)
 
 
-def reconcile(place: Topology, fields: FieldSet) -> FieldSet:
+def reconcile(topology: Topology, fields: FieldSet) -> FieldSet:
     """Return the set under the current topology; the same set if nothing changed.
 
     - An object that is atomic as a whole keeps every set unchanged: the root has no owner.
     """
-    if _is_whole(place):
+    if _is_whole(topology):
         return fields
-    if place.is_map:
-        if place.is_free_form:
+    if topology.is_map:
+        if topology.is_free_form:
             return fields
-        return _reconcile_below(place, fields, is_map=True)
-    if place.scalar or not place.is_list:
+        return _reconcile_below(topology, fields, is_map=True)
+    if topology.scalar or not topology.is_list:
         return fields
-    return _reconcile_below(place, fields, is_map=False)
+    return _reconcile_below(topology, fields, is_map=False)
 
 
-def _is_whole(place: Topology) -> bool:
+def _is_whole(topology: Topology) -> bool:
     """Return whether the values below this path are now owned as a whole."""
-    if place.is_map:
-        return place.is_atomic_map and not place.is_free_form
-    return not place.scalar and place.is_list and place.is_atomic_list
+    if topology.is_map:
+        return topology.is_atomic_map and not topology.is_free_form
+    return not topology.scalar and topology.is_list and topology.is_atomic_list
 
 
-def _reconcile_below(place: Topology, fields: FieldSet, *, is_map: bool) -> FieldSet:
+def _reconcile_below(topology: Topology, fields: FieldSet, *, is_map: bool) -> FieldSet:
     changed: dict[PathElement, FieldSet | None] = {}
     for element, below in fields.children.items():
         if is_map:
-            child = place.child(element[2:]) if element[0] == "f" else place.entry
+            child = topology.child(element[2:]) if element[0] == "f" else topology.entry
         else:
-            child = place.item
+            child = topology.item
         if child is None:
             continue
         if _is_whole(child):

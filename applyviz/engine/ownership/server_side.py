@@ -114,13 +114,13 @@ class _Apply:
         """
         keeper = self.keeper
         owned = keeper.reconcile(live, managed.owned)
-        merged = TypedObject(live.place, merge(live.place, live.value, intent.value), live.api_version)
+        merged = TypedObject(live.topology, merge(live.topology, live.value, intent.value), live.api_version)
         last = owned.get(self.identity)
-        fields = collect_fields(intent.place, intent.value)
+        fields = collect_fields(intent.topology, intent.value)
         fields = fields.recursive_difference(keeper.get_resets(keeper.api_version))
         owned[self.identity] = Owned(fields, keeper.api_version)
         merged = prune(keeper.versions, merged, owned, self.identity, last)
-        keeper.settle(live, merged, owned, self.identity, force=force)
+        keeper.remove_taken(live, merged, owned, self.identity, force=force)
         # An object that is atomic as a whole has no fields, so its entry may be gone already.
         mine = strip(owned.pop(self.identity).fields) if self.identity in owned else EMPTY
         if mine:

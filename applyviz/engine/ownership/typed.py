@@ -24,30 +24,30 @@ def _prefixed(prefix: str, errors: list[TypedError] | None) -> list[TypedError]:
 
 
 def validate(
-    place: Topology, value: JSONValue, allow_duplicates: bool = False, like: JSONValue = None
+    topology: Topology, value: JSONValue, allow_duplicates: bool = False, like: JSONValue = None
 ) -> list[TypedError] | None:
     """Return all errors of a value; None if there are none (the common case allocates nothing).
 
     - `like`: another value that is valid here; the parts that both share are skipped.
     """
-    if value is None or value is like or place.takes_anything:
+    if value is None or value is like or topology.takes_anything:
         return None
     if isinstance(value, dict):
-        if place.is_map:
-            return _validate_map(place, value, allow_duplicates, like if isinstance(like, dict) else _NOTHING)
+        if topology.is_map:
+            return _validate_map(topology, value, allow_duplicates, like if isinstance(like, dict) else _NOTHING)
     elif isinstance(value, list):
-        if place.is_list:
-            return _validate_list(place, value, allow_duplicates, like if isinstance(like, list) else ())
-    elif place.scalar:
-        return _validate_scalar(place.scalar, value)
-    return [("", _word_mismatch(place, value))]
+        if topology.is_list:
+            return _validate_list(topology, value, allow_duplicates, like if isinstance(like, list) else ())
+    elif topology.scalar:
+        return _validate_scalar(topology.scalar, value)
+    return [("", _word_mismatch(topology, value))]
 
 
-def _word_mismatch(place: Topology, value: JSONValue) -> str:
-    if place.is_map:
+def _word_mismatch(topology: Topology, value: JSONValue) -> str:
+    if topology.is_map:
         return expect_form("map", value)
-    if place.scalar:
-        return expect_scalar(place.scalar, value)
+    if topology.scalar:
+        return expect_scalar(topology.scalar, value)
     return expect_form("list", value)
 
 
@@ -63,10 +63,10 @@ def _validate_scalar(scalar: str, value: JSONValue) -> list[TypedError] | None:
 
 
 def _validate_map(
-    place: Topology, value: dict[str, JSONValue], allow_duplicates: bool, like: Mapping[str, JSONValue]
+    topology: Topology, value: dict[str, JSONValue], allow_duplicates: bool, like: Mapping[str, JSONValue]
 ) -> list[TypedError] | None:
     errors: list[TypedError] | None = None
-    children = place.children
+    children = topology.children
     for name, entry in value.items():
         child = children[name]
         if child is not None and child.scalar == STRING and type(entry) is str:
@@ -81,16 +81,16 @@ def _validate_map(
 
 
 def _validate_list(
-    place: Topology, value: list[JSONValue], allow_duplicates: bool, like: Sequence[JSONValue]
+    topology: Topology, value: list[JSONValue], allow_duplicates: bool, like: Sequence[JSONValue]
 ) -> list[TypedError] | None:
-    item_place = place.item
+    item_topology = topology.item
     others = [*like[: len(value)], *[None] * (len(value) - len(like))]
-    if place.is_atomic_list:
-        if item_place.takes_anything:
+    if topology.is_atomic_list:
+        if item_topology.takes_anything:
             return None
         errors: list[TypedError] = []
         for position, item in enumerate(value):
-            found = validate(item_place, item, allow_duplicates, others[position])
+            found = validate(item_topology, item, allow_duplicates, others[position])
             if found:
                 errors += _prefixed(f"[{position}]", found)
         return errors or None
@@ -98,49 +98,49 @@ def _validate_list(
     seen: set[PathElement] = set()
     for position, item in enumerate(value):
         try:
-            element = place.name_item(item)
+            element = topology.name_item(item)
         except ItemError as error:
             errors.append(("", f"element {position}: {error}"))
             return errors
         if element in seen and not allow_duplicates:
-            errors.append(("", f"duplicate entries for key {place.print_item(item)}"))
+            errors.append(("", f"duplicate entries for key {topology.print_item(item)}"))
         seen.add(element)
-        found = validate(item_place, item, allow_duplicates, others[position])
+        found = validate(item_topology, item, allow_duplicates, others[position])
         if found:
-            errors += _prefixed(place.print_item(item), found)
+            errors += _prefixed(topology.print_item(item), found)
     return errors or None
 
 
-def collect_fields(place: Topology, value: JSONValue) -> FieldSet:
+def collect_fields(topology: Topology, value: JSONValue) -> FieldSet:
     """Return the fields of a whole object (it must be valid)."""
-    return _collect(place, value) or EMPTY
+    return _collect(topology, value) or EMPTY
 
 
-def _collect(place: Topology, value: JSONValue) -> FieldSet | None:
+def _collect(topology: Topology, value: JSONValue) -> FieldSet | None:
     """Return the fields below a value; None when the value itself is a leaf."""
     if isinstance(value, dict):
-        return None if place.is_atomic_map else _collect_map(place, value)
+        return None if topology.is_atomic_map else _collect_map(topology, value)
     if isinstance(value, list):
-        return None if place.is_atomic_list else _collect_list(place, value)
+        return None if topology.is_atomic_list else _collect_list(topology, value)
     if value is not None:
         return None
-    return _collect_null(place)
+    return _collect_null(topology)
 
 
-def _collect_null(place: Topology) -> FieldSet | None:
-    if place.is_map:
-        return None if place.is_atomic_map else EMPTY
-    if place.scalar:
+def _collect_null(topology: Topology) -> FieldSet | None:
+    if topology.is_map:
+        return None if topology.is_atomic_map else EMPTY
+    if topology.scalar:
         return None
-    return None if place.is_atomic_list else EMPTY
+    return None if topology.is_atomic_list else EMPTY
 
 
-def _collect_map(place: Topology, value: dict[str, JSONValue]) -> FieldSet:
+def _collect_map(topology: Topology, value: dict[str, JSONValue]) -> FieldSet:
     members: list[PathElement] = []
     children: dict[PathElement, FieldSet] = {}
     for name, entry in value.items():
-        field = place.find_field(name)
-        child = field or place.entry
+        field = topology.find_field(name)
+        child = field or topology.entry
         element = "f:" + name
         if child is None or (child.scalar and type(entry) is str):
             members.append(element)  # the fast path
@@ -156,24 +156,24 @@ def _collect_map(place: Topology, value: dict[str, JSONValue]) -> FieldSet:
     return FieldSet(frozenset(members), children)
 
 
-def _name_leniently(place: Topology, item: JSONValue) -> PathElement:
+def _name_leniently(topology: Topology, item: JSONValue) -> PathElement:
     """Name an item that pruning emptied (null): the API server keeps a blank path element for it."""
     try:
-        return place.name_item(item)
+        return topology.name_item(item)
     except ItemError:
         return BLANK_ELEMENT
 
 
-def _collect_list(place: Topology, value: list[JSONValue]) -> FieldSet:
-    item_place = place.item
-    elements = [_name_leniently(place, item) for item in value]
+def _collect_list(topology: Topology, value: list[JSONValue]) -> FieldSet:
+    item_topology = topology.item
+    elements = [_name_leniently(topology, item) for item in value]
     members = frozenset(elements)
     children: dict[PathElement, FieldSet] = {}
     duplicates = find_duplicates(elements) if len(members) != len(elements) else ()
     for element, item in zip(elements, value, strict=True):
         if element in duplicates:
             continue
-        below = _collect(item_place, item)
+        below = _collect(item_topology, item)
         if below:
             children[element] = below
     return FieldSet(members, children)

@@ -10,6 +10,7 @@ because its conversion is not available.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.golang import quote
@@ -30,22 +31,22 @@ class MissingVersionError(Exception):
 class TypedObject:
     """An object that fits the topology of its version."""
 
-    place: Topology
-    value: JSONValue
+    topology: Topology
+    value: Any
     api_version: str
 
 
 def make_typed(
-    place: Topology, value: JSONValue, api_version: str, *, allow_duplicates: bool = False, like: JSONValue = None
+    topology: Topology, value: JSONValue, api_version: str, *, allow_duplicates: bool = False, like: JSONValue = None
 ) -> TypedObject:
     """Check an object against its topology; `like` is one that already passed the same check.
 
     - Raises `OwnershipError` with all typed errors.
     """
-    errors = validate(place, value, allow_duplicates, like)
+    errors = validate(topology, value, allow_duplicates, like)
     if errors:
         raise OwnershipError(render_errors(errors), errors=list_texts(errors))
-    return TypedObject(place, value, api_version)
+    return TypedObject(topology, value, api_version)
 
 
 def _check_group(source: GroupVersionKind, target: GroupVersionKind) -> None:
@@ -61,7 +62,7 @@ class ManagedVersions:
     def __init__(self, kind: KindSchema) -> None:
         self.kind = kind
         self.gvk = kind.gvk
-        self.place = of_root(kind.root)
+        self.topology = of_root(kind.root)
         self._converted: dict[tuple[int, str], tuple[TypedObject, TypedObject]] = {}
 
     def is_kept(self, api_version: str) -> bool:
@@ -100,12 +101,12 @@ class ManagedVersions:
         _check_group(self.gvk, target)
         if target.version not in self.kind.version_roots:
             raise OwnershipError(f"request to convert CR to an invalid group/version: {api_version}")
-        place = of_root(self.kind.version_roots[target.version])
-        return make_typed(place, {**obj.value, "apiVersion": api_version}, api_version)
+        topology = of_root(self.kind.version_roots[target.version])
+        return make_typed(topology, {**obj.value, "apiVersion": api_version}, api_version)
 
     def _convert_builtin(self, obj: JSONObject, api_version: str) -> TypedObject:
         target = GroupVersionKind.from_api_version(api_version, self.gvk.kind)
         if target.group != self.gvk.group or target.version not in self.kind.version_roots:
             raise MissingVersionError(api_version)
-        place = of_root(self.kind.version_roots[target.version])
-        return make_typed(place, convert_autoscaler(obj, target.version), api_version, allow_duplicates=True)
+        topology = of_root(self.kind.version_roots[target.version])
+        return make_typed(topology, convert_autoscaler(obj, target.version), api_version, allow_duplicates=True)

@@ -26,7 +26,7 @@ def is_condition(obj: JSONObject, name: str, status: str = "True") -> bool:
     return condition is not None and condition.get("status") == status
 
 
-def say(obj: JSONObject, name: str, otherwise: str) -> str:
+def find_message(obj: JSONObject, name: str, otherwise: str) -> str:
     """Return the message of a condition."""
     condition = find_condition(obj, name) or {}
     return condition.get("message") or condition.get("reason") or otherwise
@@ -35,19 +35,19 @@ def say(obj: JSONObject, name: str, otherwise: str) -> str:
 def read_generic(obj: JSONObject) -> tuple[str, str]:
     """Read any other kind: Stalled fails, Reconciling or Ready that is not true is in progress, else it is done."""
     if is_condition(obj, "Stalled"):
-        return FAILED, say(obj, "Stalled", "is stalled")
+        return FAILED, find_message(obj, "Stalled", "is stalled")
     if is_condition(obj, "Reconciling"):
-        return IN_PROGRESS, say(obj, "Reconciling", "is being reconciled")
+        return IN_PROGRESS, find_message(obj, "Reconciling", "is being reconciled")
     ready = find_condition(obj, "Ready")
     if ready is not None and ready.get("status") != "True":
-        return IN_PROGRESS, say(obj, "Ready", "is not ready")
+        return IN_PROGRESS, find_message(obj, "Ready", "is not ready")
     return CURRENT, "is there" if ready is None else "is ready"
 
 
 def read_definition(obj: JSONObject) -> tuple[str, str]:
     """Return done for an established CustomResourceDefinition, and failed when its names are refused."""
     if is_condition(obj, "NamesAccepted", "False"):
-        return FAILED, say(obj, "NamesAccepted", "its names are taken")
+        return FAILED, find_message(obj, "NamesAccepted", "its names are taken")
     if is_condition(obj, "Established"):
         return CURRENT, "is established"
     return IN_PROGRESS, "is not established yet"

@@ -109,15 +109,15 @@ def _find_problem(pod: JSONObject, messages: Mapping[str, tuple[str, str]]) -> P
             reason = name_reason(waiting.get("reason"))
             if not reason or reason in _STARTING or reason == "Completed":
                 continue
-            said = str(waiting.get("message", ""))[:_LONGEST] if has_words else ""
-            return PodProblem(reason, 1, name, str(status.get("name", "")), str(status.get("image", "")), said)
+            message = str(waiting.get("message", ""))[:_LONGEST] if has_words else ""
+            return PodProblem(reason, 1, name, str(status.get("name", "")), str(status.get("image", "")), message)
     if is_condition(pod, "PodScheduled", "False"):
         found = find_condition(pod, "PodScheduled") or {}
-        said = str(found.get("message", ""))[:_LONGEST] if has_words else ""
-        return PodProblem(name_reason(found.get("reason")) or "Unschedulable", 1, name, message=said)
+        message = str(found.get("message", ""))[:_LONGEST] if has_words else ""
+        return PodProblem(name_reason(found.get("reason")) or "Unschedulable", 1, name, message=message)
     if name in messages and not is_condition(pod, "Ready"):
-        reason, said = messages[name]
-        return PodProblem(reason, 1, name, message=said[:_LONGEST] if has_words else "")
+        reason, message = messages[name]
+        return PodProblem(reason, 1, name, message=message[:_LONGEST] if has_words else "")
     return None
 
 
@@ -129,7 +129,7 @@ def read_events(events: Iterable[JSONObject]) -> Mapping[str, tuple[str, str]]:
         at = str(event.get("lastTimestamp") or event.get("eventTime") or "")
         if event.get("type") == "Warning" and reason and (pod not in found or at >= found[pod][0]):
             found[str(pod)] = at, reason, str(event.get("message", ""))
-    return {pod: (reason, said) for pod, (_, reason, said) in found.items()}
+    return {pod: (reason, message) for pod, (_, reason, message) in found.items()}
 
 
 def find_pod_problems(pods: Sequence[JSONObject], events: Iterable[JSONObject] = ()) -> tuple[PodProblem, ...]:
@@ -140,8 +140,8 @@ def find_pod_problems(pods: Sequence[JSONObject], events: Iterable[JSONObject] =
         problem = None if get_at(pod, ("metadata", "deletionTimestamp")) else _find_problem(pod, messages)
         if problem is not None:
             found.setdefault((problem.reason, problem.container), []).append(problem)
-    told = [
+    problems = [
         PodProblem(first.reason, len(alike), first.pod, first.container, first.image, first.message)
         for first, alike in ((alike[0], alike) for alike in found.values())
     ]
-    return tuple(sorted(told, key=lambda one: (-one.pods, one.reason, one.pod)))
+    return tuple(sorted(problems, key=lambda one: (-one.pods, one.reason, one.pod)))

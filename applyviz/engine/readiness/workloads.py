@@ -12,8 +12,8 @@ from applyviz.engine.readiness.conditions import (
     FAILED,
     IN_PROGRESS,
     find_condition,
+    find_message,
     is_condition,
-    say,
 )
 
 # Kinds that create pods, so that being stored is not being done.
@@ -40,12 +40,14 @@ def _read_counts(obj: JSONObject, wanted: int, *names: tuple[str, str]) -> tuple
 
 
 def read_deployment(obj: JSONObject) -> tuple[str, str]:
-    """Return done when all pods are updated and available and no old ones remain."""
+    """Return done when all pods are updated and available and no old ones remain; nothing is due while it is paused."""
     progressing = find_condition(obj, "Progressing") or {}
     if progressing.get("reason") == "ProgressDeadlineExceeded":
-        return FAILED, say(obj, "Progressing", "the rollout exceeded its deadline")
+        return FAILED, find_message(obj, "Progressing", "the rollout exceeded its deadline")
     if is_condition(obj, "ReplicaFailure"):
-        return FAILED, say(obj, "ReplicaFailure", "pods cannot be made")
+        return FAILED, find_message(obj, "ReplicaFailure", "pods cannot be made")
+    if get_at(obj, ("spec", "paused")) is True:
+        return CURRENT, "is paused; its pods change when it is resumed"
     wanted = _wanted(obj)
     behind = _read_counts(obj, wanted, ("replicas", "made"), ("updatedReplicas", "updated"))
     if behind:
@@ -60,7 +62,7 @@ def read_deployment(obj: JSONObject) -> tuple[str, str]:
 def read_replica_set(obj: JSONObject) -> tuple[str, str]:
     """Return done when all pods are created, available and ready."""
     if is_condition(obj, "ReplicaFailure"):
-        return FAILED, say(obj, "ReplicaFailure", "pods cannot be made")
+        return FAILED, find_message(obj, "ReplicaFailure", "pods cannot be made")
     wanted = _wanted(obj)
     counts = (("replicas", "made"), ("availableReplicas", "available"), ("readyReplicas", "ready"))
     return _read_counts(obj, wanted, *counts) or (CURRENT, f"all {wanted} pods are available")
@@ -98,7 +100,7 @@ def read_job(obj: JSONObject) -> tuple[str, str]:
     if is_condition(obj, "Complete"):
         return CURRENT, "is complete"
     if is_condition(obj, "Failed"):
-        return FAILED, say(obj, "Failed", "has failed")
+        return FAILED, find_message(obj, "Failed", "has failed")
     if is_condition(obj, "Suspended"):
         return CURRENT, "is suspended"
     if get_at(obj, ("status", "startTime")):
@@ -126,5 +128,5 @@ def read_pod(obj: JSONObject) -> tuple[str, str]:
     if phase == "Running" and is_condition(obj, "Ready"):
         return CURRENT, "is ready"
     if is_condition(obj, "PodScheduled", "False"):
-        return IN_PROGRESS, say(obj, "PodScheduled", "is not scheduled yet")
-    return IN_PROGRESS, say(obj, "Ready", "is starting")
+        return IN_PROGRESS, find_message(obj, "PodScheduled", "is not scheduled yet")
+    return IN_PROGRESS, find_message(obj, "Ready", "is starting")

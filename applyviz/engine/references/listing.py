@@ -12,7 +12,7 @@ from typing import TypeAlias
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.references import routes
-from applyviz.engine.references.model import Key, NamedPort, Place, Reference, ReferenceKind, Selection
+from applyviz.engine.references.model import Key, NamedPort, PlainPath, Reference, ReferenceKind, Selection
 from applyviz.engine.references.pods import find_pod_template, list_pod_references
 from applyviz.engine.references.reading import list_entries, map_at, text_at
 from applyviz.engine.references.selectors import read_labels, read_selector
@@ -78,7 +78,7 @@ def _list_claims(obj: JSONObject, namespace: str) -> References:
     first = get_at(obj, ("spec", "ordinals", "start"), 0)
     pods = min(count, _CLAIMS) if isinstance(count, int) else 0
     for n, template in list_entries(get_at(obj, ("spec", "volumeClaimTemplates"))):
-        path: Place = ("spec", "volumeClaimTemplates", n)
+        path: PlainPath = ("spec", "volumeClaimTemplates", n)
         storage = (*_STORAGE, text_at(template, "spec", "storageClassName"))
         yield Reference(ReferenceKind.STORAGE, (*path, "spec", "storageClassName"), storage)
         for ordinal in range(pods):

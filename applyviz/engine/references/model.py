@@ -14,7 +14,7 @@ from applyviz.engine.references.selectors import LabelSelector
 
 Key: TypeAlias = tuple[str, str, str, str]
 """Group, kind, namespace and name, as `ObjectRef.key`."""
-Place: TypeAlias = tuple[str | int, ...]
+PlainPath: TypeAlias = tuple[str | int, ...]
 
 
 class ReferenceKind(StrEnum):
@@ -45,7 +45,7 @@ class ReferenceKind(StrEnum):
 
 
 class ReadMode(StrEnum):
-    """How pods read a ConfigMap or a Secret; all but `MOUNTED` is read once, when a container starts."""
+    """How pods read a ConfigMap or a Secret: only `MOUNTED` is refreshed after a container has started."""
 
     NONE = ""
     ENV = "env"
@@ -69,7 +69,7 @@ class Reference:
     """
 
     kind: ReferenceKind
-    path: Place
+    path: PlainPath
     target: Key
     key: str = ""
     mode: ReadMode = ReadMode.NONE
@@ -81,7 +81,7 @@ class Reference:
 class NamedPort:
     """A port of a Service that leads to a port of its pods by name."""
 
-    path: Place
+    path: PlainPath
     name: str
 
 
@@ -90,7 +90,7 @@ class Selection:
     """A selection of pods of a namespace by their labels; `ports` are the ports that they should have."""
 
     kind: ReferenceKind
-    path: Place
+    path: PlainPath
     namespace: str
     selector: LabelSelector
     ports: tuple[NamedPort, ...] = ()

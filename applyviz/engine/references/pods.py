@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.engine.references.model import Place, ReadMode, Reference, ReferenceKind
+from applyviz.engine.references.model import PlainPath, ReadMode, Reference, ReferenceKind
 from applyviz.engine.references.reading import list_entries, map_at, text_at
 
 _TEMPLATES: tuple[tuple[str, ...], ...] = (
@@ -34,10 +34,10 @@ class PodTemplate:
 
 def find_pod_template(obj: JSONObject) -> PodTemplate | None:
     """Return the template of the pods that an object creates, or the pod itself; None for all other kinds."""
-    for place in _TEMPLATES:
-        spec = get_at(obj, (*place, "spec"))
+    for above in _TEMPLATES:
+        spec = get_at(obj, (*above, "spec"))
         if isinstance(spec, Mapping) and isinstance(spec.get("containers"), list):
-            return PodTemplate((*place, "spec"), spec, map_at(obj, *place, "metadata", "labels"))
+            return PodTemplate((*above, "spec"), spec, map_at(obj, *above, "metadata", "labels"))
     return None
 
 
@@ -45,11 +45,11 @@ def find_pod_template(obj: JSONObject) -> PodTemplate | None:
 class _Pod:
     """The pod whose references are listed."""
 
-    path: Place
+    path: PlainPath
     spec: JSONObject
     namespace: str
 
-    def refer(self, kind: ReferenceKind, path: Place, target: str, name: str) -> Reference:
+    def refer(self, kind: ReferenceKind, path: PlainPath, target: str, name: str) -> Reference:
         return Reference(kind, (*self.path, *path), ("", target, self.namespace, name))
 
 
@@ -57,7 +57,7 @@ def _is_optional(source: JSONObject) -> bool:
     return source.get("optional") is True
 
 
-def _list_environment(pod: _Pod, container: JSONObject, where: Place) -> Iterator[Reference]:
+def _list_environment(pod: _Pod, container: JSONObject, where: PlainPath) -> Iterator[Reference]:
     for n, variable in list_entries(container.get("env")):
         for field, kind in (("configMapKeyRef", _CONFIG), ("secretKeyRef", _SECRET)):
             source = map_at(variable, "valueFrom", field)
@@ -87,7 +87,7 @@ def _list_mounts(spec: JSONObject) -> dict[str, list[str]]:
     return found
 
 
-def _read_volume(pod: _Pod, source: JSONObject, path: Place, kind: str, mounts: list[str]) -> Iterator[Reference]:
+def _read_volume(pod: _Pod, source: JSONObject, path: PlainPath, kind: str, mounts: list[str]) -> Iterator[Reference]:
     """Yield a ConfigMap or a Secret as files: one reference for each named key, else one for all keys."""
     name = text_at(source, "secretName") or text_at(source, "name")
     target, is_optional = ("", kind, pod.namespace, name), _is_optional(source)
@@ -108,14 +108,14 @@ def _read_volume(pod: _Pod, source: JSONObject, path: Place, kind: str, mounts: 
         )
 
 
-def _list_sources(pod: _Pod, volume: JSONObject, path: Place, mounts: list[str]) -> Iterator[Reference]:
+def _list_sources(pod: _Pod, volume: JSONObject, path: PlainPath, mounts: list[str]) -> Iterator[Reference]:
     for field, kind in (("configMap", _CONFIG), ("secret", _SECRET)):
         source = volume.get(field)
         if isinstance(source, Mapping):
             yield from _read_volume(pod, source, (*path, field), kind, mounts)
 
 
-def _list_volume(pod: _Pod, volume: JSONObject, path: Place, mounts: list[str]) -> Iterator[Reference]:
+def _list_volume(pod: _Pod, volume: JSONObject, path: PlainPath, mounts: list[str]) -> Iterator[Reference]:
     yield from _list_sources(pod, volume, path, mounts)
     for n, source in list_entries(get_at(volume, ("projected", "sources"))):
         yield from _list_sources(pod, source, (*path, "projected", "sources", n), mounts)
@@ -124,9 +124,9 @@ def _list_volume(pod: _Pod, volume: JSONObject, path: Place, mounts: list[str]) 
         ReferenceKind.CLAIM, claim, "PersistentVolumeClaim", text_at(volume, "persistentVolumeClaim", "claimName")
     )
     for field, source in volume.items():
-        for held in ("secretRef", "nodePublishSecretRef"):
-            name = text_at(source, held, "name")
-            yield pod.refer(ReferenceKind.CONFIGURATION, (*path, field, held), _SECRET, name)
+        for name_field in ("secretRef", "nodePublishSecretRef"):
+            name = text_at(source, name_field, "name")
+            yield pod.refer(ReferenceKind.CONFIGURATION, (*path, field, name_field), _SECRET, name)
 
 
 def list_pod_references(template: PodTemplate, namespace: str) -> Iterator[Reference]:

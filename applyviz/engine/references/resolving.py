@@ -14,7 +14,7 @@ from enum import StrEnum
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.references.listing import list_references, list_selections
-from applyviz.engine.references.model import Key, Place, ReadMode, Reference, ReferenceKind, Selection
+from applyviz.engine.references.model import Key, PlainPath, ReadMode, Reference, ReferenceKind, Selection
 from applyviz.engine.references.pods import find_pod_template, list_port_names
 from applyviz.engine.references.reading import list_entries, map_at, text_at
 from applyviz.engine.references.selectors import LabelSelector
@@ -47,7 +47,7 @@ class Edge:
     source: Key
     target: Key
     kind: ReferenceKind
-    path: Place
+    path: PlainPath
     key: str = ""
     mode: ReadMode = ReadMode.NONE
     state: EdgeState = EdgeState.EXISTS
@@ -91,7 +91,7 @@ class _Pods:
     ports: frozenset[str]
 
 
-class ObjectIndex:
+class ReferenceIndex:
     """Objects by their keys, pods by their labels, definitions by the kind that they define."""
 
     def __init__(self, objects: Mapping[Key, JSONObject]) -> None:
@@ -160,7 +160,7 @@ def _is_custom(key: Key) -> bool:
 class Resolver:
     """Finds the targets of references."""
 
-    def __init__(self, index: ObjectIndex, knowledge: Knowledge) -> None:
+    def __init__(self, index: ReferenceIndex, knowledge: Knowledge) -> None:
         self._index, self._knowledge = index, knowledge
         self._custom: dict[str, list[JSONObject]] = {}
         for key, obj in index.objects.items():

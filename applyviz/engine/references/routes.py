@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.engine.references.model import Key, Place, Reference, ReferenceKind
+from applyviz.engine.references.model import Key, PlainPath, Reference, ReferenceKind
 from applyviz.engine.references.reading import list_entries, map_at, text_at
 
 GATEWAY = "gateway.networking.k8s.io"
@@ -22,7 +22,7 @@ def _read_port(port: JSONValue) -> str:
     return str(port) if isinstance(port, (int, str)) and not isinstance(port, bool) else ""
 
 
-def _list_backend(backend: JSONObject, path: Place, namespace: str) -> Iterator[Reference]:
+def _list_backend(backend: JSONObject, path: PlainPath, namespace: str) -> Iterator[Reference]:
     service = map_at(backend, "service")
     port = map_at(service, "port")
     # `serviceName` and `servicePort` belong to the versions before networking.k8s.io/v1.
@@ -39,8 +39,8 @@ def list_ingress_references(obj: JSONObject, namespace: str) -> Iterator[Referen
     spec = map_at(obj, "spec")
     for n, rule in list_entries(spec.get("rules")):
         for m, path in list_entries(get_at(rule, ("http", "paths"))):
-            place = ("spec", "rules", n, "http", "paths", m, "backend")
-            yield from _list_backend(map_at(path, "backend"), place, namespace)
+            backend_path = ("spec", "rules", n, "http", "paths", m, "backend")
+            yield from _list_backend(map_at(path, "backend"), backend_path, namespace)
     for field in ("defaultBackend", "backend"):
         yield from _list_backend(map_at(spec, field), ("spec", field), namespace)
     name = text_at(spec, "ingressClassName")
@@ -68,11 +68,11 @@ def list_route_references(obj: JSONObject, namespace: str) -> Iterator[Reference
         target = _read_target(parent, namespace, group=GATEWAY, kind="Gateway")
         yield Reference(ReferenceKind.PARENT, ("spec", "parentRefs", n), target)
     for n, rule in list_entries(spec.get("rules")):
-        place: Place = ("spec", "rules", n)
-        found = [((*place, "backendRefs", m), backend) for m, backend in list_entries(rule.get("backendRefs"))]
+        rule_path: PlainPath = ("spec", "rules", n)
+        found = [((*rule_path, "backendRefs", m), backend) for m, backend in list_entries(rule.get("backendRefs"))]
         for m, step in list_entries(rule.get("filters")):
             mirror = map_at(step, "requestMirror", "backendRef")
-            found.append(((*place, "filters", m, "requestMirror", "backendRef"), mirror))
+            found.append(((*rule_path, "filters", m, "requestMirror", "backendRef"), mirror))
         for path, backend in found:
             target = _read_target(backend, namespace, kind="Service")
             yield Reference(ReferenceKind.BACKEND, path, target, _read_port(backend.get("port")))

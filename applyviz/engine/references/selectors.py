@@ -14,7 +14,7 @@ from applyviz.engine.objects.values import JSONValue
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class LabelSelectorRequirement:
     """One entry of `matchExpressions`."""
 
     label: str
@@ -38,7 +38,7 @@ class LabelSelector:
     """A selector: labels that must have a value, and requirements."""
 
     equals: tuple[tuple[str, str], ...] = ()
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[LabelSelectorRequirement, ...] = ()
 
     @property
     def selects_all(self) -> bool:
@@ -59,12 +59,12 @@ class LabelSelector:
         return ", ".join(parts)
 
 
-def _list_requirements(value: JSONValue) -> Iterator[Requirement]:
+def _list_requirements(value: JSONValue) -> Iterator[LabelSelectorRequirement]:
     for entry in value if isinstance(value, list) else ():
         if isinstance(entry, Mapping):
             values = entry.get("values")
             named = frozenset(map(str, values)) if isinstance(values, list) else frozenset()
-            yield Requirement(str(entry.get("key")), str(entry.get("operator")), named)
+            yield LabelSelectorRequirement(str(entry.get("key")), str(entry.get("operator")), named)
 
 
 def read_labels(value: JSONValue) -> LabelSelector | None:

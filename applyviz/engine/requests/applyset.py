@@ -30,6 +30,8 @@ RESOURCES = "applyset.kubernetes.io/contains-group-resources"
 NAMESPACES = "applyset.kubernetes.io/additional-namespaces"
 PARENT_TYPE = "applyset.kubernetes.io/is-parent-type"
 KUBECTL_TOOLING = "kubectl/v1.36.3"
+# The field manager that writes parents is the name of the tool with this suffix.
+MANAGER_SUFFIX = "-applyset"
 _CRDS = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
 
@@ -63,6 +65,11 @@ class Parent:
     def tool(self) -> str:
         """The name of the tool without its version."""
         return _tool_name(self.tooling)
+
+    @property
+    def manager(self) -> str:
+        """The field manager that writes the parent."""
+        return f"{self.tool}{MANAGER_SUFFIX}"
 
     @property
     def is_built_in(self) -> bool:
@@ -234,7 +241,7 @@ def write_parent(parent: Parent, content: Content, options: ApplyOptions) -> Flo
     if options.dry_run is DryRun.CLIENT:
         return
     query = {"dryRun": "All"} if options.dry_run is DryRun.SERVER else {}
-    query |= {"fieldManager": f"{parent.tool}-applyset", "fieldValidation": options.validation.value, "force": "false"}
+    query |= {"fieldManager": parent.manager, "fieldValidation": options.validation.value, "force": "false"}
     path = parent.resource.path(parent.namespace, parent.name)
     request = Request("PATCH", path, query, APPLY_PATCH, render_parent(parent, content), parent.ref, "apply")
     answer = yield request

@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, JSON_PATCH, Placeholder, Request
+from applyviz.engine.objects.exchange import (
+    APPLY_PATCH,
+    JSON,
+    JSON_PATCH,
+    MERGE_PATCH,
+    HandedField,
+    Placeholder,
+    Request,
+)
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -62,6 +71,23 @@ class RequestTarget:
         body, placeholders = self._bind(body, live)
         return Request("PATCH", self._path(), self._query(), content_type, body, self.ref, "patch", placeholders)
 
+    def patch_as_written(self, body: JSONValue, content_type: str, live: JSONObject) -> Request:
+        """PATCH with a body that a person wrote, of any type; bound to `live` when preconditions are on.
+
+        - A JSON patch ends with an operation that writes the version just read, which the server compares.
+        """
+        bind = self._bind_operations if content_type == JSON_PATCH else self._bind
+        bound, placeholders = bind(body, live)
+        path = self._path(self.options.subresource)
+        return Request("PATCH", path, self._query(), content_type, bound, self.ref, "patch", placeholders)
+
+    def _bind_operations(self, body: JSONValue, live: JSONObject | None) -> tuple[JSONValue, tuple[Placeholder, ...]]:
+        version = ((live or {}).get("metadata") or {}).get(RESOURCE_VERSION)
+        if not self.options.has_preconditions or not version or not isinstance(body, list):
+            return body, ()
+        operation = {"op": "replace", "path": f"/metadata/{RESOURCE_VERSION}", "value": version}
+        return [*body, operation], (Placeholder((f"i:{len(body)}", "f:value"), RESOURCE_VERSION),)
+
     def apply(self, body: JSONObject, live: JSONObject | None) -> Request:
         """PATCH with the whole intent of the field manager; bound to `live`, or to absence if that is None."""
         query = self._query()
@@ -81,16 +107,19 @@ class RequestTarget:
 
     def replace_managers(
         self,
-        managed_fields: list[JSONValue],
+        managed_fields: list[Any],
         resource_version: str,
         managers: tuple[str, ...] | None = None,
         op: str = "replace",
         rule: str = MANAGED_FIELDS,
+        handed: tuple[HandedField, ...] = (),
+        taken: tuple[HandedField, ...] = (),
     ) -> Request:
         """PATCH managedFields as a whole, bound to the version at which they were read.
 
         - `managers`: whose fields move (None: by kubectl's own rule); `op` is "add" if the object has none yet.
         - `rule`: the direction of the move, `MANAGED_FIELDS` (to server-side) or `CLIENT_SIDE_FIELDS`.
+        - `handed`: the fields that other managers get; `taken`: those that they give up.
         """
         body = [
             {"op": op, "path": "/metadata/managedFields", "value": managed_fields},
@@ -98,9 +127,22 @@ class RequestTarget:
         ]
         placeholders: tuple[Placeholder, ...] = (Placeholder(("i:1", "f:value"), RESOURCE_VERSION),)
         if op == "replace":
-            placeholders = (Placeholder(("i:0", "f:value"), rule, managers), *placeholders)
+            placeholders = (Placeholder(("i:0", "f:value"), rule, managers, handed, taken), *placeholders)
         path = self._path(self.options.subresource)
         return Request("PATCH", path, self._query(), JSON_PATCH, body, self.ref, "migrate", placeholders)
+
+    def clear_managers(self, live: JSONObject, *, by_json_patch: bool) -> Request:
+        """PATCH managedFields away, as the Kubernetes documentation says: a list of one empty entry resets them."""
+        if not by_json_patch:
+            return self.patch({"metadata": {"managedFields": [{}]}}, MERGE_PATCH, live)
+        version = (live.get("metadata") or {}).get("resourceVersion", "")
+        body = [
+            {"op": "replace", "path": "/metadata/managedFields", "value": [{}]},
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
+        ]
+        bound = (Placeholder(("i:1", "f:value"), RESOURCE_VERSION),) if self.options.has_preconditions else ()
+        body = body if bound else body[:1]
+        return Request("PATCH", self._path(), self._query(), JSON_PATCH, body, self.ref, "patch", bound)
 
     def delete(self, deletion: Deletion, live: JSONObject | None = None, *, names_kind: bool = False) -> Request:
         """DELETE the object; `names_kind` if kubectl sends apiVersion and kind of the options.
@@ -120,7 +162,7 @@ class RequestTarget:
             placeholders = tuple(Placeholder(fields("preconditions", rule), rule) for rule in (UID, RESOURCE_VERSION))
         return Request("DELETE", self._path(), {}, JSON, body, self.ref, "delete", placeholders)
 
-    def _bind(self, body: JSONValue, live: JSONObject | None) -> tuple[JSONValue, tuple[Placeholder, ...]]:
+    def _bind(self, body: Any, live: JSONObject | None) -> tuple[Any, tuple[Placeholder, ...]]:
         if not self.options.has_preconditions or live is None or not isinstance(body, Mapping):
             return body, ()
         own = live.get("metadata") or {}

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from applyviz.engine.merge import last_applied, patches
+from applyviz.engine.objects.lookups import drop_field
+from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership.extracting import extract
 from applyviz.engine.requests import handback
@@ -34,7 +37,7 @@ from applyviz.engine.schema.model import KindSchema, Resource
 MAX_RETRIES = 5
 
 
-def _without_nulls(value: JSONValue) -> JSONValue:
+def _without_nulls(value: JSONValue) -> Any:
     if isinstance(value, Mapping):
         return {k: _without_nulls(v) for k, v in value.items() if v is not None}
     return [_without_nulls(v) for v in value] if isinstance(value, list) else value
@@ -108,19 +111,21 @@ def _patch(
             return FlowOutcome(Verb.UNCHANGED, live, first, tuple(warnings))
         if options.dry_run is DryRun.CLIENT:
             merged = patches.apply(live, patch.body, patch.content_type, kind=kind)
-            return FlowOutcome(Verb.CONFIGURED, merged, first, tuple(warnings))
+            return FlowOutcome(Verb.CONFIGURED, merged, first, tuple(warnings), patch.calculation)
         request = target.patch(patch.body, patch.content_type, live)
         answer = yield request
         warnings += answer.warnings
         if answer.is_ok:
-            return FlowOutcome(Verb.CONFIGURED, dict(answer.body), first, tuple(warnings))
+            return FlowOutcome(Verb.CONFIGURED, dict(answer.body), first, tuple(warnings), patch.calculation)
         if is_conflict(answer) and retries:
             retries -= 1
             live = dict((yield from send(target.read())).body)
             continue
-        if options.is_replacing_on_error and (is_conflict(answer) or is_invalid(answer)):
+        # With preconditions a conflict means that the object changed since it was read: it is read again instead.
+        is_changed = is_conflict(answer) and not options.has_preconditions
+        if options.is_replacing_on_error and (is_changed or is_invalid(answer)):
             obj = yield from _recreate(target, manifest, live, deletion)
-            return FlowOutcome(Verb.CONFIGURED, obj, first, tuple(warnings))
+            return FlowOutcome(Verb.CONFIGURED, obj, first, tuple(warnings), patch.calculation)
         raise refusal(request, answer)
 
 
@@ -128,13 +133,18 @@ def find_original(live: JSONObject, *, kind: KindSchema | None, options: ApplyOp
     """Return the configuration applied before: last-applied, else the fields of the Apply entries that move back.
 
     - kubectl knows the annotation only, so after a server-side apply without one it removes nothing.
+    - A field that the manifest gives up was never applied: the patch then keeps it, as `edit-last-applied` does first.
     - Raises `MergeError` if the annotation is not a JSON object.
     """
-    found = last_applied.find(live)
-    if found is not None:
-        return found
-    managers = handback.find_managers(live, options)
-    return extract(live, managers, kind.root if kind else None) if managers else None
+    found: JSONObject | None = last_applied.find(live)
+    if found is None:
+        managers = handback.find_managers(live, options)
+        found = extract(live, managers, kind.root if kind else None) if managers else None
+    if found is None:
+        return None
+    for one in options.list_handovers(ObjectRef.from_object(live).key):
+        found = drop_field(found, one.path)
+    return found
 
 
 def compute_patch(

@@ -6,11 +6,12 @@ replays. Rule: what `kubectl apply` does with each answer (409 and 422 are disti
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeAlias, TypeVar
 
+from applyviz.engine.merge.calculation import PatchSteps
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -41,16 +42,21 @@ class Verb(StrEnum):
     UNCHANGED = "unchanged"
     APPLIED = "serverside-applied"
     PRUNED = "pruned"
+    PATCHED = "patched"
 
 
 @dataclass(frozen=True, slots=True)
 class FlowOutcome:
-    """The outcome for one object: `obj` as last known, `live` before the first write (None: absent)."""
+    """The outcome for one object: `obj` as last known, `live` before the first write (None: absent).
+
+    - `calculation`: the steps of its three-way patch; None if there was none, or it was empty.
+    """
 
     verb: Verb
     obj: JSONObject
     live: JSONObject | None = None
     warnings: tuple[str, ...] = ()
+    calculation: PatchSteps | None = None
 
     @property
     def line(self) -> str:
@@ -104,6 +110,17 @@ def refusal(request: Request, answer: Answer) -> AnswerError:
     text = answer.message or (f"the server answered {answer.status}" if answer.status else "no answer came")
     retryable = answer.status in (0, 429, 500, 502, 503, 504)
     return AnswerError(text, answer.status, retryable, request, answer)
+
+
+def run_flow(flow: Flow[T], answer: Callable[[Request], Answer]) -> T:
+    """Answer the requests of a flow one by one until it ends; return its result."""
+    try:
+        request = next(flow)
+        while True:
+            request = flow.send(answer(request))
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
 
 
 def send(request: Request) -> Flow[Answer]:

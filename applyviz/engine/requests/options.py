@@ -9,9 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from applyviz.engine.channels.model import ChannelPlan
+from applyviz.engine.objects.paths import FieldPath
+
 CLIENT_SIDE_MANAGER = "kubectl-client-side-apply"
 SERVER_SIDE_MANAGER = "kubectl"
 PRODUCT_MANAGER = "applyviz"
+# The name that the Kubernetes documentation gives the manager that keeps a value until an autoscaler writes it.
+HANDOVER_MANAGER = "handover-to-hpa"
 
 
 class ApplyMode(StrEnum):
@@ -37,6 +42,28 @@ class DryRun(StrEnum):
     SERVER = "server"
 
 
+class SetAction(StrEnum):
+    """The action on the objects of the manifests: `kubectl apply -f`, `kubectl delete -f`, `kubectl patch`, and two on
+    their records.
+
+    - SET_LAST_APPLIED: `kubectl apply set-last-applied -f --create-annotation`; CLEAR_OWNERSHIP: managedFields become
+      empty.
+    """
+
+    APPLY = "apply"
+    DELETE = "delete"
+    PATCH = "patch"
+    SET_LAST_APPLIED = "set-last-applied"
+    CLEAR_OWNERSHIP = "clear-managed-fields"
+
+
+class ClearPatch(StrEnum):
+    """The patch that clears managedFields: a JSON merge patch, or a JSON patch, which fails without managedFields."""
+
+    MERGE = "merge"
+    JSON = "json"
+
+
 class PruneMode(StrEnum):
     """Which objects outside the set are deleted."""
 
@@ -44,6 +71,14 @@ class PruneMode(StrEnum):
     ALLOWLIST = "allowlist"
     APPLYSET = "applyset"
     NAMED = "named"
+
+
+class Propagation(StrEnum):
+    """What happens to the objects that belong to a deleted one (`propagationPolicy`)."""
+
+    BACKGROUND = "Background"
+    FOREGROUND = "Foreground"
+    ORPHAN = "Orphan"
 
 
 class Order(StrEnum):
@@ -67,6 +102,47 @@ class Prune:
 
 
 @dataclass(frozen=True, slots=True)
+class Handover:
+    """One field that an apply gives up while it keeps its value.
+
+    - `key`: the object (`ObjectRef.key`); `path`: the field; `manager`: the owner afterwards if no other owns it.
+    """
+
+    key: tuple[str, ...]
+    path: FieldPath
+    manager: str = HANDOVER_MANAGER
+
+
+@dataclass(frozen=True, slots=True)
+class TakenField:
+    """One field that an apply takes from another field manager, which then no longer owns it.
+
+    - `key`: the object (`ObjectRef.key`); `path`: the field; `manager`: the owner that gives it up, "" for none.
+    - `is_live`: the manifest gets the live value first, as the edit of its file then says.
+    """
+
+    key: tuple[str, ...]
+    path: FieldPath
+    manager: str = ""
+    is_live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Which objects are deleted and created again if the server refuses their change as immutable.
+
+    - `objects`: chosen one by one, each as `group/kind/namespace/name` (the group `core` for none).
+    - `kinds`: chosen by the requester, `policy_kinds` and `annotations` by policies; kinds are `group/kind`. An object
+      is chosen too if its manifest has one of the annotations with the value `true`.
+    """
+
+    objects: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    policy_kinds: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ApplyOptions:
     """The options that decide what an apply sends.
 
@@ -78,6 +154,23 @@ class ApplyOptions:
     client-side apply owns of an object, as kubectl does; a client-side apply moves what this manager or `kubectl`
     applied server-side to its own Update entry. `takes_from` names further managers of the other side. The manager
     `kubectl` always takes over from client-side apply.
+
+    `handovers`: the fields that manifests give up to other managers; each keeps its live value. `taken_fields`: the
+    fields that they take from others.
+
+    `replacement` chooses the objects that may be replaced; `propagation` and `deletion_seconds` say how objects are
+    deleted, and how long to wait until one is gone.
+
+    `left_out` names the objects of the set that are not applied, as `Replacement.objects` does, and `left_out_reason`
+    says why. They stay members of the set; while one is left out, nothing is pruned.
+
+    `channel` is the choice for the addons of a kOps channel; only the objects of the chosen ones are applied, addon by
+    addon, and each addon prunes by its own kinds.
+
+    `action`: what happens to the objects of the manifests. For deletions only `namespace`, `propagation`,
+    `deletion_seconds`, `has_preconditions` and `left_out` count; for patches and for actions on records only
+    `namespace`, `field_manager`, `validation`, `has_preconditions` and `left_out`; a revert of them uses the others.
+    `clear_patch` is how managedFields are cleared.
     """
 
     mode: ApplyMode = ApplyMode.SERVER
@@ -97,3 +190,41 @@ class ApplyOptions:
     order: Order = Order.DEPENDENCY
     has_preconditions: bool = True
     is_replacing_on_error: bool = False
+    handovers: tuple[Handover, ...] = ()
+    taken_fields: tuple[TakenField, ...] = ()
+    replacement: Replacement = field(default_factory=Replacement)
+    propagation: Propagation = Propagation.BACKGROUND
+    deletion_seconds: int = 60
+    left_out: tuple[str, ...] = ()
+    left_out_reason: str = ""
+    channel: ChannelPlan | None = None
+    action: SetAction = SetAction.APPLY
+    clear_patch: ClearPatch = ClearPatch.MERGE
+
+    @property
+    def is_deleting(self) -> bool:
+        """Return whether the objects of the manifests are deleted."""
+        return self.action is SetAction.DELETE
+
+    @property
+    def is_patching(self) -> bool:
+        """Return whether the objects are patched."""
+        return self.action is SetAction.PATCH
+
+    @property
+    def is_applying(self) -> bool:
+        """Return whether the objects of the manifests are applied."""
+        return self.action is SetAction.APPLY
+
+    @property
+    def is_recording(self) -> bool:
+        """Return whether only a record of each object is written: last-applied, or no managedFields."""
+        return self.action in (SetAction.SET_LAST_APPLIED, SetAction.CLEAR_OWNERSHIP)
+
+    def list_handovers(self, key: tuple[str, ...]) -> tuple[Handover, ...]:
+        """Return the fields of one object that its manifest gives up."""
+        return tuple(one for one in self.handovers if one.key == key)
+
+    def list_taken(self, key: tuple[str, ...]) -> tuple[TakenField, ...]:
+        """Return the fields of one object that its manifest takes from other managers."""
+        return tuple(one for one in self.taken_fields if one.key == key)

@@ -66,7 +66,7 @@ class Requirement:
         return int(value) > bound if self.operator is Operator.GREATER else int(value) < bound
 
 
-class _Reader:
+class _SelectorParser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[str] = _TOKEN.findall(text)
@@ -145,7 +145,7 @@ def parse_selector(text: str) -> Selector:
 
     - Raises `SelectorError`.
     """
-    reader = _Reader(text.strip())
+    reader = _SelectorParser(text.strip())
     found = []
     while reader.tokens:
         found.append(reader.requirement())

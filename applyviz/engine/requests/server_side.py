@@ -48,7 +48,7 @@ def apply_server_side(
         return (yield from _apply_as_kubectl(target, obj))
     obj = _without_annotation(obj) if options.field_manager == SERVER_SIDE_MANAGER else obj
     live = yield from _read_live(target)
-    bound = None if live is None else (yield from move_ownership(target, live, kind))
+    bound = None if live is None else (yield from move_ownership(target, live, kind, obj))
     request = target.apply(obj, bound)
     answer = yield request
     if options.is_replacing_on_error and live is not None and is_invalid(answer):

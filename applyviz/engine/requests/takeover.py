@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError, OwnershipError
+from applyviz.engine.objects.exchange import HandedField
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.ownership import client_side
 from applyviz.engine.ownership.managed_fields import find_entries
@@ -28,27 +29,58 @@ def read_last_applied(live: JSONObject) -> JSONObject | None:
         return None
 
 
-def list_entries(live: JSONObject, *, manager: str, managers: tuple[str, ...]) -> list[MutableObject]:
+def list_entries(
+    live: JSONObject,
+    *,
+    manager: str,
+    managers: tuple[str, ...],
+    handed: tuple[HandedField, ...] = (),
+    taken: tuple[HandedField, ...] = (),
+) -> list[MutableObject]:
     """Return managedFields of the object after the fields of `managers` moved to `manager`.
 
+    - `handed`: the fields that `manager` gives up next; the manager that gets one owns it from here on.
+    - `taken`: the fields that `manager` takes from others, each from the manager that it names.
     - Raises `OwnershipError` if an entry that must be merged cannot be read.
     """
-    return client_side.take_over(live, manager=manager, names=managers, last_applied=read_last_applied(live))
+    entries = client_side.take_over(live, manager=manager, names=managers, last_applied=read_last_applied(live))
+    if taken:
+        wanted = [(one.path, one.manager) for one in taken]
+        entries = client_side.take_fields(entries, manager=manager, taken=wanted)
+    for one in handed:
+        entries = client_side.hand_over(entries, manager=manager, path=one.path, to=one.manager)
+    return entries
 
 
-def move_ownership(target: RequestTarget, live: JSONObject, kind: KindSchema | None) -> Flow[JSONObject]:
+def _list_taken(target: RequestTarget, live: JSONObject, manifest: JSONObject) -> tuple[HandedField, ...]:
+    """Return the fields to take from other managers: the chosen ones, and what the manifest sets of named managers."""
+    options = target.options
+    chosen = [(one.path, one.manager) for one in options.list_taken(target.ref.key) if one.manager]
+    found = client_side.list_set(live, options.takes_from, manifest) if options.takes_from else []
+    return tuple(HandedField(path, name) for path, name in dict.fromkeys((*chosen, *found)))
+
+
+def move_ownership(
+    target: RequestTarget, live: JSONObject, kind: KindSchema | None, manifest: JSONObject
+) -> Flow[JSONObject]:
     """Take over the fields that client-side apply owns, if the options say so; return the object afterwards.
+
+    - A field that the manifest gives up gets its next owner by the same patch, so that the apply does not remove it.
 
     - Unreadable entries stay unchanged: the apply then conflicts with them, or is refused.
     - Raises `AnswerError` if the server refuses.
     """
     manager = target.options.field_manager
-    if target.options.subresource or not (_takes_client_side(target.options) or target.options.takes_from):
+    given_up = target.options.list_handovers(target.ref.key)
+    handed = tuple(HandedField(one.path, one.manager) for one in given_up)
+    is_chosen = bool(handed or target.options.takes_from or target.options.list_taken(target.ref.key))
+    if target.options.subresource or not (_takes_client_side(target.options) or is_chosen):
         return live
     tracked = client_side.track(live, kind=kind) if kind and read_last_applied(live) is not None else live
     managers = find_managers(tracked, target.options)
     try:
-        entries = list_entries(tracked, manager=manager, managers=managers)
+        taken = _list_taken(target, tracked, manifest)
+        entries = list_entries(tracked, manager=manager, managers=managers, handed=handed, taken=taken)
     except OwnershipError:
         return live
     if entries == list(find_entries(live) or ()):
@@ -56,7 +88,7 @@ def move_ownership(target: RequestTarget, live: JSONObject, kind: KindSchema | N
     is_tracked = bool(find_entries(live))
     version = get_at(live, ("metadata", "resourceVersion"), "")
     op = "replace" if is_tracked else "add"
-    answer = yield from send(target.replace_managers(list(entries), version, managers, op))
+    answer = yield from send(target.replace_managers(list(entries), version, managers, op, handed=handed, taken=taken))
     return dict(answer.body)
 
 

@@ -1,7 +1,8 @@
-"""Admission changed a field: the dry run returned another value than the manifest sets.
+"""Admission changed a field: the dry run returned another value than the merge.
 
 Rule: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/ (mutating admission runs in a dry
-run too). Only fields that the merge decided are compared; quantities are compared by amount.
+run too). Only fields that the merge decided are compared; quantities are compared by amount. A field that the manifest
+does not set may follow another one, as `serviceAccount` follows `serviceAccountName`; that is information only.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from decimal import Decimal
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
-from applyviz.engine.risks.walking import field_path, position_of
+from applyviz.engine.risks.walking import field_path, find_field, position_of
 
 _QUANTITY = re.compile(r"([-+]?[0-9]+(?:\.[0-9]*)?|[-+]?\.[0-9]+)(m|u|n|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?\Z")
 _FACTORS = {"n": "1e-9", "u": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12"}
@@ -41,7 +42,7 @@ def _is_same(left: JSONValue, right: JSONValue) -> bool:
     return wanted is not None and wanted == _quantity(right)
 
 
-def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[PlainPath]:
+def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[tuple[PlainPath, JSONValue]]:
     if asked is given:
         return
     if isinstance(asked, Mapping) and isinstance(given, Mapping):
@@ -53,7 +54,13 @@ def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[Pl
             yield from _changed(value, given[index], (*path, index))
     elif not _is_same(asked, given) and (asked or given):
         # The server may omit empty values (false, 0, ""): omitting means the same.
-        yield path
+        yield path, asked
+
+
+def _is_set(subject: RiskSubject, path: PlainPath, asked: JSONValue) -> bool:
+    """Return whether the manifest sets the value that the merge took over; it may have other entries in a list."""
+    field = find_field(subject, path)
+    return field is not None and (isinstance(asked, (Mapping, list)) or _is_same(field.value, asked))
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
@@ -62,7 +69,11 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
         return
     if subject.after == subject.live:  # refused: there was no dry run
         return
-    for path in _changed(subject.merged, subject.after, ()):
+    for path, asked in _changed(subject.merged, subject.after, ()):
         facts = {"field": ".".join(str(step) for step in path)}
         position = position_of(subject, path)
-        yield Risk(RiskKind.ADMISSION_CHANGED, RiskLevel.MEDIUM, field_path(path), facts, position)
+        if _is_set(subject, path, asked):
+            yield Risk(RiskKind.ADMISSION_CHANGED, RiskLevel.MEDIUM, field_path(path), facts, position)
+        else:
+            unset = {**facts, "unset": "yes"}
+            yield Risk(RiskKind.ADMISSION_CHANGED, RiskLevel.INFO, field_path(path), unset, position)

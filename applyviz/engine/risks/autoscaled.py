@@ -1,5 +1,7 @@
 """The manifest sets a replica count that an autoscaler writes too, or drops it so that the server resets it.
 
+A count that falls because its sole owner dropped it is a risk with or without an autoscaler.
+
 Rule: https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/ (migrating Deployments to autoscaling)
 and https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership: a sole owner that drops
 `spec.replicas` resets it to its default. The autoscaler is found by its object, live or in the set, or by what its
@@ -70,6 +72,11 @@ def _find_reset(subject: RiskSubject) -> str:
     return "" if after == live else str(after)
 
 
+def _is_workload(subject: RiskSubject) -> bool:
+    """Return whether `replicas` counts pods, as the built-in kinds and every object with a pod template use it."""
+    return subject.ref.gvk.group in ("", "apps") or get_at(subject.live, ("spec", "template", "spec")) is not None
+
+
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the risk of `spec.replicas` on a scaled object: set by the manifest, or dropped by its sole owner."""
     if subject.manifest is None:
@@ -79,7 +86,7 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     if wanted is None and not reset:
         return
     scaler = _scaler_by_object(subject) or _scaler_by_owner(subject)
-    if not scaler:
+    if not scaler and not (reset and _is_workload(subject)):
         return
     live = get_at(subject.live, _SPEC)
     facts = {"scaler": scaler, "live": "" if live is None else str(live)}

@@ -6,10 +6,9 @@ They are listed once for each object and shared by the rules.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from applyviz.engine.manifests.documents import PlainPath
-from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.model import Node
 
 _DEEP = frozenset({dict, list})
@@ -19,7 +18,7 @@ class Container(NamedTuple):
     """One list or mapping: its path, its value, and its schema (None if unknown)."""
 
     plain: PlainPath
-    value: JSONValue
+    value: Any
     node: Node | None
 
     @property
@@ -28,7 +27,7 @@ class Container(NamedTuple):
         return any(isinstance(step, int) for step in self.plain)
 
 
-def list_containers(value: JSONValue, node: Node | None) -> tuple[Container, ...]:
+def list_containers(value: Any, node: Node | None) -> tuple[Container, ...]:
     """Return every mapping and list that is not empty, from the top down.
 
     - The caller reads the scalars, and nothing recurses: rules run over every object of a set.
@@ -36,9 +35,9 @@ def list_containers(value: JSONValue, node: Node | None) -> tuple[Container, ...
     found: list[Container] = []
     waiting = [Container((), value, node)]
     while waiting:
-        place = waiting.pop()
-        found.append(place)
-        plain, value, node = place
+        container = waiting.pop()
+        found.append(container)
+        plain, value, node = container
         below: list[Container] = []
         if type(value) is dict or isinstance(value, Mapping):
             for name, entry in value.items():

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.risks.kept_values import FIXED, FIXED_BUT, FIXED_ONCE_SET, Kind, Place
@@ -19,7 +21,7 @@ from applyviz.engine.risks.walking import field_path, is_within, list_at, positi
 
 # The fields of a pod template that a suspended Job may change before its first start: scheduling and resources.
 _FREE_OF_SUSPENDED = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
-_MISSING: JSONValue = object()
+_MISSING: Any = object()
 
 
 def _differs(live: JSONValue, result: JSONValue) -> bool:
@@ -69,7 +71,7 @@ def _sealed(live: JSONObject, result: JSONObject) -> Iterator[Place]:
             yield (name,)
 
 
-def _without_free(template: JSONValue) -> JSONValue:
+def _without_free(template: JSONValue) -> Any:
     """Return a pod template without what a suspended Job may change: labels, annotations, scheduling, resources."""
     spec = get_at(template, ("spec",)) or {}
     kept = {k: v for k, v in spec.items() if k not in _FREE_OF_SUSPENDED}
@@ -182,8 +184,7 @@ def find_version(subject: RiskSubject) -> JSONObject | None:
     """Return the entry of the definition for the version of the object."""
     for version in list_at(find_definition(subject, subject.ref.gvk), "spec", "versions"):
         if get_at(version, ("name",)) == subject.ref.gvk.version:
-            found: JSONObject = version
-            return found
+            return as_mapping(version)
     return None
 
 
@@ -193,12 +194,25 @@ def _custom(subject: RiskSubject, live: JSONObject, result: JSONObject) -> Itera
             yield where
 
 
+def _list_fixed(subject: RiskSubject, live: JSONObject, result: JSONObject) -> list[PlainPath]:
+    """Return the immutable fields that differ between the live object and a result."""
+    return list(dict.fromkeys((*_changes(subject, live, result), *_custom(subject, live, result))))
+
+
+def _find_answer(subject: RiskSubject) -> JSONObject | None:
+    """Return the object after apply; None if the server refused it, so that only the merge is known."""
+    return None if subject.dry_run_answer and subject.after == subject.live else subject.after
+
+
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the immutable fields whose value would change."""
     live, result = subject.live, subject.merged or subject.after
     if live is None or result is None or subject.manifest is None:
         return
-    for where in dict.fromkeys((*_changes(subject, live, result), *_custom(subject, live, result))):
+    found, after = _list_fixed(subject, live, result), _find_answer(subject)
+    if after is not None and after is not result:  # a default may bring the old value back
+        found = [where for where in _list_fixed(subject, live, after) if where in found]
+    for where in found:
         facts = {"field": ".".join(str(step) for step in where), "kind": subject.ref.gvk.kind}
         position = position_of(subject, where)
         yield Risk(RiskKind.IMMUTABLE_FIELD, RiskLevel.HIGH, field_path(where), facts, position)

@@ -7,7 +7,7 @@ strategic merge patches: `ports` of a Service merge by `port` alone there, so po
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.merge import last_applied
@@ -58,7 +58,7 @@ def find_duplicates(subject: RiskSubject) -> Iterator[Risk]:
             yield from _duplicates_at(subject, plain, value, node)
 
 
-def _duplicates_at(subject: RiskSubject, plain: PlainPath, value: list[JSONValue], node: Node) -> Iterator[Risk]:
+def _duplicates_at(subject: RiskSubject, plain: PlainPath, value: list[Any], node: Node) -> Iterator[Risk]:
     keys = _keys_of(node, is_server_side=subject.is_server_side)
     is_set = subject.is_server_side and node.list_type is ListType.SET
     if not keys and not is_set:

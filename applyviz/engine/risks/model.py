@@ -14,6 +14,7 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.references.resolving import Knowledge
 from applyviz.engine.risks.containers import Container, list_containers
+from applyviz.engine.risks.quota_reads import LiveQuotas
 from applyviz.engine.schema.model import KindSchema
 
 
@@ -26,7 +27,7 @@ class RiskLevel(StrEnum):
 
 
 class RiskKind(StrEnum):
-    """The closed list of risks, for pages, acknowledgement, policies and counts; `risks/sentences.py` has their text.
+    """The closed list of risks, for pages, acknowledgment, policies and counts; `risks/sentences.py` has their text.
 
     - `MANY_OBJECTS` is a risk of a whole plan: the policy says from which number on.
     """
@@ -50,6 +51,7 @@ class RiskKind(StrEnum):
     ANNOTATION_TOO_LONG = "annotation-too-long"
     BELONGS_TO_OTHER = "belongs-to-other"
     PRUNE_SHARE = "prune-share"
+    PRUNE_CHANGED = "prune-changed"
     RBAC_CHANGED = "rbac"
     CRD_CHANGED = "crd"
     API_SERVICE_CHANGED = "api-service"
@@ -60,12 +62,14 @@ class RiskKind(StrEnum):
     DELETED = "prune"
     REPLACED = "replace"
     FORCED = "force"
+    OWNERSHIP_MOVED = "ownership-moved"
     MANY_OBJECTS = "many-objects"
     SECRET_CONTENT = "secret-content"
     INVISIBLE_CHARACTERS = "invisible-characters"
     ADMISSION_CHANGED = "admission-changed"
     WEBHOOK_WITHOUT_DRY_RUN = "webhook-without-dry-run"
     PODS_RESTART = "pods-restart"
+    TEMPLATE_WAITS = "template-waits"
     CONVERSION_NOT_ASKED = "conversion-not-asked"
     DANGLING_REFERENCE = "dangling-reference"
     MISSING_KEY = "missing-key"
@@ -74,6 +78,17 @@ class RiskKind(StrEnum):
     STALE_PODS = "stale-pods"
     NO_EVICTION = "no-eviction"
     UNREAD_KEY = "unread-key"
+    DEPENDENTS = "dependents"
+    DATA_LOST = "data-lost"
+    ADDRESS_LOST = "address-lost"
+    FINALIZERS = "finalizers"
+    TERMINATING = "terminating"
+    UNFILED_DATA = "unfiled-data"
+    REFERS_TO_LEFT_OUT = "left-out-reference"
+    QUOTA_EXCEEDED = "quota"
+    HELM_HOOK = "helm-hook"
+    PATCHES_APPLIED = "patches-applied"
+    UNKNOWN_EDITORS = "unknown-editors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +110,14 @@ class RelatedObjects:
     - `live`: live objects that the planner has read, mostly autoscalers.
     - `neighbors`: live objects that references lead to or come from, without the values of ConfigMaps and Secrets;
       `knowledge` says which other objects do not exist.
+    - `quotas`: the live quotas of the namespaces in which the set runs pods.
     """
 
     manifests: tuple[JSONObject, ...] = ()
     live: tuple[JSONObject, ...] = ()
     neighbors: tuple[JSONObject, ...] = ()
     knowledge: Knowledge = field(default_factory=Knowledge)
+    quotas: LiveQuotas = field(default_factory=LiveQuotas)
 
     @cached_property
     def _by_kind(self) -> Mapping[str, tuple[JSONObject, ...]]:

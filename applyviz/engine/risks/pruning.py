@@ -1,4 +1,4 @@
-"""Prune removes a large share of a set, or a kind whose deletion deletes other objects.
+"""Prune removes many objects, a kind whose deletion deletes others, or uses other options than the last time.
 
 Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#how-to-delete-objects: objects
 outside the manifests are deleted; deleting a Namespace, a CustomResourceDefinition or a volume deletes its content.
@@ -6,7 +6,7 @@ outside the manifests are deleted; deleting a Namespace, a CustomResourceDefinit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
@@ -16,6 +16,7 @@ CRITICAL_KINDS = frozenset(
 )
 LARGE_SHARE = 0.3
 SMALL_SET = 3
+LARGE_NUMBER = 20
 
 
 def find_prune_risks(pruned: Sequence[ObjectRef], members: int) -> tuple[Risk, ...]:
@@ -25,7 +26,40 @@ def find_prune_risks(pruned: Sequence[ObjectRef], members: int) -> tuple[Risk, .
         for ref in pruned
         if ref.gvk.kind in CRITICAL_KINDS
     ]
-    if members and len(pruned) >= SMALL_SET and len(pruned) / members >= LARGE_SHARE:
+    is_large = bool(members) and len(pruned) >= SMALL_SET and len(pruned) / members >= LARGE_SHARE
+    if is_large or len(pruned) >= LARGE_NUMBER:
         facts = {"pruned": str(len(pruned)), "members": str(members)}
         found.append(Risk(RiskKind.PRUNE_SHARE, RiskLevel.HIGH, (), facts))
     return tuple(found)
+
+
+def _find_folder(files: Sequence[str], earlier: Sequence[str]) -> str:
+    """Return the folder of the earlier files that holds all files of now, while others were outside; "" if none."""
+    known = set(earlier)
+    for name in earlier:
+        folder = name[: len(name) - len(files[0])] if files and name.endswith(f"/{files[0]}") else ""
+        is_inside = bool(folder) and all(f"{folder}{file}" in known for file in files)
+        if is_inside and any(not name.startswith(folder) for name in earlier):
+            return folder
+    return ""
+
+
+def find_changed_choices(
+    run: str,
+    before: Mapping[str, str],
+    now: Mapping[str, str],
+    *,
+    files_before: Sequence[str],
+    files: Sequence[str],
+) -> Iterator[Risk]:
+    """Yield a risk for each choice that decides what is pruned and differs from the last run of the same set.
+
+    - `before`, `now`: the choices by name, as text; a run of a folder that is now only one of its parts is one, too.
+    """
+    for what, value in now.items():
+        if before.get(what, value) != value:
+            facts = {"choice": what, "before": before[what], "now": value, "run": run}
+            yield Risk(RiskKind.PRUNE_CHANGED, RiskLevel.HIGH, (), facts)
+    folder = _find_folder(files, files_before)
+    if folder:
+        yield Risk(RiskKind.PRUNE_CHANGED, RiskLevel.HIGH, (), {"folder": folder.rstrip("/"), "run": run})

@@ -17,7 +17,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.references.listing import list_references, list_selections
 from applyviz.engine.references.model import Key
 from applyviz.engine.references.reading import list_entries, map_at, text_at
-from applyviz.engine.references.resolving import Knowledge, ObjectIndex
+from applyviz.engine.references.resolving import Knowledge, ReferenceIndex
 from applyviz.engine.schema.model import ResourceSource
 
 READERS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob")
@@ -91,7 +91,7 @@ def _read_lists(
 
 
 def _read_pods(placed: Mapping[Key, tuple[ObjectRef, JSONObject]]) -> Iterator[ReferenceRead]:
-    index = ObjectIndex({key: obj for key, (_, obj) in placed.items()})
+    index = ReferenceIndex({key: obj for key, (_, obj) in placed.items()})
     for ref, obj in placed.values():
         for selection in list_selections(ref, obj):
             # A plain map of labels is a selector of the query as it stands; a set of requirements is not asked for.

@@ -1,20 +1,107 @@
-"""A change of the pod template replaces pods.
+"""A change of the pod template replaces pods, unless they wait; what ends their wait replaces them too.
 
-Rule: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#updating-a-deployment (any change below
-`spec.template` starts a rollout). Left out on purpose: disruption budgets, because they limit evictions and do not
-affect rollouts (https://kubernetes.io/docs/concepts/workloads/pods/disruptions/).
+Rules: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#updating-a-deployment (any change below
+`spec.template` starts a rollout) and #pausing-and-resuming-a-rollout-of-a-deployment; partition and OnDelete:
+https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#update-strategies. Left out on purpose:
+disruption budgets, because they limit evictions and do not affect rollouts
+(https://kubernetes.io/docs/concepts/workloads/pods/disruptions/).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
 
 from applyviz.engine.objects.paths import fields
-from applyviz.engine.objects.values import JSONValue, get_at, is_same_json
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import is_within, position_of
 
-_WORKLOADS = frozenset(("Deployment", "StatefulSet", "DaemonSet"))
+_WORKLOADS: Final = frozenset(("Deployment", "StatefulSet", "DaemonSet"))
+_TEMPLATE: Final = ("spec", "template")
+
+
+def _resolve(amount: JSONValue, pods: int, *, is_rounded_up: bool) -> int:
+    """Return a number, or a percentage of pods, as pods; what is not set is 25 %."""
+    if isinstance(amount, int):
+        return amount
+    text = str("25%" if amount is None else amount).removesuffix("%")
+    share = (int(text) if text.isdecimal() else 0) * pods
+    return -(-share // 100) if is_rounded_up else share // 100
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRules:
+    """The update rules of a workload, from its spec.
+
+    - `strategy`: of its updates; `is_paused`: of a Deployment; `partition`: of a StatefulSet, the number of pods that a
+      rolling update leaves alone; `surge` and `unavailable`: of a Deployment, numbers or percentages.
+    """
+
+    kind: str
+    strategy: str = "RollingUpdate"
+    is_paused: bool = False
+    partition: int = 0
+    surge: JSONValue = None
+    unavailable: JSONValue = None
+
+    @property
+    def awaits(self) -> str:
+        """Return why pods keep the old template: "paused", "on-delete", "partition" or ""."""
+        if self.is_paused:
+            return "paused"
+        if self.strategy == "OnDelete":
+            return "on-delete"
+        return "partition" if self.partition else ""
+
+    def count_kept(self, pods: int) -> int:
+        """Return how many of the pods keep the old template."""
+        return pods if self.awaits in ("paused", "on-delete") else min(self.partition, pods)
+
+    def stops_all(self, pods: int) -> bool:
+        """Return whether an update may leave no pod running: all stop first, or as many as there are.
+
+        A StatefulSet replaces one pod after the other, each after it has stopped. A Deployment rounds `maxSurge` up and
+        `maxUnavailable` down, and may stop one pod where both are zero.
+        """
+        if self.strategy == "Recreate":
+            return True
+        if self.kind == "StatefulSet":
+            return pods == 1
+        if self.kind != "Deployment" or not pods:
+            return False
+        unavailable = _resolve(self.unavailable, pods, is_rounded_up=False)
+        is_stuck = unavailable == 0 and _resolve(self.surge, pods, is_rounded_up=True) == 0
+        return max(unavailable, int(is_stuck)) >= pods
+
+
+def read_update_rules(kind: str, obj: JSONObject) -> UpdateRules:
+    """Return how a Deployment, StatefulSet or DaemonSet replaces its pods."""
+    strategy = "strategy" if kind == "Deployment" else "updateStrategy"
+    rolling = ("spec", strategy, "rollingUpdate")
+    partition = get_at(obj, (*rolling, "partition")) if kind == "StatefulSet" else 0
+    return UpdateRules(
+        kind,
+        str(get_at(obj, ("spec", strategy, "type"), "RollingUpdate")),
+        is_paused=kind == "Deployment" and get_at(obj, ("spec", "paused")) is True,
+        partition=partition if isinstance(partition, int) else 0,
+        surge=get_at(obj, (*rolling, "maxSurge")),
+        unavailable=get_at(obj, (*rolling, "maxUnavailable")),
+    )
+
+
+def is_workload(ref: ObjectRef) -> bool:
+    """Return whether an object replaces its pods when its pod template changes."""
+    return ref.gvk.group == "apps" and ref.gvk.kind in _WORKLOADS
+
+
+def count_pods(kind: str, live: JSONObject) -> int | None:
+    """Return how many pods a live workload wants; None while a DaemonSet does not say so."""
+    path = ("status", "desiredNumberScheduled") if kind == "DaemonSet" else ("spec", "replicas")
+    found = get_at(live, path, None if kind == "DaemonSet" else 1)
+    return found if isinstance(found, int) else None
 
 
 def _is_template_changed(live: JSONValue, result: JSONValue) -> bool:
@@ -32,29 +119,54 @@ def _is_template_changed(live: JSONValue, result: JSONValue) -> bool:
     return not is_same_json(live, result)
 
 
-def _strategy(subject: RiskSubject) -> str:
-    name = "strategy" if subject.ref.gvk.kind == "Deployment" else "updateStrategy"
-    return str(get_at(subject.result, ("spec", name, "type"), "RollingUpdate"))
+def _count_outdated(kind: str, live: JSONObject, pods: int | None) -> int:
+    """Return how many live pods have another template than the live spec: what waited."""
+    name = "updatedNumberScheduled" if kind == "DaemonSet" else "updatedReplicas"
+    updated = get_at(live, ("status", name), 0)
+    is_observed = get_at(live, ("status", "observedGeneration")) is not None
+    return max((pods or 0) - updated, 0) if is_observed and isinstance(updated, int) else 0
+
+
+def _find_released(kind: str, live: JSONObject, result: JSONObject, pods: int | None) -> int:
+    """Return how many pods restart, without a change of the template, because they no longer wait."""
+    before, now = read_update_rules(kind, live), read_update_rules(kind, result)
+    if not before.awaits or pods is None or now.count_kept(pods) >= before.count_kept(pods):
+        return 0
+    return max(_count_outdated(kind, live, pods) - now.count_kept(pods), 0)
+
+
+def _describe(subject: RiskSubject, rollout: UpdateRules, pods: int | None, facts: Mapping[str, str]) -> Risk:
+    level = RiskLevel.HIGH if rollout.strategy == "Recreate" else RiskLevel.MEDIUM
+    found = {**facts, "strategy": rollout.strategy, **({"stops": "all"} if rollout.stops_all(pods or 0) else {})}
+    return Risk(RiskKind.PODS_RESTART, level, fields(*_TEMPLATE), found, position_of(subject, _TEMPLATE))
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the risk that pods will be replaced, with the strategy."""
+    """Yield the risk that pods will be replaced, with the strategy, or that they keep the old template."""
     kind, live, result = subject.ref.gvk.kind, subject.live, subject.result
-    if kind not in _WORKLOADS or subject.ref.gvk.group != "apps" or live is None or result is None:
+    if not is_workload(subject.ref) or live is None or result is None or subject.manifest is None:
         return
-    if subject.manifest is None:
-        return
-    before, now = get_at(live, ("spec", "template")), get_at(result, ("spec", "template"))
-    strategy = _strategy(subject)
-    if strategy == "OnDelete" or not _is_template_changed(before, now):
-        return
-    is_daemon = kind == "DaemonSet"
-    pods = (
-        get_at(live, ("status", "desiredNumberScheduled"), "") if is_daemon else get_at(live, ("spec", "replicas"), 1)
-    )
+    pods, rollout = count_pods(kind, live), read_update_rules(kind, result)
     if pods == 0:
         return
-    facts = {"pods": str(pods), "strategy": strategy}
-    level = RiskLevel.HIGH if strategy == "Recreate" else RiskLevel.MEDIUM
-    position = position_of(subject, ("spec", "template"))
-    yield Risk(RiskKind.PODS_RESTART, level, fields("spec", "template"), facts, position)
+    if not _is_template_changed(get_at(live, _TEMPLATE), get_at(result, _TEMPLATE)):
+        released = _find_released(kind, live, result, pods)
+        if released:
+            awaited = read_update_rules(kind, live).awaits
+            yield _describe(subject, rollout, pods, {"pods": str(released), "released": awaited})
+        return
+    kept, wanted = rollout.count_kept(pods) if pods is not None else 0, "" if pods is None else str(pods)
+    if rollout.awaits in ("paused", "on-delete") or (pods is not None and kept == pods):
+        facts = {"pods": wanted, "awaits": rollout.awaits, "partition": str(rollout.partition)}
+        yield Risk(RiskKind.TEMPLATE_WAITS, RiskLevel.INFO, fields(*_TEMPLATE), facts, position_of(subject, _TEMPLATE))
+        return
+    facts = {"pods": wanted if pods is None else str(pods - kept), **({"kept": str(kept)} if kept else {})}
+    yield _describe(subject, rollout, pods, facts)
+
+
+def count_restarting(ref: ObjectRef, live: JSONObject) -> int:
+    """Return how many pods of a live workload restart when a field of its pod template changes; 0 for other objects."""
+    if not is_workload(ref):
+        return 0
+    pods = count_pods(ref.gvk.kind, live) or 0
+    return pods - read_update_rules(ref.gvk.kind, live).count_kept(pods)

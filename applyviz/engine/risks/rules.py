@@ -14,6 +14,7 @@ from applyviz.engine.risks import (
     clientside,
     conversion,
     defaults,
+    hooks,
     immutable,
     lists,
     removals,
@@ -50,6 +51,7 @@ RULES: tuple[RiskRule, ...] = (
     set_context.find_other_tool,
     set_context.find_same_set,
     set_context.find_secret,
+    hooks.find,
     admission.find,
     webhooks.find,
     conversion.find,
@@ -70,6 +72,6 @@ def sort_risks(risks: Iterable[Risk]) -> tuple[Risk, ...]:
     return tuple(sorted(risks, key=lambda risk: _LOUDNESS[risk.level]))
 
 
-def needs_acknowledgement(risk: Risk) -> bool:
+def needs_acknowledgment(risk: Risk) -> bool:
     """Return whether a risk must be acknowledged before approval: every high one."""
     return risk.level is RiskLevel.HIGH

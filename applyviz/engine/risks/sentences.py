@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.risks import restart_sentences
 from applyviz.engine.risks.advice import ADVICE, Advice
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.ownership_sentences import MOVES
 
 Facts: TypeAlias = Mapping[str, str]
 Templates: TypeAlias = tuple[str, ...]
@@ -22,10 +24,10 @@ _TITLES: dict[RiskKind, str] = {
     RiskKind.DEFAULTED_SIBLING: "A default blocks the change",
     RiskKind.NULL_DEFAULTS_AGAIN: "Cleared field comes back",
     RiskKind.IMMUTABLE_FIELD: "Immutable field changes",
-    RiskKind.AUTOSCALED_FIELD: "Replicas managed by an autoscaler",
+    RiskKind.AUTOSCALED_FIELD: "Replicas managed elsewhere",
     RiskKind.DUPLICATE_MERGE_KEY: "Duplicate merge key",
     RiskKind.ORDER_CHURN: "Only the order changes",
-    RiskKind.REPEATING_PATCH: "Patch repeats at every apply",
+    RiskKind.REPEATING_PATCH: "Patch repeats on every apply",
     RiskKind.ATOMIC_LIST_REPLACED: "List replaced entirely",
     RiskKind.TOPOLOGY_CHANGED: "Schema changed since the last apply",
     RiskKind.RETYPED_VALUE: "Value re-typed by YAML",
@@ -35,7 +37,8 @@ _TITLES: dict[RiskKind, str] = {
     RiskKind.CREATED_IN_SAME_SET: "Depends on another object in this set",
     RiskKind.ANNOTATION_TOO_LONG: "Annotations too long",
     RiskKind.BELONGS_TO_OTHER: "Managed by another tool",
-    RiskKind.PRUNE_SHARE: "Prunes a large share of the set",
+    RiskKind.PRUNE_SHARE: "Prunes much of the set",
+    RiskKind.PRUNE_CHANGED: "Prune options differ from the last run",
     RiskKind.RBAC_CHANGED: "RBAC changes",
     RiskKind.CRD_CHANGED: "CRD schema changes",
     RiskKind.API_SERVICE_CHANGED: "API service changes",
@@ -46,12 +49,16 @@ _TITLES: dict[RiskKind, str] = {
     RiskKind.DELETED: "Object deleted",
     RiskKind.REPLACED: "Replaced (delete and re-create)",
     RiskKind.FORCED: "Fields forced (force-conflicts)",
+    RiskKind.OWNERSHIP_MOVED: "Field ownership moves",
     RiskKind.MANY_OBJECTS: "Large change",
+    RiskKind.UNKNOWN_EDITORS: "Unknown editors",
     RiskKind.SECRET_CONTENT: "Secret content changes",
+    RiskKind.HELM_HOOK: "Helm hook",
     RiskKind.INVISIBLE_CHARACTERS: "Invisible characters",
     RiskKind.ADMISSION_CHANGED: "The server changed a value",
     RiskKind.WEBHOOK_WITHOUT_DRY_RUN: "Webhook does not support dry run",
     RiskKind.PODS_RESTART: "Pods restart",
+    RiskKind.TEMPLATE_WAITS: "Pods keep the old template",
     RiskKind.CONVERSION_NOT_ASKED: "Conversion not verified",
     RiskKind.DANGLING_REFERENCE: "Referenced object is missing",
     RiskKind.MISSING_KEY: "Referenced key is missing",
@@ -60,6 +67,15 @@ _TITLES: dict[RiskKind, str] = {
     RiskKind.STALE_PODS: "Running pods keep old values",
     RiskKind.NO_EVICTION: "No eviction allowed",
     RiskKind.UNREAD_KEY: "Changed key is not read",
+    RiskKind.QUOTA_EXCEEDED: "Does not fit the quota",
+    RiskKind.PATCHES_APPLIED: "Patches fields that others apply",
+    RiskKind.DEPENDENTS: "Other objects belong to it",
+    RiskKind.DATA_LOST: "Data is lost",
+    RiskKind.ADDRESS_LOST: "Address is lost",
+    RiskKind.FINALIZERS: "Finalizers delay the deletion",
+    RiskKind.TERMINATING: "Already being deleted",
+    RiskKind.UNFILED_DATA: "Data not in any manifest",
+    RiskKind.REFERS_TO_LEFT_OUT: "Refers to an object that is left out",
 }
 # A workload that is not updated pod by pod stops first.
 _LOUD_TITLES = {RiskKind.PODS_RESTART: "Downtime"}
@@ -80,7 +96,7 @@ def _retyped(f: Facts) -> Templates:
 def _version(f: Facts) -> Templates:
     instead = (ADVICE[Advice.USE_VERSION],) if f.get("instead") else ()
     if f["state"] == "not-served":
-        return ("The cluster does not serve {kind} of {version}.", *instead)
+        return ("The cluster does not serve {version} {kind}.", *instead)
     if f["state"] == "removed":
         return ("{version} {kind} was removed in Kubernetes {since}.", *instead)
     # A definition can name its own replacement.
@@ -93,17 +109,20 @@ def _prune(f: Facts) -> Templates:
     return ("Prune would delete {pruned} of the {members} live objects of this set.",)
 
 
-_RESTARTS = {
-    "": "All pods restart because the pod template changes: ",
-    "1": "{pods} pod restarts because the pod template changes: ",
-}
+def _prune_changed(f: Facts) -> Templates:
+    if "folder" in f:
+        return (
+            "In run {run}, all files of this set were in folder {folder}: objects from other folders count as removed.",
+        )
+    return ("{choice} was {before} in run {run} and is now {now}, so different objects are pruned.",)
 
 
-def _restart(f: Facts) -> Templates:
-    pods = _RESTARTS.get(f.get("pods", ""), "{pods} pods restart because the pod template changes: ")
-    if f.get("strategy") == "Recreate":
-        return (pods + "all pods stop before new ones start (strategy Recreate).",)
-    return (pods + "rolling update.",)
+def _deleted(f: Facts) -> Templates:
+    if "applyset" in f:
+        return ("{kind} {name} is deleted: it is a member of ApplySet {applyset}, and the set no longer contains it.",)
+    if "selector" in f:
+        return ("{kind} {name} is deleted: it was applied, {selector} selects it, and the set no longer contains it.",)
+    return ("{kind} {name} is deleted.",)
 
 
 _SIBLING = {
@@ -122,9 +141,13 @@ _REPLICAS = {
 
 def _autoscaled(f: Facts) -> Templates:
     advice = ADVICE[_REPLICAS[f["step"]]]
+    if "reset" in f and not f["scaler"]:
+        first = "The manifest no longer sets replicas, and nothing else does: "
+        first += "the field is removed." if f["reset"] == "unset" else "it drops from {live} to {reset}."
+        return (first, ADVICE[Advice.REPLICAS_KEEP], advice)
     if "reset" in f:
         first = "{scaler} scales this object, and the manifest no longer sets replicas: "
-        first += "the field is removed." if f["reset"] == "unset" else "it falls from {live} to {reset}."
+        first += "the field is removed." if f["reset"] == "unset" else "it drops from {live} to {reset}."
         return (first, ADVICE[Advice.REPLICAS_KEEP], advice)
     live = ("It is {live} now.",) if f.get("live") else ()
     return ("{scaler} scales this object, but the manifest also sets replicas: {wanted}.", *live, advice)
@@ -148,6 +171,11 @@ def _conversion(f: Facts) -> Templates:
     return (head + ": the estimate assumes that all versions have the same fields.",)
 
 
+_LEFT = {
+    "yes": "it does not change in the cluster.",
+    "no": "it does not exist in the cluster.",
+    "": "whether it exists in the cluster is unknown.",
+}
 _EFFECTS = {
     "start": ": its pods cannot start.",
     "create": ": its pods cannot be created.",
@@ -168,6 +196,41 @@ def _dangling(f: Facts) -> Templates:
     return ("{source} refers to {target}, which does not exist" + _EFFECTS[f["effect"]],)
 
 
+def _replaced(f: Facts) -> Templates:
+    lost = (
+        "{kind} {name} is deleted and re-created: it gets a new uid, and anything that exists only in the live "
+        "object is lost."
+    )
+    return (lost, "The server refuses to change {fields}.") if f.get("fields") else (lost,)
+
+
+def _many(f: Facts) -> Templates:
+    found = "{count} objects change in one run; the policy limit for a large change is {limit}."
+    return (found, "Secrets count as changed; unchanged ones: {unsure}.") if f.get("unsure") else (found,)
+
+
+def _dependents(f: Facts) -> Templates:
+    unread = ("Not checked, because they could not be listed: {unread}.",) if f.get("unread") else ()
+    if f.get("reach") == "namespace":
+        return ("Everything in Namespace {name} is deleted with it: currently {objects}.", *unread)
+    if f.get("reach") == "kind":
+        return ("Every {defined} in the cluster is deleted with its definition: currently {objects}.", *unread)
+    if f.get("reach"):
+        return ("Objects of any namespace that belong to {kind} {name} are deleted with it; they are not listed.",)
+    if f["propagation"] == "Orphan":
+        by_count = {"0": (), "1": ("{objects} belongs to {kind} {name} and stays, without an owner.",)}
+        return (*by_count.get(f["count"], ("{objects} belong to {kind} {name} and stay, without an owner.",)), *unread)
+    by_count = {"0": (), "1": ("{objects} belongs to {kind} {name} and is deleted with it.",)}
+    return (*by_count.get(f["count"], ("{objects} belong to {kind} {name} and are deleted with it.",)), *unread)
+
+
+def _finalizers(f: Facts) -> Templates:
+    stays = "{kind} {name} stays until {finalizers} {verb} removed; the run waits up to {seconds} seconds."
+    if not f.get("controllers"):
+        return (stays,)
+    return (stays, "A controller has to remove {controllers}: if none is running, the deletion never ends.")
+
+
 _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.NO_LAST_APPLIED: (
         "The live object has no last-applied annotation, so fields that the manifest no longer sets are kept."
@@ -182,7 +245,7 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.AUTOSCALED_FIELD: _autoscaled,
     RiskKind.DUPLICATE_MERGE_KEY: ("{list} has two entries with the same key ({keys}); the merge treats them as one."),
     RiskKind.ORDER_CHURN: "The {count} entries of {list} only change their order.",
-    RiskKind.REPEATING_PATCH: "{field} is sent again at every apply, although nothing changes: {cause}.",
+    RiskKind.REPEATING_PATCH: "{field} is sent again on every apply, although nothing changes: {cause}.",
     RiskKind.ATOMIC_LIST_REPLACED: lambda f: (
         "{list} is replaced entirely: {lost} live entry that {owners} wrote is lost."
         if f["lost"] == "1"
@@ -195,11 +258,12 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.DEPRECATED_VERSION: _version,
     RiskKind.CREATED_IN_SAME_SET: ("The {what} {name} is created by this set, so the dry run is not possible yet."),
     RiskKind.ANNOTATION_TOO_LONG: lambda f: (
-        "The annotations have {size} bytes, but the server accepts at most {limit}. The longest is {annotation}.",
+        "The annotations take {size} bytes, but the server accepts at most {limit}. The longest is {annotation}.",
         *((ADVICE[Advice.APPLY_SERVER_SIDE],) if f["mode"] == "client-side" else ()),
     ),
     RiskKind.BELONGS_TO_OTHER: "{tool} {name} manages this object and may revert the change.",
     RiskKind.PRUNE_SHARE: _prune,
+    RiskKind.PRUNE_CHANGED: _prune_changed,
     RiskKind.RBAC_CHANGED: "{kind} {name} controls permissions.",
     RiskKind.CRD_CHANGED: "CustomResourceDefinition {name} defines the schema of all objects of its kind.",
     RiskKind.API_SERVICE_CHANGED: "APIService {name} determines which server handles its API group.",
@@ -207,24 +271,32 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.NAMESPACE_CHANGED: "Changes to Namespace {name} can affect everything in it.",
     RiskKind.CLUSTER_SCOPED: "{kind} {name} is cluster-scoped: it affects the whole cluster.",
     RiskKind.SYSTEM_NAMESPACE: "Kubernetes itself runs in namespace {namespace}.",
-    RiskKind.DELETED: "{kind} {name} is deleted.",
-    RiskKind.REPLACED: (
-        "{kind} {name} is deleted and re-created: it gets a new uid, and anything that exists only in the live "
-        "object is lost."
-    ),
+    RiskKind.DELETED: _deleted,
+    RiskKind.REPLACED: _replaced,
     RiskKind.FORCED: lambda f: (
         "The request overwrites fields of {owners} (force-conflicts)."
         if f.get("owners")
         else "The request is sent with force-conflicts but overwrites no field of another manager.",
     ),
-    RiskKind.MANY_OBJECTS: "{count} objects change in one run; the policy limit for a large change is {limit}.",
+    RiskKind.OWNERSHIP_MOVED: lambda f: (MOVES[f["how"]],),
+    RiskKind.MANY_OBJECTS: _many,
+    RiskKind.UNKNOWN_EDITORS: "No account matches these editors of the commits: {who}.",
     RiskKind.SECRET_CONTENT: "{count} entries of this Secret change: {entries}.",
     RiskKind.INVISIBLE_CHARACTERS: (
         "The text contains characters that are invisible or that reorder the visible text: {characters}."
     ),
-    RiskKind.ADMISSION_CHANGED: "The server set {field} to a different value than the manifest.",
+    RiskKind.ADMISSION_CHANGED: lambda f: (
+        "The server changes {field}, which the manifest does not set."
+        if "unset" in f
+        else "The server set {field} to a different value than the manifest.",
+    ),
     RiskKind.WEBHOOK_WITHOUT_DRY_RUN: ("Webhook {name} does not support dry run, so its changes are unknown."),
-    RiskKind.PODS_RESTART: _restart,
+    RiskKind.PODS_RESTART: restart_sentences.restart,
+    RiskKind.TEMPLATE_WAITS: restart_sentences.wait,
+    RiskKind.PATCHES_APPLIED: (
+        "The patch changes {fields}, which {owners} applied from a manifest: the next apply of that manifest sets the "
+        "former values again, or conflicts."
+    ),
     RiskKind.CONVERSION_NOT_ASKED: _conversion,
     RiskKind.DANGLING_REFERENCE: _dangling,
     RiskKind.MISSING_KEY: "{source} reads key {key} of {target}, which has no such key: its pods cannot start.",
@@ -246,6 +318,35 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
         "{keys} changes, but no workload reads this key."
         if f["count"] == "1"
         else "{keys} change, but no workload reads these keys.",
+    ),
+    RiskKind.DEPENDENTS: _dependents,
+    RiskKind.DATA_LOST: "Deleting {kind} {name} also deletes {what}.",
+    RiskKind.ADDRESS_LOST: lambda f: (
+        "{kind} {name} gives up {addresses}: clients that keep using it fail."
+        if f["stays"] == ""
+        else "{kind} {name} gives up {addresses} and gets another one: clients that keep using the old one fail.",
+    ),
+    RiskKind.FINALIZERS: _finalizers,
+    RiskKind.TERMINATING: "{kind} {name} has been terminating since {since}: the run only waits until it is gone.",
+    RiskKind.UNFILED_DATA: lambda f: (
+        "The live entry {entries} is not in the manifest: applying it again does not restore it."
+        if f["count"] == "1"
+        else "{count} live entries are not in the manifest: {entries}. Applying it again does not restore them.",
+    ),
+    RiskKind.QUOTA_EXCEEDED: lambda f: (
+        "ResourceQuota/{quota} limits {resource}, and a container sets none: its pods are not created."
+        if f["fit"] == "unset"
+        else "After apply, {namespace} needs {after} of {resource}, and ResourceQuota/{quota} allows {hard}: "
+        "pods beyond it are not created.",
+    ),
+    RiskKind.HELM_HOOK: lambda f: (
+        "Helm runs this object as a hook ({hooks}). It is left out, so nothing runs it."
+        if f["left_out"]
+        else "Helm runs this object as a hook ({hooks}), and may delete it afterwards. Apply creates it like any other "
+        "object, and keeps it.",
+    ),
+    RiskKind.REFERS_TO_LEFT_OUT: lambda f: (
+        "{kind} {name} refers to {target}, which is left out: " + _LEFT[f["exists"]],
     ),
 }
 

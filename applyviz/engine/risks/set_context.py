@@ -1,4 +1,4 @@
-"""Risks from the surroundings of an object: other tools that manage it, missing dependencies, wide effects.
+"""Risks from the context of an object: other tools that manage it, missing dependencies, wide effects.
 
 Rule: labels and annotations by which tools mark their objects (ApplySet KEP-3659, Helm, Argo CD, Flux, controllers'
 ownerReferences); kinds whose change reaches beyond a namespace or changes permissions.
@@ -44,11 +44,11 @@ def find_other_tool(subject: RiskSubject) -> Iterator[Risk]:
     part_of = labels.get(PART_OF, "")
     if part_of and part_of != subject.applyset:
         yield _belongs(fields("metadata", "labels"), PART_OF, "ApplySet", part_of)
-    told: set[str] = set()
+    reported: set[str] = set()
     for where, mark, tool in _MARKS:
         name = (labels if where == "labels" else annotations).get(mark, "")
-        if name and tool not in told:
-            told.add(tool)
+        if name and tool not in reported:
+            reported.add(tool)
             yield _belongs(fields("metadata", where), mark, tool, name.partition(":")[0])
     references = metadata_of(subject.live).get("ownerReferences")
     for reference in references if isinstance(references, list) else ():

@@ -15,7 +15,7 @@ from applyviz.engine.manifests.documents import PlainPath, Retyped, Retyping
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import (
     ManifestField,
-    find_place,
+    find_field,
     path_of,
     position_of,
 )
@@ -42,16 +42,16 @@ _UNSEEN = re.compile(
 _ESCAPED_CONTROL = re.compile(r"\\(?:u00[01]|[bf])")
 
 
-def _takes_number(note: Retyped, place: ManifestField | None) -> bool:
-    return not note.is_key and place is not None and place.node is not None and place.node.type in ("integer", "number")
+def _takes_number(note: Retyped, field: ManifestField | None) -> bool:
+    return not note.is_key and field is not None and field.node is not None and field.node.type in ("integer", "number")
 
 
-def _level_of(note: Retyped, place: ManifestField | None) -> RiskLevel:
-    wants_text = place is not None and place.node is not None and place.node.type == "string"
+def _level_of(note: Retyped, field: ManifestField | None) -> RiskLevel:
+    wants_text = field is not None and field.node is not None and field.node.type == "string"
     if note.is_key or (wants_text and not isinstance(note.value, str)):
         return RiskLevel.HIGH
-    if note.retyping in (Retyping.DATE, Retyping.OCTAL, Retyping.FLOAT) and place is not None:
-        return RiskLevel.INFO if _takes_number(note, place) or note.retyping is Retyping.DATE else RiskLevel.MEDIUM
+    if note.retyping in (Retyping.DATE, Retyping.OCTAL, Retyping.FLOAT) and field is not None:
+        return RiskLevel.INFO if _takes_number(note, field) or note.retyping is Retyping.DATE else RiskLevel.MEDIUM
     return RiskLevel.MEDIUM
 
 
@@ -68,16 +68,16 @@ def find_retyped(subject: RiskSubject) -> Iterator[Risk]:
     document = subject.document
     is_secret = subject.ref.gvk.kind == "Secret"
     for note in document.retyped if document is not None else ():
-        place = find_place(subject, note.path)
+        field = find_field(subject, note.path)
         path = path_of(subject, note.path)
         facts = {
             "text": "" if is_secret else note.text[:60],
             "value": "" if is_secret else _show(note.value)[:60],
             "what": _READ_AS[note.retyping],
             "role": "key" if note.is_key else "value",
-            "takes": "number" if _takes_number(note, place) else "",
+            "takes": "number" if _takes_number(note, field) else "",
         }
-        level = _level_of(note, place)
+        level = _level_of(note, field)
         yield Risk(RiskKind.RETYPED_VALUE, level, path, facts, note.position)
 
 

@@ -67,15 +67,15 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     entries = metadata_of(subject.live).get("managedFields")
     if subject.kind is None or not subject.kind.is_custom or not isinstance(entries, list):
         return
-    told: set[FieldPath] = set()
+    reported: set[FieldPath] = set()
     tries = [entry.get("fieldsV1") or {} for entry in entries]
     for entry, trie in zip(entries, tries, strict=True):
         for path, change in _changed(trie, root_of(subject), ()):
             is_shaped_so = change == TO_GRANULAR and (
                 _is_divided(tries, path) or find_value(root_of(subject), subject.live, path) in (MISSING, {}, [], None)
             )
-            if path in told or is_shaped_so:
+            if path in reported or is_shaped_so:
                 continue
-            told.add(path)
+            reported.add(path)
             facts = {"change": change, "manager": str(entry.get("manager"))}
             yield Risk(RiskKind.TOPOLOGY_CHANGED, RiskLevel.MEDIUM, path, facts)

@@ -7,7 +7,7 @@ are looked up by the plain path.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.errors import SourcePosition
@@ -23,7 +23,7 @@ class ManifestField(NamedTuple):
 
     path: FieldPath
     plain: PlainPath
-    value: JSONValue
+    value: Any
     node: Node | None
 
 
@@ -47,7 +47,7 @@ def name_entry(node: Node | None, item: JSONValue, position: int) -> PathElement
     return key(found) if found else index(position)
 
 
-def find_place(subject: RiskSubject, plain: PlainPath) -> ManifestField | None:
+def find_field(subject: RiskSubject, plain: PlainPath) -> ManifestField | None:
     """Return the field of a plain path in the manifest, with its schema; None if the manifest does not have it."""
     value: JSONValue = subject.manifest
     node = root_of(subject)
@@ -69,8 +69,8 @@ def find_place(subject: RiskSubject, plain: PlainPath) -> ManifestField | None:
 
 def path_of(subject: RiskSubject, plain: PlainPath) -> FieldPath:
     """Return the field path of a plain path of the manifest."""
-    place = find_place(subject, plain)
-    return place.path if place is not None else field_path(plain)
+    field = find_field(subject, plain)
+    return field.path if field is not None else field_path(plain)
 
 
 def root_of(subject: RiskSubject) -> Node | None:

@@ -45,7 +45,7 @@ def _is_asked(webhook: JSONObject, subject: RiskSubject) -> bool:
     )
 
 
-def _tell(name: JSONValue, *where: str | int, subject: RiskSubject) -> Risk:
+def _build_risk(name: JSONValue, *where: str | int, subject: RiskSubject) -> Risk:
     position = position_of(subject, where)
     facts = {"name": str(name)}
     return Risk(RiskKind.WEBHOOK_WITHOUT_DRY_RUN, RiskLevel.MEDIUM, field_path(where), facts, position)
@@ -58,7 +58,7 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
         for configuration in subject.related.of_kind(kind):
             asked = (webhook for _, webhook in _list_unfit(configuration) if _is_asked(webhook, subject))
             named |= {str(webhook.get("name")): None for webhook in asked}
-    yield from (_tell(name, subject=subject) for name in named)
+    yield from (_build_risk(name, subject=subject) for name in named)
     if subject.manifest is not None and subject.ref.gvk.kind in _KINDS:
         for position, webhook in _list_unfit(subject.manifest):
-            yield _tell(webhook.get("name"), "webhooks", position, "sideEffects", subject=subject)
+            yield _build_risk(webhook.get("name"), "webhooks", position, "sideEffects", subject=subject)

@@ -7,6 +7,7 @@ built-in kind that the API server serves at two versions of one group by default
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 
@@ -102,14 +103,14 @@ _SOURCES: dict[str, _Fields] = {
 _REFERENCE = ("kind", "name", "apiVersion")
 
 
-def _metric_to_v1(metric: JSONValue) -> MutableObject:
+def _metric_to_v1(metric: Any) -> MutableObject:
     """Return a metric in the form of the v1 annotation, with its fields in the order of Go."""
     found: MutableObject = {"type": (metric or {}).get("type", "")}
     for source, fields in _SOURCES.items():
-        held = (metric or {}).get(source)
-        if held is None:
+        block = (metric or {}).get(source)
+        if block is None:
             continue
-        values = [(name, get_at(held, path), default) for name, path, default in fields]
+        values = [(name, get_at(block, path), default) for name, path, default in fields]
         found[source] = {
             n: default if v is None else v for n, v, default in values if not (v is None and default is None)
         }
@@ -119,19 +120,19 @@ def _metric_to_v1(metric: JSONValue) -> MutableObject:
     return found
 
 
-def _metric_to_v2(metric: JSONValue) -> MutableObject:
+def _metric_to_v2(metric: Any) -> MutableObject:
     found: MutableObject = {"type": (metric or {}).get("type", "")}
     for source, fields in _SOURCES.items():
-        held = (metric or {}).get(source)
-        if held is None:
+        block = (metric or {}).get(source)
+        if block is None:
             continue
         made: MutableObject = {}
         for name, path, _ in fields:
-            if held.get(name) is not None:
+            if block.get(name) is not None:
                 parent = made
                 for part in path[:-1]:
                     parent = parent.setdefault(part, {})
-                parent[path[-1]] = held[name]
+                parent[path[-1]] = block[name]
         target = made.setdefault("target", {})
         if source == "object" and target.get("averageValue") is not None and target.get("value") == "0":
             del target["value"]
@@ -152,7 +153,7 @@ _RULES = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
 _POLICY = ("Type", "Value", "PeriodSeconds")
 
 
-def _rules_to_go(rules: JSONObject | None) -> JSONValue:
+def _rules_to_go(rules: JSONObject | None) -> Any:
     """Return scaling rules as the server writes its internal type: every field, under its name in Go."""
     if rules is None:
         return None
@@ -162,14 +163,14 @@ def _rules_to_go(rules: JSONObject | None) -> JSONValue:
     return found
 
 
-def _read_behavior(value: JSONValue) -> JSONValue:
+def _read_behavior(value: JSONValue) -> Any:
     """Return the content of the annotation in names of v2; null is left out."""
     if isinstance(value, dict):
         return {_lower(name): _read_behavior(item) for name, item in value.items() if item is not None}
     return [_read_behavior(item) for item in value] if isinstance(value, list) else value
 
 
-def _take(obj: MutableObject, name: str) -> JSONValue:
+def _take(obj: MutableObject, name: str) -> Any:
     annotations = obj["metadata"].get("annotations") or {}
     text = annotations.pop(name, None)
     if not annotations:
@@ -183,8 +184,8 @@ def _take(obj: MutableObject, name: str) -> JSONValue:
 def _to_v2(obj: MutableObject, has_defaults: bool) -> MutableObject:
     spec = obj["spec"]
     percent = spec.pop("targetCPUUtilizationPercentage", None)
-    held = _take(obj, _METRICS)
-    metrics = [_metric_to_v2(m) for m in held] if isinstance(held, list) else []
+    block = _take(obj, _METRICS)
+    metrics = [_metric_to_v2(m) for m in block] if isinstance(block, list) else []
     if percent is not None or (has_defaults and not metrics):
         target = {"type": "Utilization", "averageUtilization": 80 if percent is None else percent}
         metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})

@@ -19,7 +19,7 @@ from applyviz.engine.schema.model import KindSchema, Node, SchemaOrigin
 from applyviz.engine.schema.resets import METADATA, SPEC, STATUS, list_builtin_resets
 
 
-class _Document:
+class _GroupDocument:
     """One group and version: its definitions, kinds, and the subresources that its paths name."""
 
     def __init__(self, document: JSONObject) -> None:
@@ -50,14 +50,14 @@ class OpenAPISource:
     ) -> None:
         self._raw = documents
         self._origin = origin
-        self._documents: dict[str, _Document | None] = {}
+        self._documents: dict[str, _GroupDocument | None] = {}
         self._kinds: dict[GroupVersionKind, KindSchema | None] = {}
 
-    def _find_document(self, gvk: GroupVersionKind) -> _Document | None:
+    def _find_document(self, gvk: GroupVersionKind) -> _GroupDocument | None:
         path = f"apis/{gvk.group}/{gvk.version}" if gvk.group else f"api/{gvk.version}"
         if path not in self._documents:
             raw = self._raw.get(path)
-            self._documents[path] = _Document(raw) if raw is not None else None
+            self._documents[path] = _GroupDocument(raw) if raw is not None else None
         return self._documents[path]
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
@@ -68,9 +68,9 @@ class OpenAPISource:
             self._kinds[gvk] = self._read_kind(gvk, document) if document is not None and has_it else None
         return self._kinds[gvk]
 
-    def _find_versions(self, gvk: GroupVersionKind) -> dict[GroupVersionKind, _Document]:
+    def _find_versions(self, gvk: GroupVersionKind) -> dict[GroupVersionKind, _GroupDocument]:
         """Return the kind at every version that a document of its group describes, its own version first."""
-        found: dict[GroupVersionKind, _Document] = {}
+        found: dict[GroupVersionKind, _GroupDocument] = {}
         own = gvk.api_version if gvk.group else f"/{gvk.version}"
         others = [path.removeprefix("apis/").removeprefix("api") for path in self._raw]
         for name in dict.fromkeys((own, *others)):
@@ -81,7 +81,7 @@ class OpenAPISource:
                 found[other] = document
         return found
 
-    def _read_kind(self, gvk: GroupVersionKind, document: _Document) -> KindSchema:
+    def _read_kind(self, gvk: GroupVersionKind, document: _GroupDocument) -> KindSchema:
         root = document.definitions.get_node(document.kinds[gvk])
         own, versions = bundled().find_kind(gvk), self._find_versions(gvk)
         roots: dict[str, Node | None] = {v.version: d.definitions.get_node(d.kinds[v]) for v, d in versions.items()}

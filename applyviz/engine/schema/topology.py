@@ -8,6 +8,8 @@ created on first use.
 
 from __future__ import annotations
 
+from typing import Any
+
 from applyviz.engine.objects.errors import SchemaError
 from applyviz.engine.objects.golang import quote
 from applyviz.engine.objects.paths import PathElement, key, render_value, value
@@ -28,28 +30,28 @@ class ItemError(Exception):
     """A list entry that cannot be named; the text is the API server's."""
 
 
-class _Absent:
+class _OmittedKey:
     """A key that an entry omits."""
 
 
-_ABSENT = _Absent()
+_ABSENT = _OmittedKey()
 # Keys of these types are distinguished by their values alone; True would equal 1.
-_is_told_apart = frozenset({str, int, _Absent}).issuperset
+_are_comparable = frozenset({str, int, _OmittedKey}).issuperset
 
 
 class _Children(dict[str, "Topology | None"]):
     """The nodes below a map by name, each created once; nodes of undeclared entries are not cached."""
 
-    __slots__ = ("_place",)
+    __slots__ = ("_topology",)
 
-    def __init__(self, place: Topology) -> None:
+    def __init__(self, topology: Topology) -> None:
         super().__init__()
-        self._place = place
+        self._topology = topology
 
     def __missing__(self, name: str) -> Topology | None:
-        found = self._place.find_field(name)
+        found = self._topology.find_field(name)
         if found is None:
-            return self._place.entry
+            return self._topology.entry
         self[name] = found
         return found
 
@@ -179,7 +181,7 @@ class Topology:
     def _is_named_entry(self) -> bool:
         return bool(self._node is not None and self._node.additional and self._node.additional.definition)
 
-    def _key_default(self, name: str) -> JSONValue:
+    def _key_default(self, name: str) -> Any:
         if self._defaults is None:
             properties = self._node.items.properties if self._node is not None and self._node.items else {}
             self._defaults = {k: properties[k].default for k in self.keys if k in properties}
@@ -198,7 +200,7 @@ class Topology:
                 return self._name(item)
         else:
             keys = tuple([item.get(name, _ABSENT) for name in self.keys])
-            if not _is_told_apart(map(type, keys)):
+            if not _are_comparable(map(type, keys)):
                 return self._name(item)
         found = self._names.get(keys)
         if found is None:
@@ -220,7 +222,7 @@ class Topology:
             raise ItemError("associative list without keys has an element that's an explicit null")
         return value(item)
 
-    def print_item(self, item: JSONValue) -> str:
+    def print_item(self, item: Any) -> str:
         """Return the name of an entry in messages: `[port=80,protocol="TCP"]`, numbers in their spelling."""
         if not self.keys:
             return f"[={render_value(item)}]"

@@ -8,7 +8,7 @@ independent rows and are deleted after some days or minutes.
 """
 
 from applyviz.records.models.agreement import (
-    Acknowledgement,
+    Acknowledgment,
     Approval,
     ChangeRequest,
     Comment,
@@ -20,7 +20,18 @@ from applyviz.records.models.audit import AuditEntry, ChainEnd, OutboxMessage, R
 from applyviz.records.models.clusters import Cluster
 from applyviz.records.models.conflict_rules import ConflictRule
 from applyviz.records.models.external_applies import Verification
+from applyviz.records.models.following import (
+    BranchPush,
+    CommitEditor,
+    CommitIdentity,
+    CommitRange,
+    Following,
+    PushDelivery,
+    PushWebhook,
+)
+from applyviz.records.models.heartbeats import Heartbeat
 from applyviz.records.models.identities import IdentityMapping
+from applyviz.records.models.live_comparisons import LiveComparison
 from applyviz.records.models.notices import Delivery, Notification, NotificationChoice, NotificationEvent, Webhook
 from applyviz.records.models.people import (
     AccountClaim,
@@ -35,11 +46,14 @@ from applyviz.records.models.people import (
 from applyviz.records.models.plans import ObjectChange, Plan
 from applyviz.records.models.playgrounds import PlaygroundInput
 from applyviz.records.models.policies import Policy, PolicyVersion
+from applyviz.records.models.presets import Preset
+from applyviz.records.models.repositories import RepositoryCredential
 from applyviz.records.models.reverts import Undo
 from applyviz.records.models.reviews import Review, ReviewScope, Target
-from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult, RolloutSample
+from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult, RolloutSample, RunAttempt
 from applyviz.records.models.sandboxes import SandboxChange, SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.models.scans import ClusterScan, LiveFinding
+from applyviz.records.models.scheduled_starts import ScheduledStart
 from applyviz.records.models.secret_values import PlannedSecretValue
 from applyviz.records.models.sources import SourceFile, SourceRevision
 from applyviz.records.models.tokens import ApiToken, ServiceAccount
@@ -48,22 +62,29 @@ from applyviz.records.models.worker_requests import WorkerRequest
 __all__ = [
     "AccountClaim",
     "AccountLink",
-    "Acknowledgement",
+    "Acknowledgment",
     "ApiToken",
     "ApplyRun",
     "Approval",
     "AuditEntry",
+    "BranchPush",
     "ChainEnd",
     "ChangeRequest",
     "Cluster",
     "ClusterScan",
     "Comment",
+    "CommitEditor",
+    "CommitIdentity",
+    "CommitRange",
     "ConflictRule",
     "Delivery",
     "EmergencyApply",
+    "Following",
     "Grant",
+    "Heartbeat",
     "IdentityMapping",
     "JournalEntry",
+    "LiveComparison",
     "LiveFinding",
     "Notification",
     "NotificationChoice",
@@ -78,15 +99,21 @@ __all__ = [
     "PlaygroundInput",
     "Policy",
     "PolicyVersion",
+    "Preset",
+    "PushDelivery",
+    "PushWebhook",
+    "RepositoryCredential",
     "Resolution",
     "RetentionPolicy",
     "Review",
     "ReviewScope",
     "RolloutSample",
+    "RunAttempt",
     "SandboxChange",
     "SandboxMeta",
     "SandboxObject",
     "SandboxState",
+    "ScheduledStart",
     "ServiceAccount",
     "SignInLimit",
     "SourceFile",

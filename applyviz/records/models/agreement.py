@@ -40,15 +40,15 @@ class Resolution(models.Model):
         return f"{self.choice} {self.object_key}"
 
 
-class Acknowledgement(models.Model):
-    """The acknowledgement of one kind of risk of one object, or (without an `object_key`) of a whole plan.
+class Acknowledgment(models.Model):
+    """The acknowledgment of one kind of risk of one object, or (without an `object_key`) of a whole plan.
 
     It holds in its review while `effect`, the keyed hash of what happens to the object, stays the same; for a plan that
     is its digest.
     """
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="+")
-    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="acknowledgements")
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="acknowledgments")
     effect = models.CharField(max_length=80)
     object_key = models.CharField(max_length=1100)
     risk = models.CharField(max_length=40)
@@ -63,7 +63,7 @@ class Acknowledgement(models.Model):
             models.UniqueConstraint(
                 fields=["review", "effect", "object_key", "risk", "by"],
                 condition=models.Q(withdrawn_at=None),
-                name="one_acknowledgement_per_person",
+                name="one_acknowledgment_per_person",
             )
         ]
 

@@ -19,6 +19,7 @@ class Cluster(models.Model):
       clusters.
     - `account` is the account of the credential in the cluster: {user, groups}, {} if the cluster does not report it.
     - A paused cluster starts no plan and no run; an archived one has only its history.
+    - `simulates_workloads`: whether Pods of workloads appear in a sandbox and become ready.
     - `masks_credentials`: whether credentials in plain fields are masked in its plans.
     """
 
@@ -31,6 +32,7 @@ class Cluster(models.Model):
     uid = models.CharField(max_length=80, blank=True)
     account = models.JSONField(default=dict, blank=True)
     version = models.CharField(max_length=40, blank=True)
+    simulates_workloads = models.BooleanField(default=False)
     masks_credentials = models.BooleanField(default=True)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")

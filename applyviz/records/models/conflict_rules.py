@@ -20,7 +20,7 @@ class ConflictRule(models.Model):
 
     - `kind` and `group` name the kind, `name` is a pattern with `*`; `namespace` "" means any.
     - `elements` is the field for the engine, `path` for people.
-    - `manager` is the field manager that it applies to, "" for any; `way` the resolution, or ignoring the field in
+    - `manager` is the field manager that it applies to, "" for any; `resolution` what it does, or ignoring the field in
       comparisons.
     """
 
@@ -34,7 +34,7 @@ class ConflictRule(models.Model):
     path = models.TextField()
     elements = models.JSONField()
     manager = models.CharField(max_length=128, blank=True)
-    way = models.CharField(max_length=40)
+    resolution = models.CharField(max_length=40)
     reason = models.TextField()
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="+")
     proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
@@ -58,4 +58,4 @@ class ConflictRule(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"rule {self.number}: {self.way} {self.path}"
+        return f"rule {self.number}: {self.resolution} {self.path}"

@@ -89,12 +89,12 @@ class Grant(models.Model):
 class PendingChange(models.Model):
     """A change of permissions that a second administrator must confirm before it takes effect.
 
-    - `given` is the input of the use case, by ids and names; `told` is its description for people.
+    - `given` is the input of the use case, by ids and names; `summary` describes it for people.
     """
 
     kind = models.CharField(max_length=16, choices=PendingKind.choices)
     given = models.JSONField(default=dict)
-    told = models.JSONField(default=dict)
+    summary = models.JSONField(default=dict)
     state = models.CharField(max_length=16, choices=PendingState.choices, default=PendingState.WAITING)
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     asked_at = models.DateTimeField()

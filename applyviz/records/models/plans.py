@@ -8,6 +8,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from applyviz.engine.objects.json_text import DocumentDecoder, DocumentEncoder
 from applyviz.records.enums import PlanState
 from applyviz.records.fields import SealedField
 from applyviz.records.models.reviews import Review, Target
@@ -18,7 +19,7 @@ class Plan(models.Model):
     """All object changes of one source revision against one cluster at one time.
 
     - `digest` is keyed; `digest_key_id` names the key. Equal digests share their approvals.
-    - `decisions` are the resolutions that it applies: {object, path, manager, way}.
+    - `decisions` are the resolutions that it applies: {object, path, manager, resolution}.
     - `identity` is the impersonated user of its requests and its run: {user, groups}, {} the cluster's own credential;
       `account` is the account of that credential in the cluster: {user, groups}, {} if the cluster does not report it.
     - `denied` lists the writes for which that identity lacks permission.
@@ -71,7 +72,7 @@ class ObjectChange(models.Model):
     """The change of one object in a plan.
 
     - `document` is the masked JSON for pages, exports and audit; `sealed` the complete change.
-    - `dangers` contains kind and level of each of its risks (`workflow/policies/risks.py`).
+    - `risk_levels` has kind and level of each of its risks (`workflow/policies/risks.py`).
     - `effect` is the keyed hash of what this change does; the runner compares it with live.
     """
 
@@ -90,10 +91,10 @@ class ObjectChange(models.Model):
     conflicts = models.PositiveIntegerField(default=0)
     risks = models.PositiveIntegerField(default=0)
     highest_risk = models.CharField(max_length=16, blank=True)
-    high_risks = models.JSONField(default=list)
+    risk_levels = models.JSONField(default=list)
     error = models.TextField(blank=True)
     effect = models.CharField(max_length=80)
-    document = models.JSONField()
+    document = models.JSONField(encoder=DocumentEncoder, decoder=DocumentDecoder)
     sealed = SealedField()
 
     class Meta:

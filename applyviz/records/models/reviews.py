@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import models
 
+from applyviz import moments
 from applyviz.records.enums import Applier, ReviewState
 from applyviz.records.models.clusters import Cluster
+from applyviz.records.models.presets import Preset
 
 if TYPE_CHECKING:
     from applyviz.records.models.plans import Plan
 
 
 class Review(models.Model):
-    """The title, description, author and state of a review."""
+    """The title, description, author and state of a review.
+
+    - `preset`: what filled the form, at `preset_version`; `preset_changes`: the fields that its author changed, each
+      with the text of the `preset` and the one `used`.
+    """
 
     number = models.PositiveIntegerField(unique=True)
     title = models.CharField(max_length=200)
@@ -24,6 +30,9 @@ class Review(models.Model):
     state = models.CharField(max_length=16, choices=ReviewState.choices, default=ReviewState.OPEN)
     applied_by = models.CharField(max_length=16, choices=Applier.choices, default=Applier.SELF, blank=True)
     author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="reviews")
+    preset = models.ForeignKey(Preset, on_delete=models.PROTECT, null=True, related_name="reviews")
+    preset_version = models.PositiveIntegerField(default=0)
+    preset_changes = models.JSONField(default=list)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
@@ -36,7 +45,9 @@ class Review(models.Model):
     @property
     def latest_plan(self) -> Plan | None:
         """The current plan: the one with the greatest number."""
-        return self.plans.defer("summary").order_by("-number").first()
+        return moments.read_once(
+            ("latest plan", self.pk), lambda: self.plans.defer("summary").order_by("-number").first()
+        )
 
 
 class Target(models.Model):
@@ -55,7 +66,7 @@ class Target(models.Model):
 class ReviewScope(models.Model):
     """A namespace of a review, "" for cluster-scoped objects; people need access to all of them to see the review."""
 
-    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="places")
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="scopes")
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")
     namespace = models.CharField(max_length=253, blank=True)
 

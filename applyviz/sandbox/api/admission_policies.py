@@ -173,8 +173,8 @@ def _matches_namespace(selector: JSONObject | None, attempt: Attempt, store: Sto
         return selects(selector, labels or {})
     if not attempt.namespace:
         return True
-    held = store.get(namespace_key(attempt.namespace)) or {}
-    return selects(selector, (held.get("metadata") or {}).get("labels") or {})
+    stored = store.get(namespace_key(attempt.namespace)) or {}
+    return selects(selector, (stored.get("metadata") or {}).get("labels") or {})
 
 
 def _matches_labels(selector: JSONObject | None, attempt: Attempt) -> bool:
@@ -303,11 +303,11 @@ def _describe(attempt: Attempt) -> dict[str, Any]:
 
 
 def _show_namespace(attempt: Attempt, store: Store) -> dict[str, Any] | None:
-    held = store.get(namespace_key(attempt.namespace)) if attempt.namespace else None
-    if held is None:
+    stored = store.get(namespace_key(attempt.namespace)) if attempt.namespace else None
+    if stored is None:
         return None
-    meta = {k: v for k, v in held["metadata"].items() if k in _NAMESPACE_META}
-    return {"metadata": meta, "spec": held.get("spec") or {}, "status": held.get("status") or {}}
+    meta = {k: v for k, v in stored["metadata"].items() if k in _NAMESPACE_META}
+    return {"metadata": meta, "spec": stored.get("spec") or {}, "status": stored.get("status") or {}}
 
 
 def _find_parameters(

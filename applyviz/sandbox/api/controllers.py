@@ -1,9 +1,7 @@
 """Simulate the controllers of a cluster after a write: what a deletion deletes too, and what it waits for.
 
 Rule: the garbage collector, the namespace controller, storage object protection (k8s.io/kubernetes `pkg/controller`),
-the finalizer of definitions (k8s.io/apiextensions-apiserver `pkg/controller/finalizer`) and, for the grace period of a
-Pod, its kubelet. Left out: everything that creates Pods.
-"""
+the finalizer of definitions (XX"""
 
 from __future__ import annotations
 
@@ -21,6 +19,9 @@ from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import CLEANUP, namespace_key
 from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, ResourceTarget
 from applyviz.sandbox.storage.store import ObjectKey, StoredChange
+from applyviz.sandbox.workloads.controller_client import ControllerClient, Send
+from applyviz.sandbox.workloads.moments import SimulatedClock
+from applyviz.sandbox.workloads.simulation import Simulation
 
 _CLAIM_PROTECTION, _VOLUME_PROTECTION = "kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"
 _CONTROLLER = RequestUser("system:kube-controller-manager", ("system:masters",))
@@ -29,16 +30,27 @@ _CONTROLLER = RequestUser("system:kube-controller-manager", ("system:masters",))
 class Controllers:
     """Reacts to the changes of a transaction, until no reaction changes anything."""
 
-    def __init__(self, cluster: SandboxCluster, deleter: Deleter) -> None:
+    def __init__(
+        self, cluster: SandboxCluster, deleter: Deleter, send: Send, clock: SimulatedClock, *, simulates: bool
+    ) -> None:
         self._cluster = cluster
         self._deleter = deleter
         self._collector = GarbageCollector(cluster, self._delete)
+        client = ControllerClient(cluster, send, lambda key, grace: self._delete(key, "Background", grace=grace))
+        self._simulation = Simulation(client, clock) if simulates else None
 
     def run(self) -> None:
         """React to the changes; must be inside the transaction that wrote them."""
+        if self._simulation is None:
+            self._react()
+        elif self._cluster.changes:
+            with self._simulation.hold():
+                self._react()
+
+    def _react(self) -> None:
         cluster = self._cluster
         containers: set[ObjectKey] = set()
-        held = admission_policies.caller.set(_CONTROLLER)
+        caller_token = admission_policies.caller.set(_CONTROLLER)
         try:
             while cluster.changes or containers:
                 if not cluster.changes:  # contents first: a namespace is visited when they are done
@@ -49,30 +61,47 @@ class Controllers:
                 if cluster.has_controllers:
                     self._collector.react(change)
                     self._protect(change)
+                if self._simulation is not None:
+                    self._simulation.react(change)
         finally:
-            admission_policies.caller.reset(held)
+            admission_policies.caller.reset(caller_token)
 
     def run_due(self) -> None:
-        """End the grace periods that are over by the clock."""
+        """Do what is due by the clock: the steps of simulated workloads, the ends of grace periods."""
+        if self._simulation is not None and self._simulation.has_due_work():
+            caller_token = admission_policies.caller.set(_CONTROLLER)
+            try:
+                with self._cluster.store.transaction():
+                    self._cluster.changes.clear()
+                    self._simulation.run_due(self.run)
+            finally:
+                admission_policies.caller.reset(caller_token)
+        self._end_grace_periods()
+
+    def _end_grace_periods(self) -> None:
         cluster = self._cluster
         if not has_ended(cluster.store, cluster.clock()):
             return
         with cluster.store.transaction():
             cluster.changes.clear()
             for key in take_ended(cluster.store, cluster.clock()):
-                held = cluster.store.get(key)
-                if held is not None and is_deleted(held) and held["metadata"]["deletionTimestamp"] <= cluster.now():
+                stored = cluster.store.get(key)
+                if (
+                    stored is not None
+                    and is_deleted(stored)
+                    and stored["metadata"]["deletionTimestamp"] <= cluster.now()
+                ):
                     self._delete(key, "", grace=0)
             self.run()
 
     def _delete(self, key: ObjectKey, policy: str, *, grace: int | None = None) -> None:
         """DELETE an object as a controller does; an object that an admission policy protects stays."""
-        held = self._cluster.store.get(key)
-        target = find_target(self._cluster, key, held) if held is not None else None
-        if held is None or target is None:
+        stored = self._cluster.store.get(key)
+        target = find_target(self._cluster, key, stored) if stored is not None else None
+        if stored is None or target is None:
             return
         try:
-            live = self._cluster.read(target, held)
+            live = self._cluster.read(target, stored)
             self._deleter.judge(target, live, is_dry_run=False)
         except StatusError:
             return
@@ -80,22 +109,22 @@ class Controllers:
 
     def _protect(self, change: StoredChange) -> None:
         """Remove the protection of claims that no Pod uses, and of unbound volumes."""
-        key, held = change.key, change.after
+        key, stored = change.key, change.after
         if key.group:
             return
         if key.plural == "pods":
             for claim in _list_claims(change.before):
                 self._release_claim(ObjectKey("", "persistentvolumeclaims", key.namespace, claim))
-        elif held is None or not is_deleted(held):
+        elif stored is None or not is_deleted(stored):
             return
         elif key.plural == "persistentvolumeclaims":
             self._release_claim(key)
-        elif key.plural == "persistentvolumes" and get_at(held, ("status", "phase")) != "Bound":
+        elif key.plural == "persistentvolumes" and get_at(stored, ("status", "phase")) != "Bound":
             release(self._cluster, key, _VOLUME_PROTECTION)
 
     def _release_claim(self, key: ObjectKey) -> None:
-        held = self._cluster.store.get(key)
-        if held is None or not is_deleted(held):
+        stored = self._cluster.store.get(key)
+        if stored is None or not is_deleted(stored):
             return
         pods = self._cluster.store.list("", "pods", key.namespace)
         if not any(key.name in _list_claims(pod) for pod in pods):
@@ -111,26 +140,26 @@ class Controllers:
 
     def _finish(self, key: ObjectKey) -> None:
         """Empty a deleted namespace or definition; it is removed when it is empty."""
-        held = self._cluster.store.get(key)
-        if held is None or not is_deleted(held):
+        stored = self._cluster.store.get(key)
+        if stored is None or not is_deleted(stored):
             return
         if key.plural == CRD_PLURAL:
-            self._finish_definition(key, held)
+            self._finish_definition(key, stored)
         elif self._cluster.has_controllers:
             self._finish_namespace(key)
 
-    def _finish_definition(self, key: ObjectKey, held: JSONObject) -> None:
-        group, plural = held["spec"]["group"], held["spec"]["names"]["plural"]
+    def _finish_definition(self, key: ObjectKey, stored: JSONObject) -> None:
+        group, plural = stored["spec"]["group"], stored["spec"]["names"]["plural"]
         items = self._cluster.store.list(group, plural)
         keys = [ObjectKey(group, plural, o["metadata"].get("namespace", ""), o["metadata"]["name"]) for o in items]
         self._empty(keys)
-        if CLEANUP in (held["metadata"].get("finalizers") or ()) and not self._cluster.store.list(group, plural):
+        if CLEANUP in (stored["metadata"].get("finalizers") or ()) and not self._cluster.store.list(group, plural):
             release(self._cluster, key, CLEANUP)
 
     def _finish_namespace(self, key: ObjectKey) -> None:
         store = self._cluster.store
         self._empty(list(store.list_keys(key.name)))
-        left = [(k, held) for k in store.list_keys(key.name) if (held := store.get(k)) is not None]
+        left = [(k, stored) for k in store.list_keys(key.name) if (stored := store.get(k)) is not None]
 
         def change(target: ResourceTarget, obj: MutableObject) -> None:
             if left:
@@ -142,8 +171,8 @@ class Controllers:
 
     def _empty(self, keys: list[ObjectKey]) -> None:
         for key in keys:
-            held = self._cluster.store.get(key)
-            if held is not None and not is_deleted(held):
+            stored = self._cluster.store.get(key)
+            if stored is not None and not is_deleted(stored):
                 self._delete(key, "Background")
 
 

@@ -158,12 +158,12 @@ def _is_shorter(meta: JSONObject, wanted: int | None) -> bool:
 
 def _set_finalizers(target: ResourceTarget, meta: MutableObject, policy: str) -> None:
     """Set the finalizers of a propagation policy, and remove those of another."""
-    held = meta.get("finalizers") or []
-    if not policy and not {ORPHAN, FOREGROUND}.intersection(held) and (target.group, target.plural) in _ORPHANED:
+    stored = meta.get("finalizers") or []
+    if not policy and not {ORPHAN, FOREGROUND}.intersection(stored) and (target.group, target.plural) in _ORPHANED:
         policy = "Orphan"
     if not policy:
         return
-    meta["finalizers"] = [*(f for f in held if f not in (ORPHAN, FOREGROUND)), *_BY_POLICY[policy]]
+    meta["finalizers"] = [*(f for f in stored if f not in (ORPHAN, FOREGROUND)), *_BY_POLICY[policy]]
     if not meta["finalizers"]:
         del meta["finalizers"]
 

@@ -27,7 +27,7 @@ _STATUS_VERBS = ["get", "patch", "update"]
 
 
 def _all_resources(cluster: SandboxCluster) -> list[Resource]:
-    return [*builtin_resources().values(), *cluster.registry.list_customs()]
+    return [*builtin_resources().values(), *cluster.registry.list_custom_resources()]
 
 
 def _by_group(resources: Iterable[Resource]) -> dict[str, dict[str, list[Resource]]]:

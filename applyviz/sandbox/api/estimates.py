@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
+from typing import Any
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
@@ -73,15 +74,15 @@ class EstimatingServer:
             return None
         name = route.name or get_at(request.body, ("metadata", "name"), "")
         key, namespace = target.key(route.namespace, name), namespace_key(route.namespace)
-        held = None if live is None else _hold(target, live)
-        if live is not None and held is None:
+        stored = None if live is None else _hold(target, live)
+        if live is not None and stored is None:
             return None
         self._forget(key)
         try:
             with self._store.transaction():
                 self._store.put(namespace, {"metadata": {"name": route.namespace}})
-                if held is not None:
-                    self._store.put(key, held)
+                if stored is not None:
+                    self._store.put(key, stored)
             # A custom resource is read back, because its storage version may lack some of the written fields.
             is_custom = target.struct is None
             found = self._sandbox.handle(request if is_custom else request.as_dry_run())
@@ -114,10 +115,10 @@ class EstimatingServer:
 def _hold(target: ResourceTarget, live: JSONObject) -> MutableObject | None:
     """Return the live object in the form of the store; None if it has unknown fields."""
     metadata = {"uid": _UID, "resourceVersion": _VERSION, **live["metadata"]}
-    held: MutableObject = clone({**live, "metadata": metadata})
+    stored: MutableObject = clone({**live, "metadata": metadata})
     if target.struct is None:
-        return convert_custom(held, target.storage.api_version, target.storage_schema)
-    decoded = materialize(target, held)
+        return convert_custom(stored, target.storage.api_version, target.storage_schema)
+    decoded = materialize(target, stored)
     if decoded.unknown:
         return None
     if target.storage != target.gvk:
@@ -167,7 +168,7 @@ def _render_version(kind: KindSchema) -> MutableObject:
     return {**version, "schema": {"openAPIV3Schema": schema}}
 
 
-def _as_written(schema: JSONValue) -> JSONValue:
+def _as_written(schema: JSONValue) -> Any:
     """Return the structural schema behind a published one, to which the server adds the metadata of objects."""
     if isinstance(schema, list):
         return [_as_written(part) for part in schema]

@@ -13,25 +13,27 @@ import binascii
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject
 from applyviz.sandbox.api.access_reviews import RequestUser
 from applyviz.sandbox.api.representations import find_form, shape_body, shape_event
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.api.watches import read_timeout
 from applyviz.sandbox.parity.json_text import simplify
 from applyviz.sandbox.parity.payloads import Payload, UnreadableError, read_yaml
-from applyviz.sandbox.parity.status import StatusError
+from applyviz.sandbox.parity.status import StatusError, bad_request, no_such_path
 from applyviz.sandbox.storage.routing import parse_path
+from applyviz.sandbox.workloads.pods import read_log
 
 BODY_LIMIT = 3 * 1024 * 1024
 WATCH_SECONDS = 300.0
 """The longest that a watch stays open; clients begin a new one where it ended."""
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _EXTRA = "impersonate-extra-"
+_LOG = "/log"
 
 
 class Response(NamedTuple):
@@ -123,11 +125,27 @@ class HttpFace:
         accept = headers.get("accept", "")
         if request.path in ("/api", "/apis") and "as=APIGroupDiscoveryList" in accept:
             return _render(Answer(200, self._sandbox.discover(request.path)), _AGGREGATED)
+        if self._sandbox.simulates_workloads and request.method == "GET" and request.path.endswith(_LOG):
+            return self._read_log(request)
         user = _manager(headers.get("user-agent", ""))
         answer = self._sandbox.handle(request, user=user, payload=payload, caller=caller)
         if answer.is_ok and isinstance(answer.body, Mapping):
             answer = Answer(answer.status, self._shape(request, accept, answer.body), answer.warnings)
         return _render(answer)
+
+    def _read_log(self, request: Request) -> Response:
+        """Answer `kubectl logs`: one line, which says that no container runs."""
+        answer = self._sandbox.handle(Request("GET", request.path.removesuffix(_LOG)))
+        if (
+            not answer.is_ok
+            or not isinstance(answer.body, Mapping)
+            or "containers" not in (answer.body.get("spec") or {})
+        ):
+            return _render(answer if not answer.is_ok else Answer(404, no_such_path().render()))
+        text, refused = read_log(answer.body, request.query.get("container", ""))
+        if refused:
+            return _render(Answer(400, bad_request(refused).render()))
+        return Response(200, [("Content-Type", "text/plain")], text.encode())
 
     def _shape(self, request: Request, accept: str, body: JSONObject) -> JSONObject:
         """Return the body in the requested form."""
@@ -191,12 +209,12 @@ def _read_caller(headers: Mapping[str, str]) -> RequestUser:
     """Return the user that `kubectl --as` impersonates, with groups, uid and extra."""
     user = headers.get("impersonate-user", "")
     extra = {unquote(name.removeprefix(_EXTRA)): text for name, text in headers.items() if name.startswith(_EXTRA)}
-    told = [headers.get("impersonate-group", ""), headers.get("impersonate-uid", ""), *extra.values()]
-    if not user and any(told):
-        message = f"requested {next(filter(None, told))!r} without impersonating a user"
+    impersonated = [headers.get("impersonate-group", ""), headers.get("impersonate-uid", ""), *extra.values()]
+    if not user and any(impersonated):
+        message = f"requested {next(filter(None, impersonated))!r} without impersonating a user"
         raise StatusError(500, "InternalError", f"Internal error occurred: {message}")
     known = tuple((key, _split(text)) for key, text in sorted(extra.items()))
-    return RequestUser(user, _split(told[0]), told[1], known)
+    return RequestUser(user, _split(impersonated[0]), impersonated[1], known)
 
 
 def _manager(agent: str) -> str:
@@ -220,7 +238,7 @@ def _read_request(
     return Request(method, path, query_map, content_type, value), payload
 
 
-def _read_value(payload: Payload) -> JSONValue:
+def _read_value(payload: Payload) -> Any:
     """Return the value of the body for callers that need no more; writers read the payload themselves."""
     try:
         return simplify(payload.read())
@@ -228,7 +246,7 @@ def _read_value(payload: Payload) -> JSONValue:
         return None
 
 
-def _read_patch(payload: Payload) -> JSONValue:
+def _read_patch(payload: Payload) -> Any:
     try:
         return read_yaml(payload.text or b"")
     except UnreadableError:

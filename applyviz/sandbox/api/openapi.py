@@ -143,7 +143,7 @@ def _custom_document(group: str, version: str, cluster: SandboxCluster) -> JSONO
         entry = next((v for v in spec["versions"] if v["name"] == version and v.get("served")), None)
         if spec["group"] != group or entry is None:
             continue
-        for resource in cluster.registry.list_customs():
+        for resource in cluster.registry.list_custom_resources():
             if (resource.gvk.group, resource.gvk.version, resource.plural) == (group, version, spec["names"]["plural"]):
                 name = ".".join([*reversed(group.split(".")), version, resource.gvk.kind])
                 schemas[name] = _mark(_custom_schema(get_at(entry, ("schema", "openAPIV3Schema"))), resource)
@@ -168,7 +168,7 @@ def find_openapi(path: str, cluster: SandboxCluster) -> JSONObject | None:
 def _index(cluster: SandboxCluster) -> Iterator[tuple[str, JSONObject]]:
     versions = {(g, v): "v1.36.3" for g, v, _ in builtin_resources()}
     revisions = "".join(d["metadata"].get("resourceVersion", "") + "," for d in cluster.registry.list_definitions())
-    versions.update({(r.gvk.group, r.gvk.version): revisions for r in cluster.registry.list_customs()})
+    versions.update({(r.gvk.group, r.gvk.version): revisions for r in cluster.registry.list_custom_resources()})
     for (group, version), state in versions.items():
         name = f"apis/{group}/{version}" if group else f"api/{version}"
         digest = hashlib.sha256(f"{name} {state}".encode()).hexdigest().upper()

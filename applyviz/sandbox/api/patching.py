@@ -22,7 +22,7 @@ from applyviz.sandbox.parity.json_text import (
     find_repeated,
     find_repeated_paths,
     list_pairs,
-    settle_numbers,
+    normalize_numbers,
     simplify,
 )
 from applyviz.sandbox.parity.patch_print import print_strategic
@@ -167,7 +167,7 @@ def read_configuration(payload: Payload) -> MutableObject:
     if not isinstance(value, dict):
         reason = f"json: cannot unmarshal {name_of_type(value)} into Go value of type {_MAP}"
         raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {reason}")
-    return {name: settle_numbers(item) for name, item in value.items()}
+    return {name: normalize_numbers(item) for name, item in value.items()}
 
 
 def check_repeated_keys(payload: Payload, validation: str) -> tuple[str, ...]:

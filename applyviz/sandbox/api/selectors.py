@@ -84,10 +84,10 @@ def _read_test(part: str, whole: str) -> Test:
 def _read_order(key: str, operator: str, value: str) -> Test:
     def test(labels: Labels) -> bool:
         try:
-            held, limit = int(labels.get(key, "")), int(value)
+            number, limit = int(labels.get(key, "")), int(value)
         except ValueError:
             return False
-        return held > limit if operator == ">" else held < limit
+        return number > limit if operator == ">" else number < limit
 
     return test
 

@@ -31,6 +31,8 @@ from applyviz.sandbox.storage.resources import Registry, ResourceTarget
 from applyviz.sandbox.storage.routing import Route, parse_path
 from applyviz.sandbox.storage.scaling import render_scale
 from applyviz.sandbox.storage.store import Store
+from applyviz.sandbox.workloads.controller_client import MANAGER
+from applyviz.sandbox.workloads.moments import SimulatedClock
 
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _SELF = RequestUser()
@@ -46,6 +48,7 @@ class Sandbox:
     - `clock()` returns aware datetimes; `new_uid()` returns fresh uids.
     - `has_controllers`: the reactions of controllers to deleted namespaces, owners and protected claims are complete
       before the next request; without controllers, such objects wait until a client removes their finalizers.
+    - `simulates_workloads`: Pods of workloads appear and become ready by the clock, see `sandbox.workloads`.
     - An empty store gets the namespaces of every cluster with the first request.
     """
 
@@ -56,11 +59,15 @@ class Sandbox:
         *,
         new_uid: Callable[[], str] = _new_uid,
         has_controllers: bool = True,
+        simulates_workloads: bool = False,
     ) -> None:
-        self.registry = Registry(store)
-        self._cluster = SandboxCluster(store, clock, new_uid, self.registry, has_controllers)
+        self.registry, self.simulates_workloads = Registry(store), simulates_workloads
+        simulated = SimulatedClock(clock)
+        self._cluster = SandboxCluster(store, simulated, new_uid, self.registry, has_controllers)
         self._writer, self._deleter = Writer(self._cluster), Deleter(self._cluster)
-        self._controllers = Controllers(self._cluster, self._deleter)
+        self._controllers = Controllers(
+            self._cluster, self._deleter, self._send, simulated, simulates=simulates_workloads
+        )
         self._store = store
         self._is_started = False
 
@@ -72,7 +79,7 @@ class Sandbox:
         - `payload`: the body in wire format; without one, the body of the request is the value itself.
         - `caller`: the user of the request; it affects no object and no field owner.
         """
-        held = admission_policies.caller.set(caller)
+        token = admission_policies.caller.set(caller)
         try:
             self._start()
             payload = payload if payload is not None else Payload(request.content_type, None, request.body)
@@ -82,7 +89,7 @@ class Sandbox:
         except RecursionError:
             return Answer(400, bad_request("the object is nested too deeply").render())
         finally:
-            admission_policies.caller.reset(held)
+            admission_policies.caller.reset(token)
 
     def watch(self, request: Request, position: int | None = None, *, has_bookmark: bool = False) -> WatchStep:
         """Return the events of a collection since a position, None for the position that the client names.
@@ -140,6 +147,15 @@ class Sandbox:
             answer = self._act(request, route, target, user, payload)
             self._controllers.run()
             return answer
+
+    def _send(self, request: Request) -> JSONObject:
+        """Answer a request of a controller inside the transaction of its caller; raises `StatusError`."""
+        route = parse_path(request.path)
+        target = self.registry.find(route) if route is not None else None
+        if route is None or target is None:
+            raise no_such_path()
+        answer = self._act(request, route, target, MANAGER, Payload(request.content_type, None, request.body))
+        return dict(answer.body or {})
 
     @staticmethod
     def _check_shape(request: Request, route: Route, target: ResourceTarget) -> None:

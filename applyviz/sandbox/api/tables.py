@@ -91,6 +91,22 @@ def _containers_ready(obj: JSONObject) -> str:
     return f"{ready}/{len(get_at(obj, ('spec', 'containers')) or ())}"
 
 
+def _pod_status(obj: JSONObject) -> str:
+    """Return the word that `kubectl get pods` shows: why a container waits or ended, else the phase."""
+    if obj["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    for status in get_at(obj, ("status", "containerStatuses")) or ():
+        for state in ("waiting", "terminated"):
+            reason = get_at(status, ("state", state, "reason"))
+            if reason:
+                return str(reason)
+    return str(get_at(obj, ("status", "phase")) or "<none>")
+
+
+def _restarts(obj: JSONObject) -> str:
+    return str(sum(s.get("restartCount", 0) for s in get_at(obj, ("status", "containerStatuses")) or ()))
+
+
 def _reference(obj: JSONObject) -> str:
     target = get_at(obj, ("spec", "scaleTargetRef")) or {}
     return f"{target.get('kind')}/{target.get('name')}"
@@ -124,8 +140,8 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
     ),
     "pods": (
         ("Ready", "string", _containers_ready),
-        ("Status", "string", _at("status", "phase")),
-        ("Restarts", "string", _zero("status", "restarts")),
+        ("Status", "string", _pod_status),
+        ("Restarts", "string", _restarts),
     ),
     "services": (
         ("Type", "string", _at("spec", "type")),
@@ -149,7 +165,13 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         ("Max Unavailable", "string", _at("spec", "maxUnavailable", default="N/A")),
         ("Allowed Disruptions", "integer", _zero("status", "disruptionsAllowed")),
     ),
-    "jobs": (("Completions", "string", lambda o: f"0/{get_at(o, ('spec', 'completions')) or 1}"),),
+    "jobs": (
+        (
+            "Completions",
+            "string",
+            lambda o: f"{get_at(o, ('status', 'succeeded')) or 0}/{get_at(o, ('spec', 'completions')) or 1}",
+        ),
+    ),
     "cronjobs": (
         ("Schedule", "string", _at("spec", "schedule")),
         ("Suspend", "boolean", lambda o: str(bool(get_at(o, ("spec", "suspend"))))),

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
-from applyviz.engine.objects.values import JSONValue, get_at
+from applyviz.engine.objects.values import get_at
 from applyviz.sandbox.parity.status import (
     FieldError,
     forbidden,
@@ -91,7 +92,7 @@ def read_delete_options(request: Request) -> DeleteOptions:
 
     - Raises `StatusError` (422) that names every invalid option.
     """
-    body: Mapping[str, JSONValue] = request.body if isinstance(request.body, Mapping) else {}
+    body: Mapping[str, Any] = request.body if isinstance(request.body, Mapping) else {}
     # With options in the body the API server ignores the query.
     query = {} if body else request.query
     policy = body.get("propagationPolicy") or query.get("propagationPolicy") or ""

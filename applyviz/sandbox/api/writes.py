@@ -39,7 +39,7 @@ from applyviz.sandbox.parity.status import (
 )
 from applyviz.sandbox.storage.bodies import Body, check_identity, has_empty_values, read_applied, read_body
 from applyviz.sandbox.storage.cluster import SandboxCluster
-from applyviz.sandbox.storage.definitions import namespace_key, settle
+from applyviz.sandbox.storage.definitions import namespace_key, update_definition
 from applyviz.sandbox.storage.resources import CRD_PLURAL, ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.scaling import SCALE, render_scale
@@ -232,7 +232,7 @@ class Writer:
         if write.options.is_dry_run:
             return Answer(201, obj, body.warnings)
         answer = cluster.write(target, obj)
-        settle(cluster, target, obj)
+        update_definition(cluster, target, obj)
         return Answer(201, answer, body.warnings)
 
     def store_changed(self, write: StoredWrite, body: Body, live: MutableObject) -> Answer:
@@ -258,7 +258,7 @@ class Writer:
             cluster.remove(target.key(write.namespace, write.route.name))
             return Answer(200, obj, body.warnings)
         answer = cluster.write(target, obj)
-        settle(cluster, target, obj)
+        update_definition(cluster, target, obj)
         return Answer(200, answer, body.warnings)
 
     def _judge(self, write: StoredWrite, body: Body, live: JSONObject | None) -> Body:
@@ -335,13 +335,13 @@ def _check_version(write: StoredWrite, obj: JSONObject, live: JSONObject) -> Non
 
 def _check_uid(write: StoredWrite, obj: JSONObject, live: JSONObject) -> None:
     """Check the uid of a PUT, which is a precondition."""
-    wanted, held = obj["metadata"].get("uid"), live["metadata"].get("uid")
-    if not wanted or wanted == held:
+    wanted, stored = obj["metadata"].get("uid"), live["metadata"].get("uid")
+    if not wanted or wanted == stored:
         return
     target, route = write.target, write.route
-    place = "/".join(p for p in (target.group if target.struct is None else "", target.plural, route.namespace) if p)
+    prefix = "/".join(p for p in (target.group if target.struct is None else "", target.plural, route.namespace) if p)
     detail = (
-        f"StorageError: invalid object, Code: 4, Key: /registry/{place}/{route.name}, ResourceVersion: 0, "
-        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {held}"
+        f"StorageError: invalid object, Code: 4, Key: /registry/{prefix}/{route.name}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {stored}"
     )
     raise conflict(target.group, target.plural, route.name, detail)

@@ -11,7 +11,6 @@ import ipaddress
 import math
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 from applyviz.sandbox.cel.values import (
@@ -41,6 +40,7 @@ from applyviz.sandbox.cel.values import (
     render_duration,
     render_timestamp,
 )
+from applyviz.sandbox.parity.patterns import Pattern, PatternError, compile_pattern
 
 Function = Callable[..., Any]
 LETTERS: Final[Mapping[type, str]] = {
@@ -83,13 +83,13 @@ def _fits(signature: str, letters: str) -> bool:
     return len(signature) == len(letters) and all(s in ("*", x) for s, x in zip(signature, letters, strict=True))
 
 
-def select(held: Any, field: str) -> Any:
+def select(operand: Any, field: str) -> Any:
     """Return a field of an object or a map."""
-    if not isinstance(held, dict):
+    if not isinstance(operand, dict):
         raise NoOverloadError
-    if field not in held:
+    if field not in operand:
         raise CelError(f"no such key: {field}")
-    return held[field]
+    return operand[field]
 
 
 # Operators ---------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def _join(left: Any, right: Any) -> Any:
         return [*left, *right] if isinstance(left, list) else left + right
     found = list(left)
     for item in right:
-        at = next((i for i, held in enumerate(found) if _is_same_entry(held, item, left.keys)), None)
+        at = next((i for i, operand in enumerate(found) if _is_same_entry(operand, item, left.keys)), None)
         if at is None:
             found.append(item)
         else:
@@ -169,10 +169,10 @@ def _modulo(left: int, right: int) -> int:
 
 
 @define("in", "*l", "*m")
-def _is_in(value: Any, held: Any) -> bool:
-    if isinstance(held, list):
-        return any(is_equal(value, item) for item in held)
-    return any(is_equal(value, key) for key in held)
+def _is_in(value: Any, operand: Any) -> bool:
+    if isinstance(operand, list):
+        return any(is_equal(value, item) for item in operand)
+    return any(is_equal(value, key) for key in operand)
 
 
 # Sizes and texts ---------------------------------------------------------------------------------
@@ -182,12 +182,11 @@ define("startsWith", "ss")(lambda a, b: a.startswith(b))
 define("endsWith", "ss")(lambda a, b: a.endswith(b))
 
 
-@lru_cache(maxsize=512)
-def pattern_of(text: str) -> re.Pattern[str]:
-    """Return an RE2 pattern as a Python pattern; raises `CelError` if it is invalid."""
+def pattern_of(text: str) -> Pattern:
+    """Compile an RE2 pattern; raises `CelError` if it is invalid."""
     try:
-        return re.compile(text.replace(r"\z", r"\Z"))
-    except (re.error, OverflowError, RecursionError) as error:
+        return compile_pattern(text)
+    except PatternError as error:
         raise CelError(f"error parsing regexp: {error}") from None
 
 
@@ -331,7 +330,7 @@ def _of_non_zero(value: Any) -> Optional:
 
 
 @define("value", "o")
-def _value(held: Optional) -> Any:
-    if not held.has_value:
+def _value(operand: Optional) -> Any:
+    if not operand.has_value:
         raise CelError("optional.none() dereference")
-    return held.value
+    return operand.value

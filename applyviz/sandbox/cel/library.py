@@ -247,6 +247,6 @@ define("format.named", "s")(lambda a: Optional(Format(a), True) if a in _FORMATS
 
 
 @define("validate", "fs")
-def _validate(held: Format, text: str) -> Optional:
-    problems = _FORMATS[held.name](text)
+def _validate(value_format: Format, text: str) -> Optional:
+    problems = _FORMATS[value_format.name](text)
     return Optional(problems, True) if problems else Optional()

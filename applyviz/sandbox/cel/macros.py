@@ -43,22 +43,22 @@ def _compile_has(node: Call, compile_node: Compile) -> Step | None:
 
     def run(scope: Any, meter: Any) -> bool:
         meter.spend()
-        held = read(scope, meter)
-        if isinstance(held, Optional):
-            held = held.value if held.has_value else {}
-        if not isinstance(held, dict):
+        operand = read(scope, meter)
+        if isinstance(operand, Optional):
+            operand = operand.value if operand.has_value else {}
+        if not isinstance(operand, dict):
             raise NoOverloadError
-        return field in held
+        return field in operand
 
     return run
 
 
-def _entries(held: Any, count: int) -> Iterator[tuple[Any, ...]]:
+def _entries(operand: Any, count: int) -> Iterator[tuple[Any, ...]]:
     """Yield the values of the variables, entry by entry: map keys or list values; with two variables, both."""
-    if isinstance(held, dict):
-        yield from held.items() if count == 2 else ((key,) for key in held)
-    elif isinstance(held, list):
-        yield from enumerate(held) if count == 2 else ((value,) for value in held)
+    if isinstance(operand, dict):
+        yield from operand.items() if count == 2 else ((key,) for key in operand)
+    elif isinstance(operand, list):
+        yield from enumerate(operand) if count == 2 else ((value,) for value in operand)
     else:
         raise NoOverloadError
 
@@ -123,7 +123,7 @@ def _make_filter(read: Step, names: list[str], bodies: list[Step]) -> Step:
 
 
 def _make_transform_map(read: Step, names: list[str], bodies: list[Step]) -> Step:
-    """Return the step of `transformMap(k, v, value)`, or with a test before the value."""
+    """Compile `transformMap(k, v, value)` or `transformMap(k, v, condition, value)`."""
 
     def run(scope: Any, meter: Any) -> dict[Any, Any]:
         found = {}
@@ -153,10 +153,10 @@ def _make_transform_entry(read: Step, names: list[str], bodies: list[Step]) -> S
 
 def _make_optional_map(read: Step, names: list[str], bodies: list[Step]) -> Step:
     def run(scope: Any, meter: Any) -> Optional:
-        held = read(scope, meter)
-        if not isinstance(held, Optional):
+        operand = read(scope, meter)
+        if not isinstance(operand, Optional):
             raise NoOverloadError
-        return Optional(bodies[0]({**scope, names[0]: held.value}, meter), True) if held.has_value else held
+        return Optional(bodies[0]({**scope, names[0]: operand.value}, meter), True) if operand.has_value else operand
 
     return run
 

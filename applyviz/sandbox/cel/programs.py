@@ -127,35 +127,35 @@ def _compile_select(operand: Node, field: str, *, is_optional: bool) -> Step:
 
     def run(scope: Scope, meter: Meter) -> Any:
         meter.spend()
-        held = read(scope, meter)
-        if is_optional or isinstance(held, Optional):
-            return _find_optional(held, field)
-        return select(held, field)
+        target = read(scope, meter)
+        if is_optional or isinstance(target, Optional):
+            return _find_optional(target, field)
+        return select(target, field)
 
     return run
 
 
-def _find_optional(held: Any, key: Any) -> Optional:
-    if isinstance(held, Optional):
-        if not held.has_value:
-            return held
-        held = held.value
-    if isinstance(held, dict):
-        found = _find_key(held, key)
+def _find_optional(operand: Any, key: Any) -> Optional:
+    if isinstance(operand, Optional):
+        if not operand.has_value:
+            return operand
+        operand = operand.value
+    if isinstance(operand, dict):
+        found = _find_key(operand, key)
         return Optional(found[0], True) if found else Optional()
-    if isinstance(held, list) and is_number(key) and key == int(key):
-        return Optional(held[int(key)], True) if 0 <= key < len(held) else Optional()
+    if isinstance(operand, list) and is_number(key) and key == int(key):
+        return Optional(operand[int(key)], True) if 0 <= key < len(operand) else Optional()
     raise NoOverloadError
 
 
-def _find_key(held: dict[Any, Any], key: Any) -> tuple[Any] | None:
+def _find_key(operand: dict[Any, Any], key: Any) -> tuple[Any] | None:
     """Return the value of a key in a tuple; a number matches any equal number, but no bool."""
     if isinstance(key, (list, dict)) or key is None:
         raise NoOverloadError
     if isinstance(key, float) and key == int(key):
         key = int(key)
-    if key in held and (isinstance(key, str) or any(is_equal(k, key) for k in held)):
-        return (held[key],)
+    if key in operand and (isinstance(key, str) or any(is_equal(k, key) for k in operand)):
+        return (operand[key],)
     return None
 
 
@@ -164,19 +164,19 @@ def _compile_index(operand: Node, index: Node, *, is_optional: bool) -> Step:
 
     def run(scope: Scope, meter: Meter) -> Any:
         meter.spend()
-        held, key = read(scope, meter), read_index(scope, meter)
-        if is_optional or isinstance(held, Optional):
-            return _find_optional(held, key)
-        if isinstance(held, dict):
-            found = _find_key(held, key)
+        target, key = read(scope, meter), read_index(scope, meter)
+        if is_optional or isinstance(target, Optional):
+            return _find_optional(target, key)
+        if isinstance(target, dict):
+            found = _find_key(target, key)
             if found is None:
                 raise CelError(f"no such key: {_show_key(key)}")
             return found[0]
-        if not isinstance(held, list) or not is_number(key) or key != int(key):
+        if not isinstance(target, list) or not is_number(key) or key != int(key):
             raise NoOverloadError
-        if not 0 <= key < len(held):
+        if not 0 <= key < len(target):
             raise CelError(f"index out of bounds: {int(key)}")
-        return held[int(key)]
+        return target[int(key)]
 
     return run
 

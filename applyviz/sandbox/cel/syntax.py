@@ -140,7 +140,7 @@ def parse(text: str) -> Node:
 
     - Raises `NotReadableError` if the text is not one.
     """
-    return _Reader(_split(text)).read()
+    return _ExpressionParser(_split(text)).read()
 
 
 def _split(text: str) -> list[tuple[str, str]]:
@@ -195,7 +195,7 @@ def _read_int(token: str, is_negative: bool = False) -> int:
     return -value if is_negative else value
 
 
-class _Reader:
+class _ExpressionParser:
     """Descends through the levels of the grammar; operators of one level are read in a loop."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:

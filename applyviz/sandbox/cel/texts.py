@@ -207,7 +207,7 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
 def _distinct(items: list[Any]) -> list[Any]:
     found: list[Any] = []
     for item in items:
-        if not any(is_equal(item, held) for held in found):
+        if not any(is_equal(item, known) for known in found):
             found.append(item)
     return found
 

@@ -35,9 +35,9 @@ def is_released(target: ResourceTarget, obj: JSONObject) -> bool:
     return not (is_namespace and (obj.get("spec") or {}).get("finalizers"))
 
 
-def find_target(cluster: SandboxCluster, key: ObjectKey, held: JSONObject) -> ResourceTarget | None:
+def find_target(cluster: SandboxCluster, key: ObjectKey, stored: JSONObject) -> ResourceTarget | None:
     """Return the resource of a stored object at its storage version."""
-    gvk = GroupVersionKind.from_object(held)
+    gvk = GroupVersionKind.from_object(stored)
     return cluster.registry.find(Route(key.group, gvk.version, key.plural))
 
 
@@ -47,13 +47,17 @@ def update_metadata(
     change: Callable[[ResourceTarget, MutableObject], None],
     *,
     subresource: str = "",
+    manager: str = _MANAGER,
 ) -> None:
-    """Write an object as a controller does; it is removed once nothing holds it."""
-    held = cluster.store.get(key)
-    target = find_target(cluster, key, held) if held is not None else None
-    if held is None or target is None:
+    """Write an object as a controller does; it is removed once nothing holds it.
+
+    - `manager`: who owns the changed fields; "" for a write that leaves the ownership as it is, as a binding does.
+    """
+    stored = cluster.store.get(key)
+    target = find_target(cluster, key, stored) if stored is not None else None
+    if stored is None or target is None:
         return
-    live = cluster.read(target, held)
+    live = cluster.read(target, stored)
     obj: MutableObject = clone(live)
     change(target, obj)
     if is_released(target, obj):
@@ -61,17 +65,23 @@ def update_metadata(
         return
     if obj == live:
         return
+    if manager:
+        _book(cluster, target, live, obj, manager, subresource)
+    cluster.save(target, obj)
+
+
+def _book(
+    cluster: SandboxCluster, target: ResourceTarget, live: JSONObject, obj: MutableObject, manager: str, part: str
+) -> None:
+    """Update the ownership after a write through a subresource, "" for the object itself."""
     try:
-        entries = updates.update(
-            live, obj, kind=target.kind, manager=_MANAGER, subresource=subresource, now=cluster.now()
-        )
+        entries = updates.update(live, obj, kind=target.kind, manager=manager, subresource=part, now=cluster.now())
     except OwnershipError:
         entries = []
     if entries:
         obj["metadata"]["managedFields"] = entries
     else:
         obj["metadata"].pop("managedFields", None)
-    cluster.save(target, obj)
 
 
 def release(cluster: SandboxCluster, key: ObjectKey, finalizer: str) -> None:

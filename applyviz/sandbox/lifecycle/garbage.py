@@ -56,41 +56,41 @@ class GarbageCollector:
         owner = self._find_owner(key, reference)
         if owner is None:
             return
-        held = self._cluster.store.get(owner)
-        if held is not None and held["metadata"].get("uid") == reference.get("uid") and is_deleted(held):
+        stored = self._cluster.store.get(owner)
+        if stored is not None and stored["metadata"].get("uid") == reference.get("uid") and is_deleted(stored):
             self._visit(owner)
 
     def _visit(self, key: ObjectKey) -> None:
-        held = self._cluster.store.get(key)
-        if held is None or key.plural == "events":
+        stored = self._cluster.store.get(key)
+        if stored is None or key.plural == "events":
             return
-        finalizers = held["metadata"].get("finalizers") or ()
-        if not is_deleted(held):
-            self._collect(key, held)
+        finalizers = stored["metadata"].get("finalizers") or ()
+        if not is_deleted(stored):
+            self._collect(key, stored)
         elif ORPHAN in finalizers:
-            self._orphan_dependents(key, held)
+            self._orphan_dependents(key, stored)
         elif FOREGROUND in finalizers:
-            self._delete_dependents(key, held)
+            self._delete_dependents(key, stored)
 
     def _orphan_dependents(self, key: ObjectKey, owner: JSONObject) -> None:
         uid = str(owner["metadata"]["uid"])
-        for dependent, held in list_dependents(self._cluster.store, uid):
-            self._keep_owners(dependent, [o for o in list_owners(held) if o.get("uid") != uid])
+        for dependent, stored in list_dependents(self._cluster.store, uid):
+            self._keep_owners(dependent, [o for o in list_owners(stored) if o.get("uid") != uid])
         release(self._cluster, key, ORPHAN)
 
     def _delete_dependents(self, key: ObjectKey, owner: JSONObject) -> None:
         """Delete the dependents first; those that block the deletion of the owner keep it until they are gone."""
         uid = str(owner["metadata"]["uid"])
-        for dependent, held in list_dependents(self._cluster.store, uid):
-            if not is_deleted(held):
+        for dependent, stored in list_dependents(self._cluster.store, uid):
+            if not is_deleted(stored):
                 self._visit(dependent)
-        left = [o for _, held in list_dependents(self._cluster.store, uid) for o in list_owners(held)]
+        left = [o for _, stored in list_dependents(self._cluster.store, uid) for o in list_owners(stored)]
         if not any(o.get("uid") == uid and o.get("blockOwnerDeletion") for o in left):
             release(self._cluster, key, FOREGROUND)
 
-    def _collect(self, key: ObjectKey, held: JSONObject) -> None:
+    def _collect(self, key: ObjectKey, stored: JSONObject) -> None:
         """Delete an object that has lost all owners, or remove the references to lost ones."""
-        references = list_owners(held)
+        references = list_owners(stored)
         found = [self._classify(key, reference) for reference in references]
         if not found or _Owner.UNKNOWN in found:
             return
@@ -99,14 +99,14 @@ class GarbageCollector:
             if len(kept) < len(references):
                 self._keep_owners(key, kept)
             return
-        dependents = list_dependents(self._cluster.store, str(held["metadata"].get("uid", "")))
+        dependents = list_dependents(self._cluster.store, str(stored["metadata"].get("uid", "")))
         if _Owner.WAITING in found and dependents:
             if any(is_deleted(d) and FOREGROUND in (d["metadata"].get("finalizers") or ()) for _, d in dependents):
                 # A cycle: neither may wait for the other.
                 self._keep_owners(key, [{**r, "blockOwnerDeletion": False} for r in references])
             self._delete(key, "Foreground")
             return
-        finalizers = held["metadata"].get("finalizers") or ()
+        finalizers = stored["metadata"].get("finalizers") or ()
         self._delete(
             key, "Orphan" if ORPHAN in finalizers else "Foreground" if FOREGROUND in finalizers else "Background"
         )
@@ -115,10 +115,10 @@ class GarbageCollector:
         owner = self._find_owner(key, reference)
         if owner is None:
             return _Owner.UNKNOWN
-        held = self._cluster.store.get(owner)
-        if held is None or held["metadata"].get("uid") != reference.get("uid"):
+        stored = self._cluster.store.get(owner)
+        if stored is None or stored["metadata"].get("uid") != reference.get("uid"):
             return _Owner.DANGLING
-        is_waiting = is_deleted(held) and FOREGROUND in (held["metadata"].get("finalizers") or ())
+        is_waiting = is_deleted(stored) and FOREGROUND in (stored["metadata"].get("finalizers") or ())
         return _Owner.WAITING if is_waiting else _Owner.SOLID
 
     def _find_owner(self, key: ObjectKey, reference: JSONObject) -> ObjectKey | None:

@@ -39,5 +39,5 @@ def take_ended(store: Store, now: datetime) -> list[ObjectKey]:
 
 
 def _read(store: Store) -> list[list[str]]:
-    held = store.get_meta(_ENDS)
-    return list(held) if isinstance(held, list) else []
+    stored = store.get_meta(_ENDS)
+    return list(stored) if isinstance(stored, list) else []

@@ -27,25 +27,25 @@ def describe_rest(namespace: MutableObject, left: Sequence[tuple[ObjectKey, JSON
     """Write the conditions that say what a namespace still waits for."""
     fresh = [_condition(kind, "False", reason, message, now) for kind, reason, message in _FINE]
     names = Counter(f"{key.plural}.{key.group}" for key, _ in left)
-    told = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(names.items()))
-    message = f"Some resources are remaining: {told}"
+    remaining = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(names.items()))
+    message = f"Some resources are remaining: {remaining}"
     fresh.append(_condition("NamespaceContentRemaining", "True", "SomeResourcesRemain", message, now))
     finalizers = Counter(f for _, obj in left for f in obj["metadata"].get("finalizers") or ())
     if finalizers:
-        told = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
-        message = f"Some content in the namespace has finalizers remaining: {told}"
+        remaining = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
+        message = f"Some content in the namespace has finalizers remaining: {remaining}"
         fresh.append(_condition("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", message, now))
     else:
         message = "All content-preserving finalizers finished"
         fresh.append(_condition("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", message, now))
     status = namespace["status"] = {**(namespace.get("status") or {})}
-    held = {c["type"]: c for c in status.get("conditions") or ()}
+    known = {c["type"]: c for c in status.get("conditions") or ()}
     for condition in fresh:
-        before = held.get(condition["type"])
+        before = known.get(condition["type"])
         if before is not None and before["status"] == condition["status"]:
             condition["lastTransitionTime"] = before["lastTransitionTime"]
-        held[condition["type"]] = condition
-    status["conditions"] = list(held.values())
+        known[condition["type"]] = condition
+    status["conditions"] = list(known.values())
 
 
 def _condition(kind: str, status: str, reason: str, message: str, now: str) -> MutableObject:

@@ -8,7 +8,7 @@ integer.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.sandbox.parity.decoding import Decoded, DecodeError, Decoder, Spot, WrongTypeError
@@ -50,23 +50,23 @@ class _Converter(Decoder):
     def wrong(self, value: JSONValue, spot: Spot, instead: JSONValue, found: str = "") -> NoReturn:
         raise DecodeError(f"cannot restore struct from: {_go_kind(value)}")
 
-    def list(self, value: JSONValue, inner: Code, spot: Spot) -> JSONValue:
+    def list(self, value: JSONValue, inner: Code, spot: Spot) -> Any:
         if not isinstance(value, list):
             raise DecodeError(f"cannot restore slice from {_go_kind(value)}")
         return super().list(value, inner, spot)
 
-    def map(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
+    def map(self, value: JSONValue, code: Code, spot: Spot) -> Any:
         if not isinstance(value, Mapping):
             raise DecodeError(f"cannot restore map from {_go_kind(value)}")
         return super().map(value, code, spot)
 
-    def string(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def string(self, value: JSONValue, spot: Spot) -> Any:
         return value if isinstance(value, str) else self._refuse(value, "string", spot)
 
-    def boolean(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def boolean(self, value: JSONValue, spot: Spot) -> Any:
         return value if isinstance(value, bool) else self._refuse(value, "bool", spot)
 
-    def integer(self, value: JSONValue, code: str, spot: Spot) -> JSONValue:
+    def integer(self, value: JSONValue, code: str, spot: Spot) -> Any:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self._refuse(value, code, spot)
         if isinstance(value, float) and not value.is_integer():
@@ -76,12 +76,12 @@ class _Converter(Decoder):
             (number + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1)) if code[0] == "i" else number % (1 << bits)
         )
 
-    def number(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def number(self, value: JSONValue, spot: Spot) -> Any:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self._refuse(value, "float64", spot)
         return value
 
-    def bytes(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def bytes(self, value: Any, spot: Spot) -> Any:
         if isinstance(value, str):
             try:
                 decode_base64(value)
@@ -94,11 +94,11 @@ class _Converter(Decoder):
     def placed(self, error: WrongTypeError, spot: Spot) -> WrongTypeError:
         return error
 
-    def int_or_string(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def int_or_string(self, value: Any, spot: Spot) -> Any:
         is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT
         return super().int_or_string(int(value) if is_whole else value, spot)
 
-    def quantity(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def quantity(self, value: Any, spot: Spot) -> Any:
         is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT
         return super().quantity(int(value) if is_whole else value, spot)
 

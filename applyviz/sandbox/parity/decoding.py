@@ -107,7 +107,7 @@ class Decoder:
     def save(self, error: DecodeError) -> None:
         self.saved = self.saved or error
 
-    def wrong(self, value: JSONValue, spot: Spot, instead: JSONValue, found: str = "") -> JSONValue:
+    def wrong(self, value: JSONValue, spot: Spot, instead: JSONValue, found: str = "") -> Any:
         self.save(WrongTypeError(found or name_of_type(value), spot.go_type, spot.owner, spot.fields))
         return instead
 
@@ -135,7 +135,7 @@ class Decoder:
                 result[name] = zero_of(spec.code)
         return result
 
-    def value(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
+    def value(self, value: JSONValue, code: Code, spot: Spot) -> Any:
         if isinstance(code, str):
             return zero_of(code) if value is None else self.plain(value, code, spot)
         if value is None:
@@ -147,12 +147,12 @@ class Decoder:
             return self.list(value, inner, spot)
         return self.map(value, code, spot)
 
-    def list(self, value: JSONValue, inner: Code, spot: Spot) -> JSONValue:
+    def list(self, value: JSONValue, inner: Code, spot: Spot) -> Any:
         if not isinstance(value, list):
             return self.wrong(value, spot, None)
         return [self.value(item, inner, spot.item(i, inner)) for i, item in enumerate(value)]
 
-    def map(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
+    def map(self, value: JSONValue, code: Code, spot: Spot) -> Any:
         if not isinstance(value, Mapping):
             return self.wrong(value, spot, None)
         result: MutableObject = {}
@@ -164,7 +164,7 @@ class Decoder:
             return {key: read_quantity(text) if isinstance(text, str) else text for key, text in result.items()}
         return result
 
-    def plain(self, value: JSONValue, code: str, spot: Spot) -> JSONValue:
+    def plain(self, value: Any, code: str, spot: Spot) -> Any:
         reader = _READERS.get(code)
         if reader is not None:
             return getattr(self, reader)(value, spot)
@@ -177,24 +177,24 @@ class Decoder:
             return self.wrong(value, spot, zero_of(code))
         return self.struct(value, struct, spot)
 
-    def schema_or_bool(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def schema_or_bool(self, value: JSONValue, spot: Spot) -> Any:
         if isinstance(value, Mapping):
             return self.nested(value, _PROPS, spot)
         if not isinstance(value, bool):
             raise DecodeError("boolean or JSON schema expected")
         return value
 
-    def schema_or_list(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def schema_or_list(self, value: JSONValue, spot: Spot) -> Any:
         if isinstance(value, Mapping):
             return self.nested(value, _PROPS, spot)
         return self.nested(value, ["[", _PROPS], spot) if isinstance(value, list) else None
 
-    def schema_or_names(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def schema_or_names(self, value: JSONValue, spot: Spot) -> Any:
         if isinstance(value, Mapping):
             return self.nested(value, _PROPS, spot)
         return self.nested(value, ["[", "s"], spot) if isinstance(value, list) else None
 
-    def nested(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
+    def nested(self, value: JSONValue, code: Code, spot: Spot) -> Any:
         """Return a value with its own Go decoder: it is not validated strictly, and its first error ends decoding."""
         inner = Decoder()
         try:
@@ -212,25 +212,25 @@ class Decoder:
         path = f"{spot.fields}.{error.path}" if error.path else spot.fields
         return replace(error, owner=spot.owner, path=path)
 
-    def string(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def string(self, value: JSONValue, spot: Spot) -> Any:
         return value if isinstance(value, str) else self.wrong(value, spot, "")
 
-    def boolean(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def boolean(self, value: JSONValue, spot: Spot) -> Any:
         return value if isinstance(value, bool) else self.wrong(value, spot, False)
 
-    def integer(self, value: JSONValue, code: str, spot: Spot) -> JSONValue:
+    def integer(self, value: JSONValue, code: str, spot: Spot) -> Any:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return self.wrong(value, spot, 0)
         if isinstance(value, float) or not fits_integer(value, code):
             return self.wrong(value, spot, 0, f"number {number_text(value)}")
         return value
 
-    def number(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def number(self, value: JSONValue, spot: Spot) -> Any:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return self.wrong(value, spot, 0)
         return float(value) if isinstance(value, Written) else value
 
-    def bytes(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def bytes(self, value: Any, spot: Spot) -> Any:
         if isinstance(value, list):
             octets = [self.value(item, "uint8", spot._replace(go_type="uint8")) for item in value]
             return base64.b64encode(bytes(octets)).decode()
@@ -242,25 +242,25 @@ class Decoder:
             self.save(DecodeError(str(error)))
             return None
 
-    def quantity(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def quantity(self, value: Any, spot: Spot) -> Any:
         if isinstance(value, (dict, list, bool)):
             value = "{"  # no quantity begins with this
         text = (value if isinstance(value, str) else number_text(value)).strip()
         self.text(read_quantity, text)
         return text  # Go keeps its spelling until it is stored, so that `1000m` is not owned as `1` is
 
-    def int_or_string(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def int_or_string(self, value: Any, spot: Spot) -> Any:
         if isinstance(value, str) or (type(value) is int and fits_integer(value, "int32")):
             return value
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         found = f"number {number_text(value)}" if is_number else name_of_type(value)
         raise self.placed(WrongTypeError(found, "int32"), spot)
 
-    def time(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def time(self, value: Any, spot: Spot) -> Any:
         moment = self.text(parse_time, self.time_text(value, spot))
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def micro_time(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def micro_time(self, value: Any, spot: Spot) -> Any:
         moment = self.text(lambda text: parse_time(text, has_micros=True), self.time_text(value, spot))
         return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -275,7 +275,7 @@ class Decoder:
         except GoTextError as error:
             raise DecodeError(str(error)) from None
 
-    def raw(self, value: JSONValue, spot: Spot) -> JSONValue:
+    def raw(self, value: JSONValue, spot: Spot) -> Any:
         return simplify(clone(value))
 
 

@@ -34,7 +34,7 @@ def _order_struct(value: Mapping[str, Any], struct: GoStruct) -> dict[str, Any]:
     return ordered | {name: item for name, item in value.items() if name not in ordered}
 
 
-def _order(value: JSONValue, code: Code) -> JSONValue:
+def _order(value: JSONValue, code: Code) -> Any:
     if isinstance(code, list):
         mark, inner = code[0], code[1]
         if mark == "*":

@@ -117,7 +117,7 @@ def item_type(go_type: str, inner: Code) -> str:
 _ZEROES: Mapping[str, JSONValue] = {"s": "", "b": False, "f": 0, "Q": "0", "I": 0, "D": "0s"}
 
 
-def zero_of(code: Code) -> JSONValue:
+def zero_of(code: Code) -> Any:
     """Return what Go writes for an unset value."""
     if not isinstance(code, str):
         return None

@@ -59,11 +59,11 @@ def _hold_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made if len(made) == len(pairs) else Repeated(pairs)
 
 
-def _refuse_constant(text: str) -> JSONValue:
+def _refuse_constant(text: str) -> Any:
     raise ValueError(text)
 
 
-def read_json(text: bytes) -> JSONValue:
+def read_json(text: bytes) -> Any:
     """Return the value of a text.
 
     - Raises `JSONTextError`, also for too deep nesting.
@@ -79,7 +79,7 @@ def read_json(text: bytes) -> JSONValue:
         raise JSONTextError(find_fault(text) or "exceeded max depth") from None
 
 
-def simplify(value: JSONValue) -> JSONValue:
+def simplify(value: JSONValue) -> Any:
     """Return the same value as plain JSON values, as untyped Go holds it.
 
     - Integers beyond 64 bits, and numbers with an exponent, are floats.
@@ -95,12 +95,12 @@ def simplify(value: JSONValue) -> JSONValue:
     return value
 
 
-def settle_numbers(value: JSONValue) -> JSONValue:
+def normalize_numbers(value: Any) -> Any:
     """Return whole floats as integers, because Go writes 1.0 as 1."""
     if isinstance(value, dict):
-        return {name: settle_numbers(item) for name, item in value.items()}
+        return {name: normalize_numbers(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [settle_numbers(item) for item in value]
+        return [normalize_numbers(item) for item in value]
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _INT64
     return int(value) if is_whole else value
 
@@ -237,40 +237,40 @@ class _Scanner:
             raise self.fail(_CONTEXTS[_VALUE])
         self.end_value()
 
-    def look(self) -> int:
+    def peek(self) -> int:
         return self.text[self.at] if self.at < len(self.text) else -1
 
     def pass_word(self, word: bytes) -> None:
         for letter in word:
-            if self.look() != letter:
+            if self.peek() != letter:
                 raise self.fail(f"in literal {word.decode()} (expecting '{chr(letter)}')")
             self.at += 1
 
     def pass_digits(self, context: str) -> None:
-        if self.look() not in _DIGITS:
+        if self.peek() not in _DIGITS:
             raise self.fail(context)
-        while self.look() in _DIGITS:
+        while self.peek() in _DIGITS:
             self.at += 1
 
     def pass_number(self) -> None:
-        if self.look() == ord("-"):
+        if self.peek() == ord("-"):
             self.at += 1
-        if self.look() == ord("0"):
+        if self.peek() == ord("0"):
             self.at += 1
         else:
             self.pass_digits("in numeric literal")
-        if self.look() == ord("."):
+        if self.peek() == ord("."):
             self.at += 1
             self.pass_digits("after decimal point in numeric literal")
-        if self.look() in (ord("e"), ord("E")):
+        if self.peek() in (ord("e"), ord("E")):
             self.at += 1
-            if self.look() in (ord("+"), ord("-")):
+            if self.peek() in (ord("+"), ord("-")):
                 self.at += 1
             self.pass_digits("in exponent of numeric literal")
 
     def pass_string(self) -> None:
         self.at += 1
-        while (byte := self.look()) != ord('"'):
+        while (byte := self.peek()) != ord('"'):
             if byte < 0x20:
                 raise self.fail(_IN_STRING)
             self.at += 1
@@ -279,11 +279,11 @@ class _Scanner:
         self.at += 1
 
     def pass_escape(self) -> None:
-        byte = self.look()
+        byte = self.peek()
         if byte == -1 or (byte not in _ESCAPES and byte != ord("u")):
             raise self.fail("in string escape code")
         self.at += 1
         for _ in range(4 if byte == ord("u") else 0):
-            if self.look() not in _HEX:
+            if self.peek() not in _HEX:
                 raise self.fail("in \\u hexadecimal character escape")
             self.at += 1

@@ -41,7 +41,7 @@ def _merged(patch: JSONObject, live: JSONObject, shape: PatchShape) -> dict[str,
     return result
 
 
-def _field(name: str, value: JSONValue, live: JSONValue, shape: PatchShape) -> JSONValue:
+def _field(name: str, value: JSONValue, live: JSONValue, shape: PatchShape) -> Any:
     try:
         if isinstance(value, dict) and isinstance(live, dict):
             rule = shape.map_rule(name)
@@ -66,7 +66,7 @@ def _entries(changes: list[JSONValue], live: list[JSONValue], shape: PatchShape,
     return result
 
 
-def _taken(value: JSONValue) -> JSONValue:
+def _taken(value: JSONValue) -> Any:
     """Return a value that the live object did not have: without nulls and, below it, without parts with directives."""
     if isinstance(value, dict):
         kept = {k: v for k, v in value.items() if v is not None}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
@@ -78,7 +78,7 @@ class Payload:
             )
         return media_type
 
-    def read(self) -> JSONValue:
+    def read(self) -> Any:
         """Return the value of the body, read by its media type.
 
         - Raises `UnreadableError`.
@@ -95,7 +95,7 @@ class Payload:
                 raise UnreadableError(f"couldn't read the body as protobuf: {error}") from None
         return self.read_json("couldn't get version/kind; json parse error: ")
 
-    def read_json(self, prefix: str) -> JSONValue:
+    def read_json(self, prefix: str) -> Any:
         """Return the value of a body that is JSON regardless of its content type."""
         if self.text is None:
             return self.value
@@ -110,14 +110,14 @@ class Payload:
         return find_yaml_repeats(self.text or b"") if is_yaml else []
 
 
-def sort_keys(value: JSONValue) -> JSONValue:
+def sort_keys(value: JSONValue) -> Any:
     """Return the same value with the keys of its maps sorted, as Go writes what it read from YAML."""
     if isinstance(value, dict):
         return {name: sort_keys(value[name]) for name in sorted(value)}
     return [sort_keys(item) for item in value] if isinstance(value, list) else value
 
 
-def read_yaml(text: bytes) -> JSONValue:
+def read_yaml(text: bytes) -> Any:
     """Return the first document of a YAML text.
 
     - Raises `UnreadableError` with a message like `yaml: line 2: …`.
@@ -198,9 +198,9 @@ def find_yaml_repeats(text: bytes) -> list[str]:
     return [YAML_ERRORS + "\n".join(lines)] if lines else []
 
 
-def _wrong_kind(value: JSONValue, place: str) -> str:
+def _wrong_kind(value: JSONValue, target: str) -> str:
     found = name_of_type(value)
-    return f"couldn't get version/kind; json parse error: json: cannot unmarshal {found} into {place}"
+    return f"couldn't get version/kind; json parse error: json: cannot unmarshal {found} into {target}"
 
 
 def interpret(value: JSONValue) -> tuple[str, str]:

@@ -78,24 +78,24 @@ def _text(value: int | bytes) -> str:
         raise ProtobufError("a text is not UTF-8") from error
 
 
-def _time(value: bytes) -> JSONValue:
+def _time(value: bytes) -> Any:
     seconds = _signed(_first(value, 1, 0))
     if not value:
         return None
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _int_or_string(value: bytes) -> JSONValue:
+def _int_or_string(value: bytes) -> Any:
     parts = dict(_fields(value))
     return _text(parts.get(3, b"")) if parts.get(1) else _signed(int(parts.get(2, 0)))
 
 
-def _raw(value: bytes) -> JSONValue:
+def _raw(value: bytes) -> Any:
     text = _first(value, 1)
     return json.loads(text) if text else None
 
 
-def _float(value: bytes) -> JSONValue:
+def _float(value: bytes) -> Any:
     number: float = binary.unpack("<d", value)[0]
     return number
 
@@ -112,7 +112,7 @@ _READERS: Mapping[str, Callable[[bytes], JSONValue]] = {
 }
 
 
-def _read_plain(value: int | bytes, code: str, depth: int) -> JSONValue:
+def _read_plain(value: int | bytes, code: str, depth: int) -> Any:
     if code == "b":
         return bool(value)
     if code.startswith(("int", "uint")):
@@ -157,11 +157,11 @@ def _store(result: MutableObject, field: Any, value: int | bytes, depth: int) ->
         result.setdefault(field.name, []).append(_read_plain(value, code[1], depth))
     elif isinstance(value, bytes):
         entry = dict(_fields(value))
-        held = _read_map_value(entry.get(2, b""), code[1], depth)
-        result.setdefault(field.name, {})[_text(entry.get(1, b""))] = held
+        entry_value = _read_map_value(entry.get(2, b""), code[1], depth)
+        result.setdefault(field.name, {})[_text(entry.get(1, b""))] = entry_value
 
 
-def _read_map_value(value: int | bytes, code: Code, depth: int) -> JSONValue:
+def _read_map_value(value: int | bytes, code: Code, depth: int) -> Any:
     if isinstance(code, str):
         return _read_plain(value, code, depth)
     # A list inside a map is a message whose first field repeats.

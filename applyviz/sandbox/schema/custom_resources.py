@@ -6,6 +6,8 @@ nulls that no schema allows are dropped, the metadata of embedded resources is d
 
 from __future__ import annotations
 
+from typing import Any
+
 from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.sandbox.parity.decoding import Decoded, DecodeError, Decoder, Spot, WrongTypeError
@@ -40,7 +42,7 @@ def read_custom(
     return Decoded({**result, "metadata": metadata}, unknown)
 
 
-def read_metadata(value: JSONValue, path: str) -> tuple[MutableObject, list[str]]:
+def read_metadata(value: Any, path: str) -> tuple[MutableObject, list[str]]:
     """Return metadata as a Go struct, and its unknown fields; type errors begin at the metadata."""
     if value is None:
         return {}, []

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from applyviz.engine.objects.values import MutableObject, clone
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.sandbox.parity.resources_math import default_pod_resources
 
 _REFERENCE = re.compile(
     r"(?:[A-Za-z0-9.:\[\]-]+/)?[a-z0-9._/-]+(?::\w[\w.-]{0,127})?(?:@[A-Za-z0-9+._-]+:[0-9a-fA-F]+)?\Z"
 )
 _RBAC = "rbac.authorization.k8s.io"
-_UP_POLICIES = [
+_UP_POLICIES: JSONValue = [
     {"type": "Pods", "value": 4, "periodSeconds": 15},
     {"type": "Percent", "value": 100, "periodSeconds": 15},
 ]
-_DOWN_POLICIES = [{"type": "Percent", "value": 100, "periodSeconds": 15}]
-_CPU_METRIC = {
+_DOWN_POLICIES: JSONValue = [{"type": "Percent", "value": 100, "periodSeconds": 15}]
+_CPU_METRIC: JSONObject = {
     "type": "Resource",
     "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
 }
@@ -187,9 +187,9 @@ def _limit_range_item(value: MutableObject) -> None:
         return
     default = {**(value.get("max") or {}), **(value.get("default") or {})}
     request = {**(value.get("min") or {}), **default, **(value.get("defaultRequest") or {})}
-    for name, held in (("default", default), ("defaultRequest", request)):
-        if held:
-            value[name] = held
+    for name, limits in (("default", default), ("defaultRequest", request)):
+        if limits:
+            value[name] = limits
 
 
 def _definition(value: MutableObject) -> None:

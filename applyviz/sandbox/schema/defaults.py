@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from applyviz.engine.objects.values import JSONValue, MutableObject, clone
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.sandbox.parity.go_types import Code, GoStruct, go_types
 from applyviz.sandbox.schema.default_rules import RULES
 
@@ -21,7 +21,7 @@ _WEBHOOK: Mapping[str, Any] = {"failurePolicy": "Fail", "matchPolicy": "Equivale
 _PROJECTED_MODE = {"defaultMode": 420}
 _RBD = {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"}
 _SCALE_IO = {"storageMode": "ThinProvisioned", "fsType": "xfs"}
-_AZURE_DISK = {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"}
+_AZURE_DISK: JSONObject = {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"}
 
 # Constants: filled when the field is absent or empty.
 CONSTANTS: Mapping[str, Mapping[str, JSONValue]] = {
@@ -126,8 +126,8 @@ def _visit_struct(value: MutableObject, struct: GoStruct) -> None:
     if rule is not None:
         rule(value)
     for name, constant in CONSTANTS.get(struct.name, {}).items():
-        held = value.get(name)
-        if held is None or (not held and struct.name in _ZERO_COUNTS_AS_ABSENT):
+        current = value.get(name)
+        if current is None or (not current and struct.name in _ZERO_COUNTS_AS_ABSENT):
             value[name] = clone(constant)
     for name in list(value):
         field = struct.fields.get(name)
@@ -135,7 +135,7 @@ def _visit_struct(value: MutableObject, struct: GoStruct) -> None:
             _visit(value[name], field.code)
 
 
-def _visit(value: JSONValue, code: Code) -> None:
+def _visit(value: Any, code: Code) -> None:
     if isinstance(code, str):
         if isinstance(value, dict):
             struct = go_types().find_struct(code)

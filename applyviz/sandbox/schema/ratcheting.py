@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 
@@ -29,7 +29,7 @@ def find_child(before: JSONValue | Absent, name: str) -> JSONValue | Absent:
     return before[name] if isinstance(before, Mapping) and name in before else ABSENT
 
 
-def find_partner(item: JSONValue, before: JSONValue | Absent, schema: JSONObject) -> JSONValue | Absent:
+def find_partner(item: JSONValue, before: JSONValue | Absent, schema: JSONObject) -> Any:
     """Return the value that a list entry replaces: the entry with the same keys, if the list has keys."""
     if schema.get("x-kubernetes-list-type") != "map" or not isinstance(before, list):
         return ABSENT
@@ -37,10 +37,10 @@ def find_partner(item: JSONValue, before: JSONValue | Absent, schema: JSONObject
     wanted = _read_keys(item, keys)
     if wanted is None:
         return ABSENT
-    return next((held for held in before if is_same_json(_read_keys(held, keys), wanted)), ABSENT)
+    return next((earlier for earlier in before if is_same_json(_read_keys(earlier, keys), wanted)), ABSENT)
 
 
-def is_kept(value: JSONValue, before: JSONValue, schema: JSONObject) -> bool:
+def is_kept(value: Any, before: Any, schema: JSONObject) -> bool:
     """Return whether a value equals the one that it replaces; entries with keys may be reordered."""
     if not isinstance(value, list) or schema.get("x-kubernetes-list-type") != "map":
         return is_same_json(value, before)
@@ -49,7 +49,7 @@ def is_kept(value: JSONValue, before: JSONValue, schema: JSONObject) -> bool:
     return all(is_same_json(item, find_partner(item, before, schema)) for item in value)
 
 
-def _read_keys(item: JSONValue, keys: Sequence[str]) -> JSONValue:
+def _read_keys(item: JSONValue, keys: Sequence[str]) -> Any:
     """Return the keys of an entry; None if one is missing, because such an entry replaces none."""
     if not isinstance(item, Mapping) or any(key not in item for key in keys):
         return None

@@ -55,7 +55,7 @@ def escape(name: str) -> str | None:
     return re.sub(r"__|[-./]", lambda found: _ESCAPES[found.group()], name)
 
 
-def has_rules(schema: JSONValue) -> bool:
+def has_rules(schema: Any) -> bool:
     """Return whether a schema has rules at any level."""
     if not isinstance(schema, Mapping):
         return False
@@ -82,9 +82,9 @@ def check_rules(
         return
     value = _convert(obj, schema, is_resource=True)
     before = _convert(live, schema, is_resource=True) if live is not None else None
-    place = _Place(obj, live, value, before, live if live is not None else ABSENT, is_parent_kept=False)
+    pair = _ValuePair(obj, live, value, before, live if live is not None else ABSENT, is_parent_kept=False)
     try:
-        yield from _walk(place, schema, "", Meter(BUDGET))
+        yield from _walk(pair, schema, "", Meter(BUDGET))
     except _ExhaustedError as error:
         yield error.problem
 
@@ -97,13 +97,13 @@ class _ExhaustedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ValuePair:
     """A value and the value that it replaces, as JSON and with the types of the schema.
 
     - `correlated`: if it equals this value, problems are warnings; ABSENT if there is none.
     """
 
-    raw: JSONValue
+    raw: Any
     raw_before: JSONValue
     value: Any
     before: Any
@@ -117,57 +117,57 @@ class _Place:
         return is_kept(self.raw, self.correlated, schema)
 
 
-def _walk(place: _Place, schema: JSONObject, path: str, meter: Meter) -> Iterator[FieldError]:
-    if place.raw is None:
+def _walk(pair: _ValuePair, schema: JSONObject, path: str, meter: Meter) -> Iterator[FieldError]:
+    if pair.raw is None:
         return
     for rule in schema.get("x-kubernetes-validations") or ():
-        problem = _check(rule, place, schema, path, meter)
+        problem = _check(rule, pair, schema, path, meter)
         if problem is not None:
             yield problem
     for part in schema.get("allOf") or ():
         merged = {**{k: v for k, v in schema.items() if k not in ("allOf", "x-kubernetes-validations")}, **part}
-        yield from _walk(replace(place, correlated=ABSENT), merged, path, meter)
-    if isinstance(place.raw, list):
-        yield from _walk_list(place, schema, path, meter)
-    elif isinstance(place.raw, dict):
-        yield from _walk_map(place, schema, path, meter)
+        yield from _walk(replace(pair, correlated=ABSENT), merged, path, meter)
+    if isinstance(pair.raw, list):
+        yield from _walk_list(pair, schema, path, meter)
+    elif isinstance(pair.raw, dict):
+        yield from _walk_map(pair, schema, path, meter)
 
 
-def _walk_list(place: _Place, schema: JSONObject, path: str, meter: Meter) -> Iterator[FieldError]:
+def _walk_list(pair: _ValuePair, schema: JSONObject, path: str, meter: Meter) -> Iterator[FieldError]:
     items = schema.get("items")
-    if not isinstance(items, dict) or not has_rules(items) or not isinstance(place.raw, list):
+    if not isinstance(items, dict) or not has_rules(items) or not isinstance(pair.raw, list):
         return
-    kept, before = place.is_kept(schema), place.raw_before
-    held = before if isinstance(before, list) else []
-    for number, item in enumerate(place.raw):
-        partner = find_partner(item, held, schema)
-        at = next((i for i, one in enumerate(held) if one is partner), None) if partner is not ABSENT else None
-        inner = _Place(
+    kept, before = pair.is_kept(schema), pair.raw_before
+    earlier = before if isinstance(before, list) else []
+    for number, item in enumerate(pair.raw):
+        partner = find_partner(item, earlier, schema)
+        at = next((i for i, one in enumerate(earlier) if one is partner), None) if partner is not ABSENT else None
+        inner = _ValuePair(
             item,
-            held[at] if at is not None else None,
-            place.value[number],
-            place.before[at] if at is not None else None,
-            find_partner(item, place.correlated, schema),
+            earlier[at] if at is not None else None,
+            pair.value[number],
+            pair.before[at] if at is not None else None,
+            find_partner(item, pair.correlated, schema),
             kept,
         )
         yield from _walk(inner, items, f"{path}[{number}]", meter)
 
 
-def _walk_map(place: _Place, schema: JSONObject, path: str, meter: Meter) -> Iterator[FieldError]:
+def _walk_map(pair: _ValuePair, schema: JSONObject, path: str, meter: Meter) -> Iterator[FieldError]:
     properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
-    kept = place.is_kept(schema)
-    for name, item in place.raw.items():
+    kept = pair.is_kept(schema)
+    for name, item in pair.raw.items():
         child = properties.get(name, additional)
         if not isinstance(child, dict) or not has_rules(child):
             continue
         key = (escape(name) or name) if name in properties else name
-        before = find_child(place.raw_before, name)
-        inner = _Place(
+        before = find_child(pair.raw_before, name)
+        inner = _ValuePair(
             item,
             None if before is ABSENT else before,
-            place.value[key],
-            place.before.get(key) if isinstance(place.before, dict) else None,
-            find_child(place.correlated, name),
+            pair.value[key],
+            pair.before.get(key) if isinstance(pair.before, dict) else None,
+            find_child(pair.correlated, name),
             kept,
         )
         at = f"{path}.{name}" if path else name
@@ -183,7 +183,7 @@ def _describe(rule: JSONObject) -> str:
     return str(rule.get("message") or rule.get("rule", "")).strip()
 
 
-def _check(rule: JSONObject, place: _Place, schema: JSONObject, path: str, meter: Meter) -> FieldError | None:
+def _check(rule: JSONObject, pair: _ValuePair, schema: JSONObject, path: str, meter: Meter) -> FieldError | None:
     text, kind, at = rule.get("rule", ""), schema.get("type", ""), path or ROOT
     if not text.strip():
         return None
@@ -191,9 +191,9 @@ def _check(rule: JSONObject, place: _Place, schema: JSONObject, path: str, meter
         is_transition = _uses_old(text)
     except NotReadableError as error:
         return invalid(at, kind, f"rule compile error: {error}")
-    if is_transition and place.before is None and not rule.get("optionalOldSelf"):
+    if is_transition and pair.before is None and not rule.get("optionalOldSelf"):
         return None
-    scope = _scope(rule, place)
+    scope = _scope(rule, pair)
     try:
         is_met = _spend(text, scope, meter)
     except CostError as error:
@@ -206,8 +206,8 @@ def _check(rule: JSONObject, place: _Place, schema: JSONObject, path: str, meter
         return invalid(at, kind, f"{error} evaluating rule: {_describe(rule)}")
     if is_met is True:
         return None
-    problem = _refuse(rule, place, schema, path, _detail(rule, scope, meter))
-    return replace(problem, is_warning=True) if not is_transition and place.is_kept(schema) else problem
+    problem = _refuse(rule, pair, schema, path, _detail(rule, scope, meter))
+    return replace(problem, is_warning=True) if not is_transition and pair.is_kept(schema) else problem
 
 
 def _spend(text: str, scope: Mapping[str, Any], meter: Meter) -> Any:
@@ -220,11 +220,11 @@ def _spend(text: str, scope: Mapping[str, Any], meter: Meter) -> Any:
         meter.left -= limit - max(own.left, 0)
 
 
-def _scope(rule: JSONObject, place: _Place) -> dict[str, Any]:
+def _scope(rule: JSONObject, pair: _ValuePair) -> dict[str, Any]:
     if rule.get("optionalOldSelf"):
-        has_before = place.before is not None
-        return {"self": place.value, "oldSelf": Optional(place.before, has_before)}
-    return {"self": place.value, **({"oldSelf": place.before} if place.before is not None else {})}
+        has_before = pair.before is not None
+        return {"self": pair.value, "oldSelf": Optional(pair.before, has_before)}
+    return {"self": pair.value, **({"oldSelf": pair.before} if pair.before is not None else {})}
 
 
 def _detail(rule: JSONObject, scope: Mapping[str, Any], meter: Meter) -> str:
@@ -240,7 +240,7 @@ def _detail(rule: JSONObject, scope: Mapping[str, Any], meter: Meter) -> str:
     return text if text and "\n" not in text and len(text.encode()) <= 5 * 1024 else plain
 
 
-def _refuse(rule: JSONObject, place: _Place, schema: JSONObject, path: str, detail: str) -> FieldError:
+def _refuse(rule: JSONObject, pair: _ValuePair, schema: JSONObject, path: str, detail: str) -> FieldError:
     field = re.sub(r"\['([^']*)'\]", r".\1", rule.get("fieldPath", "")).lstrip(".")
     at = ".".join(p for p in (path, field) if p) or ROOT
     has_value = schema.get("type") not in ("object", "array")
@@ -250,16 +250,16 @@ def _refuse(rule: JSONObject, place: _Place, schema: JSONObject, path: str, deta
         case "FieldValueRequired":
             return required(at, detail)
         case "FieldValueDuplicate" if has_value:
-            return duplicate(at, place.raw)
+            return duplicate(at, pair.raw)
         case "FieldValueDuplicate":
             return FieldError(FieldErrorType.DUPLICATE, at, "Duplicate value")
         case _ if has_value:
-            return invalid(at, place.raw, detail)
+            return invalid(at, pair.raw, detail)
         case _:
             return FieldError(FieldErrorType.INVALID, at, f"Invalid value: {detail}")
 
 
-def _convert(value: JSONValue, schema: JSONValue, *, is_resource: bool = False) -> Any:
+def _convert(value: Any, schema: Any, *, is_resource: bool = False) -> Any:
     """Return a value with the types of its schema."""
     if not isinstance(schema, Mapping) or schema.get("x-kubernetes-int-or-string"):
         return value

@@ -7,12 +7,11 @@ those of kube-openapi's validators. CEL rules are in `schema_rules`. Left out: f
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_same_json
+from applyviz.sandbox.parity.patterns import Pattern, PatternError, compile_pattern
 from applyviz.sandbox.parity.status import (
     FieldError,
     FieldErrorType,
@@ -89,8 +88,8 @@ def fill_defaults(value: JSONValue, schema: JSONObject | None) -> None:
 def _fill_map(value: MutableObject, schema: JSONObject) -> None:
     properties = schema.get("properties") or {}
     for name, child in properties.items():
-        held = value.get(name)
-        if "default" in child and (name not in value or (held is None and not child.get("nullable"))):
+        current = value.get(name)
+        if "default" in child and (name not in value or (current is None and not child.get("nullable"))):
             value[name] = clone(child["default"])
         if name in value:
             fill_defaults(value[name], child)
@@ -148,11 +147,10 @@ def _is_whole(value: float) -> bool:
     return value.is_integer() and abs(value) < _EXACT
 
 
-@lru_cache(maxsize=512)
-def _compile(pattern: str) -> re.Pattern[str] | None:
+def _compile(pattern: str) -> Pattern | None:
     try:
-        return re.compile(pattern)
-    except re.error:
+        return compile_pattern(pattern)
+    except PatternError:
         return None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.sandbox.parity.decoding import DecodeError
@@ -34,8 +35,8 @@ def _walk(value: JSONValue, schema: JSONValue, path: str = "") -> Iterator[tuple
 
 def validate_embedded(obj: JSONObject, schema: JSONObject | None) -> Iterator[FieldError]:
     """Yield embedded resources without apiVersion and kind, or with invalid metadata."""
-    for value, place, path in _walk(obj, schema):
-        if path and isinstance(value, dict) and place.get("x-kubernetes-embedded-resource"):
+    for value, spec, path in _walk(obj, schema):
+        if path and isinstance(value, dict) and spec.get("x-kubernetes-embedded-resource"):
             yield from _validate_resource(value, path)
 
 
@@ -76,17 +77,17 @@ def _validate_metadata(value: JSONValue, path: str) -> Iterator[FieldError]:
 
 def validate_lists(obj: JSONObject, schema: JSONObject | None) -> Iterator[FieldError]:
     """Yield the duplicates of sets, and of lists with keys."""
-    for value, place, path in _walk(obj, schema):
+    for value, spec, path in _walk(obj, schema):
         if not isinstance(value, list):
             continue
-        kind = place.get("x-kubernetes-list-type")
+        kind = spec.get("x-kubernetes-list-type")
         if kind == "set":
             yield from _find_repeated(path, value)
         elif kind == "map":
-            yield from _validate_keyed(path, value, place.get("x-kubernetes-list-map-keys") or [])
+            yield from _validate_keyed(path, value, spec.get("x-kubernetes-list-map-keys") or [])
 
 
-def _validate_keyed(path: str, items: list[JSONValue], keys: list[str]) -> Iterator[FieldError]:
+def _validate_keyed(path: str, items: list[Any], keys: list[str]) -> Iterator[FieldError]:
     for number, item in enumerate(items):
         if item is not None and not isinstance(item, dict):
             yield invalid(f"{path}[{number}]", item, "must be an object for an array of list-type map")

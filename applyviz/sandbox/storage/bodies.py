@@ -93,16 +93,16 @@ def _type_claims(obj: MutableObject) -> None:
         claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
 
 
-def _settle_autoscaler(obj: MutableObject) -> None:
+def _normalize_autoscaler(obj: MutableObject) -> None:
     """Convert a v1 autoscaler to v2 and back: its annotations are those that the server writes."""
     if obj.get("apiVersion") == "autoscaling/v1":
-        settled = convert_autoscaler(convert_autoscaler(obj, "v2", has_defaults=True), "v1")
-        obj.update(spec=settled["spec"], metadata=settled["metadata"])
+        normalized = convert_autoscaler(convert_autoscaler(obj, "v2", has_defaults=True), "v1")
+        obj.update(spec=normalized["spec"], metadata=normalized["metadata"])
 
 
 _CONVERSIONS: Mapping[str, Callable[[MutableObject], None]] = {
     "secrets": _fold_string_data,
-    "horizontalpodautoscalers": _settle_autoscaler,
+    "horizontalpodautoscalers": _normalize_autoscaler,
     "daemonsets": _show_template_generation,
     "statefulsets": _type_claims,
 }

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.engine.schema.autoscalers import convert_autoscaler
-from applyviz.sandbox.parity.json_text import settle_numbers
+from applyviz.sandbox.parity.json_text import normalize_numbers
 from applyviz.sandbox.parity.status import not_found
 from applyviz.sandbox.schema.structural import drop_nulls, fill_defaults, prune
 from applyviz.sandbox.storage.dependents import index_change
@@ -22,15 +22,15 @@ _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 def convert_custom(obj: JSONObject, api_version: str, schema: JSONObject | None) -> MutableObject:
     """Return a custom resource at another version, with only the fields that this version has."""
-    kept: MutableObject = {name: settle_numbers(value) for name, value in obj.items()} | {"apiVersion": api_version}
+    kept: MutableObject = {name: normalize_numbers(value) for name, value in obj.items()} | {"apiVersion": api_version}
     for _ in prune(kept, schema):
         pass
     return kept
 
 
-def _read_custom(target: ResourceTarget, held: JSONObject) -> MutableObject:
+def _read_custom(target: ResourceTarget, stored: JSONObject) -> MutableObject:
     """Apply nulls and defaults of the storage version's schema; another version only drops fields."""
-    obj = convert_custom(held, target.storage.api_version, target.storage_schema)
+    obj = convert_custom(stored, target.storage.api_version, target.storage_schema)
     drop_nulls(obj, target.storage_schema)
     fill_defaults(obj, target.storage_schema)
     return obj if target.storage == target.gvk else convert_custom(obj, target.gvk.api_version, target.schema)
@@ -57,8 +57,8 @@ class SandboxCluster:
 
     def find(self, target: ResourceTarget, namespace: str, name: str) -> MutableObject | None:
         """Return a fresh copy of an object at the version of the target."""
-        held = self.store.get(target.key(namespace, name))
-        return self.read(target, held) if held is not None else None
+        stored = self.store.get(target.key(namespace, name))
+        return self.read(target, stored) if stored is not None else None
 
     def get(self, target: ResourceTarget, namespace: str, name: str) -> MutableObject:
         """Return a fresh copy of an object at the version of the target; raises `StatusError` (404) if absent."""
@@ -67,11 +67,11 @@ class SandboxCluster:
             raise not_found(target.group, target.plural, name)
         return found
 
-    def read(self, target: ResourceTarget, held: JSONObject) -> MutableObject:
+    def read(self, target: ResourceTarget, stored: JSONObject) -> MutableObject:
         """Return a stored object at the version of the target."""
         if target.struct is None:
-            return _read_custom(target, held)
-        obj: MutableObject = clone(dict(held))
+            return _read_custom(target, stored)
+        obj: MutableObject = clone(dict(stored))
         if target.storage != target.gvk:
             obj = convert_autoscaler(obj, target.gvk.version, has_defaults=True)
         return obj

@@ -24,7 +24,7 @@ def namespace_key(name: str) -> ObjectKey:
     return ObjectKey("", "namespaces", "", name)
 
 
-def settle(cluster: SandboxCluster, target: ResourceTarget, obj: MutableObject) -> None:
+def update_definition(cluster: SandboxCluster, target: ResourceTarget, obj: MutableObject) -> None:
     """Update a definition as the server's controllers do after a create or an update."""
     if target.group == CRD_GROUP and target.plural == CRD_PLURAL:
         _accept_names(cluster, target, obj)
@@ -40,9 +40,9 @@ def _find_taken(cluster: SandboxCluster, obj: JSONObject) -> str:
     for other in cluster.store.list(CRD_GROUP, CRD_PLURAL):
         if other["metadata"]["name"] == obj["metadata"]["name"] or other["spec"]["group"] != spec["group"]:
             continue
-        held = other.get("status", {}).get("acceptedNames") or {}
-        if held.get("kind") == spec["names"]["kind"]:
-            return str(held["kind"])
+        known = other.get("status", {}).get("acceptedNames") or {}
+        if known.get("kind") == spec["names"]["kind"]:
+            return str(known["kind"])
     return ""
 
 
@@ -71,11 +71,11 @@ def _accept_names(cluster: SandboxCluster, target: ResourceTarget, obj: MutableO
             _condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now),
         ]
     fresh += _judge_approval(obj, now)
-    held = {c["type"]: c for c in status.get("conditions") or ()}
+    known = {c["type"]: c for c in status.get("conditions") or ()}
     for condition in fresh:
-        if held.get(condition["type"], {}).get("status") != condition["status"]:
-            held[condition["type"]] = condition
-    status["conditions"] = list(held.values())
+        if known.get(condition["type"], {}).get("status") != condition["status"]:
+            known[condition["type"]] = condition
+    status["conditions"] = list(known.values())
     stored = [v["name"] for v in obj["spec"].get("versions") or () if v.get("storage")]
     kept = status.get("storedVersions") or []
     status["storedVersions"] = [*kept, *(s for s in stored if s not in kept)]

@@ -34,9 +34,9 @@ def index_change(store: Store, change: StoredChange) -> None:
 def list_dependents(store: Store, uid: str) -> list[tuple[ObjectKey, JSONObject]]:
     """Return the objects that reference an owner, by their keys."""
     keys = [ObjectKey(*entry) for entry in _read(store).get(uid, ())]
-    return [(key, held) for key in keys if (held := store.get(key)) is not None]
+    return [(key, stored) for key in keys if (stored := store.get(key)) is not None]
 
 
 def _read(store: Store) -> dict[str, list[list[str]]]:
-    held = store.get_meta(_INDEX)
-    return dict(held) if isinstance(held, Mapping) else {}
+    stored = store.get_meta(_INDEX)
+    return dict(stored) if isinstance(stored, Mapping) else {}

@@ -104,8 +104,8 @@ class Registry:
 
     def find_kind(self, gvk: GroupVersionKind) -> ResourceTarget | None:
         """Return the served resource of a kind, None if there is none."""
-        held = [*builtin_resources().values(), *self.list_customs()]
-        found = next((resource for resource in held if resource.gvk == gvk), None)
+        known = [*builtin_resources().values(), *self.list_custom_resources()]
+        found = next((resource for resource in known if resource.gvk == gvk), None)
         return self.find(Route(gvk.group, gvk.version, found.plural)) if found is not None else None
 
     def _find_custom(self, route: Route) -> ResourceTarget | None:
@@ -130,12 +130,12 @@ class Registry:
     def _source(self, definition: JSONObject) -> CRDSource:
         meta = definition["metadata"]
         key, mark = (meta["name"], meta.get("uid", "")), meta.get("resourceVersion", "")
-        held = self._customs.get(key)
-        if held is None or held[0] != mark:
-            held = self._customs[key] = (mark, CRDSource([definition]), definition)
-        return held[1]
+        known = self._customs.get(key)
+        if known is None or known[0] != mark:
+            known = self._customs[key] = (mark, CRDSource([definition]), definition)
+        return known[1]
 
-    def list_customs(self) -> list[Resource]:
+    def list_custom_resources(self) -> list[Resource]:
         """Return the resources of all established definitions."""
         found: list[Resource] = []
         for definition in self._store.list(CRD_GROUP, CRD_PLURAL):

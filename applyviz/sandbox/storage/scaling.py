@@ -155,7 +155,7 @@ def read_replicas(scale: JSONObject, name: str) -> int:
 def write_replicas(target: ResourceTarget, obj: MutableObject, replicas: int) -> None:
     """Write the count into the object."""
     *parents, last = find_paths(target).spec
-    place = obj
+    container = obj
     for parent in parents:
-        place = place.setdefault(parent, {})
-    place[last] = replicas
+        container = container.setdefault(parent, {})
+    container[last] = replicas

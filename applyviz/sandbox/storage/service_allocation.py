@@ -69,21 +69,21 @@ class ServiceAllocation:
         return errors
 
 
-def _drop_dependents(spec: MutableObject, held: JSONObject) -> None:
+def _drop_dependents(spec: MutableObject, live_spec: JSONObject) -> None:
     """Remove fields that only the former type of the Service needed, unless they were changed as well."""
     for name, needs in _NEEDED.items():
-        if name in spec and needs(held) and not needs(spec) and spec[name] == held.get(name):
+        if name in spec and needs(live_spec) and not needs(spec) and spec[name] == live_spec.get(name):
             del spec[name]
-    if needs_node_ports(held) and not needs_node_ports(spec):
-        before = {p.get("nodePort") for p in held.get("ports") or ()}
+    if needs_node_ports(live_spec) and not needs_node_ports(spec):
+        before = {p.get("nodePort") for p in live_spec.get("ports") or ()}
         for port in spec.get("ports") or ():
             if port.get("nodePort") in before:
                 port.pop("nodePort", None)
 
 
-def _follow_address(spec: MutableObject, held: JSONObject) -> None:
+def _follow_address(spec: MutableObject, live_spec: JSONObject) -> None:
     """Apply a changed or emptied clusterIP to clusterIPs."""
-    if spec.get("clusterIPs") == held.get("clusterIPs") and spec.get("clusterIP") != held.get("clusterIP"):
+    if spec.get("clusterIPs") == live_spec.get("clusterIPs") and spec.get("clusterIP") != live_spec.get("clusterIP"):
         if spec.get("clusterIP"):
             spec["clusterIPs"] = [spec["clusterIP"]]
         else:
@@ -121,38 +121,38 @@ _NEEDED: Mapping[str, Callable[[JSONObject], bool]] = {
 
 def allocate_service(obj: MutableObject, live: JSONObject | None, store: Store) -> list[FieldError]:
     """Allocate the addresses and ports of a Service, or keep them; return the problems of requested ones."""
-    spec, held = obj["spec"], (live or {}).get("spec") or {}
+    spec, live_spec = obj["spec"], (live or {}).get("spec") or {}
     if live is not None:
-        _follow_address(spec, held)
-        _drop_dependents(spec, held)
+        _follow_address(spec, live_spec)
+        _drop_dependents(spec, live_spec)
     if not _needs_address(spec):
         return []
-    allotment = ServiceAllocation(store)
-    errors = allotment.check(spec, held)
+    allocation = ServiceAllocation(store)
+    errors = allocation.check(spec, live_spec)
     seed = f"{obj['metadata'].get('namespace')}/{obj['metadata'].get('name')}"
-    if _needs_address(held):
+    if _needs_address(live_spec):
         for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            if not spec.get(name) and held.get(name):
-                spec[name] = held[name]
+            if not spec.get(name) and live_spec.get(name):
+                spec[name] = live_spec[name]
     if not spec.get("clusterIP"):
-        spec["clusterIP"] = (spec.get("clusterIPs") or [""])[0] or allotment.take_address(seed)
+        spec["clusterIP"] = (spec.get("clusterIPs") or [""])[0] or allocation.take_address(seed)
     spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
     is_headless_free = spec["clusterIP"] == "None" and not spec.get("selector")
     spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if is_headless_free else ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_headless_free else "SingleStack")
-    _allocate_ports(spec, held, allotment, seed)
+    _allocate_ports(spec, live_spec, allocation, seed)
     return errors
 
 
-def _allocate_ports(spec: MutableObject, held: JSONObject, allotment: ServiceAllocation, seed: str) -> None:
+def _allocate_ports(spec: MutableObject, live_spec: JSONObject, allocation: ServiceAllocation, seed: str) -> None:
     wants = spec["type"] == "NodePort" or (
         spec["type"] == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts", True)
     )
-    before = {(p.get("protocol"), p.get("port")): p.get("nodePort") for p in held.get("ports") or ()}
+    before = {(p.get("protocol"), p.get("port")): p.get("nodePort") for p in live_spec.get("ports") or ()}
     for port in spec.get("ports") or ():
         kept = before.get((port.get("protocol"), port.get("port")))
         if wants and not port.get("nodePort"):
-            port["nodePort"] = kept or allotment.take_port(f"{seed}/{port.get('port')}/{port.get('protocol')}")
+            port["nodePort"] = kept or allocation.take_port(f"{seed}/{port.get('port')}/{port.get('protocol')}")
     needs_check = spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
     if needs_check and not spec.get("healthCheckNodePort"):
-        spec["healthCheckNodePort"] = held.get("healthCheckNodePort") or allotment.take_port(f"{seed}/health")
+        spec["healthCheckNodePort"] = live_spec.get("healthCheckNodePort") or allocation.take_port(f"{seed}/health")

@@ -89,22 +89,22 @@ def _store_as_protobuf(target: ResourceTarget, obj: MutableObject) -> None:
 
 
 def _store_struct(value: MutableObject, struct: GoStruct) -> None:
-    for name, held in value.items():
+    for name, item in value.items():
         field = struct.fields.get(name)
         if field is None:
             continue
-        if isinstance(held, str) and field.code in ("Q", ["*", "Q"]):
-            value[name] = read_quantity(held)
+        if isinstance(item, str) and field.code in ("Q", ["*", "Q"]):
+            value[name] = read_quantity(item)
             continue
-        if held == [] and isinstance(field.code, list) and field.code[0] == "[" and not field.drops_empty:
+        if item == [] and isinstance(field.code, list) and field.code[0] == "[" and not field.drops_empty:
             value[name] = None
             continue
         inner = field.code
         while isinstance(inner, list):
             inner = inner[1]
-        below = go_types().find_struct(inner) if held else None
+        below = go_types().find_struct(inner) if item else None
         if below is not None:
-            _store_below(held, field.code, below)
+            _store_below(item, field.code, below)
 
 
 def _store_below(value: JSONValue, code: Code, struct: GoStruct) -> None:

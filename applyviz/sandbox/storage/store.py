@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 
@@ -60,7 +60,7 @@ class Store(Protocol):
     def list_changes(
         self, since: int, group: str, plural: str, namespace: str | None = None
     ) -> Sequence[StoredChange] | None: ...
-    def get_meta(self, name: str) -> JSONValue: ...
+    def get_meta(self, name: str) -> Any: ...
     def put_meta(self, name: str, value: JSONValue) -> None: ...
 
 
@@ -144,7 +144,7 @@ class MemoryStore:
                 and namespace in (None, c.key.namespace)
             ]
 
-    def get_meta(self, name: str) -> JSONValue:
+    def get_meta(self, name: str) -> Any:
         """Return a small value of the cluster, None if it was never stored."""
         return self._meta.get(name)
 

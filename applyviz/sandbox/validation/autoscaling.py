@@ -6,8 +6,9 @@ Rule: `pkg/apis/autoscaling/validation` of k8s.io/kubernetes v1.36.3, for autosc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.sandbox.parity.name_formats import path_segment_problems
 from applyviz.sandbox.parity.quantities import parse_quantity
@@ -20,7 +21,7 @@ _MOST_WINDOW, _MOST_PERIOD = 3600, 1800
 _UTILIZATION = "must set either a target raw value or a target utilization"
 
 
-def _segment(path: str, value: JSONValue, detail: str = "") -> Iterator[FieldError]:
+def _segment(path: str, value: Any, detail: str = "") -> Iterator[FieldError]:
     if not value:
         yield required(path, detail)
         return

@@ -247,10 +247,10 @@ def _inner_schema(schema: JSONObject, path: str, *, is_root: bool = False) -> It
 
 def _definition_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
-        value, held = obj["spec"], live["spec"]
+        value, entry = obj["spec"], live["spec"]
         for part in path:
-            value, held = value.get(part, {}), held.get(part, {})
-        if value != held:
+            value, entry = value.get(part, {}), entry.get(part, {})
+        if value != entry:
             yield invalid("spec." + ".".join(path), value, IMMUTABLE)
 
 
@@ -281,8 +281,8 @@ _VOLUME_FREE = frozenset(
 def _volume_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     source, before = ({k: v for k, v in o["spec"].items() if k not in _VOLUME_FREE} for o in (obj, live))
     if not is_same_json(source, before):
-        place = "spec.persistentvolumesource"
-        yield forbidden(place, f"{place} is immutable after creation")
+        field = "spec.persistentvolumesource"
+        yield forbidden(field, f"{field} is immutable after creation")
     if obj["spec"].get("volumeMode") != live["spec"].get("volumeMode"):
         yield invalid("volumeMode", obj["spec"].get("volumeMode"), IMMUTABLE)
     bound, wanted = live["spec"].get("nodeAffinity"), obj["spec"].get("nodeAffinity")

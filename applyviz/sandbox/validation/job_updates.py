@@ -24,11 +24,11 @@ def validate_job_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErro
             continue
         if not is_same_json(spec.get(name), before.get(name)):
             yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE)
-    template, held = spec["template"], before["template"]
+    template, stored = spec["template"], before["template"]
     if not _is_template_mutable(live):
-        if not is_same_json(template, held):
+        if not is_same_json(template, stored):
             yield invalid("spec.template", template, IMMUTABLE)
-    elif not is_same_json(template["spec"], _with_mutable_fields(held["spec"], template["spec"])):
+    elif not is_same_json(template["spec"], _with_mutable_fields(stored["spec"], template["spec"])):
         yield invalid("spec.template.spec", template["spec"], IMMUTABLE)
     if not is_same_json(spec.get("completionMode"), before.get("completionMode")):
         yield invalid("spec.completionMode", spec.get("completionMode"), IMMUTABLE)
@@ -42,18 +42,18 @@ def _is_template_mutable(live: JSONObject) -> bool:
     return bool(live["spec"].get("suspend")) and is_idle and not status.get("active")
 
 
-def _with_mutable_fields(held: JSONObject, spec: JSONObject) -> JSONObject:
+def _with_mutable_fields(stored: JSONObject, spec: JSONObject) -> JSONObject:
     """Return the stored pod spec of a suspended Job with the fields of the new one that may change.
 
     - These are scheduling directives and the resources of containers.
     """
-    kept = {name: value for name, value in held.items() if name not in (*_SCHEDULING, "affinity")}
+    kept = {name: value for name, value in stored.items() if name not in (*_SCHEDULING, "affinity")}
     kept |= {name: spec[name] for name in _SCHEDULING if name in spec}
-    affinity = _with_node_affinity(held.get("affinity"), spec.get("affinity"))
+    affinity = _with_node_affinity(stored.get("affinity"), spec.get("affinity"))
     if affinity is not None:
         kept["affinity"] = affinity
     for name in ("containers", "initContainers"):
-        before, after = held.get(name) or [], spec.get(name) or []
+        before, after = stored.get(name) or [], spec.get(name) or []
         if before and len(before) == len(after):
             kept[name] = [
                 _with_resources(b, a) if a.get("name") == b.get("name") else b
@@ -62,13 +62,13 @@ def _with_mutable_fields(held: JSONObject, spec: JSONObject) -> JSONObject:
     return kept
 
 
-def _with_node_affinity(held: JSONObject | None, wanted: JSONObject | None) -> JSONObject | None:
-    rest = {name: value for name, value in (held or {}).items() if name != "nodeAffinity"}
+def _with_node_affinity(stored: JSONObject | None, wanted: JSONObject | None) -> JSONObject | None:
+    rest = {name: value for name, value in (stored or {}).items() if name != "nodeAffinity"}
     if wanted is None:
         return rest or None
     return {**rest, **({"nodeAffinity": wanted["nodeAffinity"]} if "nodeAffinity" in wanted else {})}
 
 
-def _with_resources(held: JSONObject, wanted: JSONObject) -> JSONObject:
-    rest = {name: value for name, value in held.items() if name != "resources"}
+def _with_resources(stored: JSONObject, wanted: JSONObject) -> JSONObject:
+    rest = {name: value for name, value in stored.items() if name != "resources"}
     return {**rest, **({"resources": wanted["resources"]} if "resources" in wanted else {})}

@@ -84,7 +84,7 @@ def _duplicate_ports(ports: Sequence[JSONObject]) -> Iterator[FieldError]:
     for i, port in enumerate(ports):
         mark = (port.get("protocol"), port.get("port"))
         if mark in seen:
-            shown = {
+            shown: JSONObject = {
                 "Name": "",
                 "Protocol": mark[0],
                 "AppProtocol": None,
@@ -140,8 +140,8 @@ def _service_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     spec, before = obj["spec"], live["spec"]
     if "ExternalName" in (spec.get("type"), before.get("type")):
         return
-    held, wanted = before.get("clusterIPs") or [], spec.get("clusterIPs") or []
-    if held and wanted and held[0] != wanted[0]:
+    entry, wanted = before.get("clusterIPs") or [], spec.get("clusterIPs") or []
+    if entry and wanted and entry[0] != wanted[0]:
         yield invalid("spec.clusterIPs[0]", wanted, "may not change once set")
 
 

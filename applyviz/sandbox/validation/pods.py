@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject
 from applyviz.sandbox.parity.name_formats import label_problems, qualified_name_problems, subdomain_problems
 from applyviz.sandbox.parity.quantities import parse_quantity
 from applyviz.sandbox.parity.status import (
@@ -65,9 +66,8 @@ def port_name_problems(name: str) -> list[str]:
 
 def validate_pod_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
     """Yield the problems of a Pod's spec, of a Pod or of a template."""
-    volumes = spec.get("volumes") or []
-    yield from _validate_volumes(volumes, f"{path}.volumes")
-    names = {v.get("name", "") for v in volumes}
+    names: set[str] = set()
+    yield from _validate_volumes(spec.get("volumes") or (), f"{path}.volumes", names)
     containers = spec.get("containers") or []
     if not containers:
         yield required(f"{path}.containers")
@@ -91,24 +91,31 @@ def validate_pod_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.serviceAccountName", account, problem)
 
 
-def _validate_volumes(volumes: Sequence[JSONObject], path: str) -> Iterator[FieldError]:
-    seen: set[str] = set()
+def _validate_volumes(volumes: Sequence[JSONObject], path: str, names: set[str]) -> Iterator[FieldError]:
+    """Yield the problems of all volumes, and add the names of the valid ones: a container can mount no other."""
     for i, volume in enumerate(volumes):
-        at, name = f"{path}[{i}]", volume.get("name", "")
-        sources = [k for k in _VOLUME_SOURCES if volume.get(k) is not None]
-        for extra in sources[1:]:
-            yield forbidden(f"{at}.{extra}", "may not specify more than 1 volume type")
-        for source, field in _SOURCE_NAMES.items():
-            if volume.get(source) is not None and not volume[source].get(field):
-                yield required(f"{at}.{source}.{field}")
-        if not name:
-            yield required(f"{at}.name")
-            continue
-        for problem in label_problems(name):
-            yield invalid(f"{at}.name", name, problem)
-        if name in seen:
-            yield duplicate(f"{at}.name", name)
-        seen.add(name)
+        problems = list(_validate_volume(volume, f"{path}[{i}]", names))
+        yield from problems
+        if not problems:
+            names.add(volume["name"])
+
+
+def _validate_volume(volume: JSONObject, path: str, others: set[str]) -> Iterator[FieldError]:
+    """Yield the problems of a volume; `others` are the names of the valid ones before it."""
+    name = volume.get("name", "")
+    sources = [k for k in _VOLUME_SOURCES if volume.get(k) is not None]
+    for extra in sources[1:]:
+        yield forbidden(f"{path}.{extra}", "may not specify more than 1 volume type")
+    for source, field in _SOURCE_NAMES.items():
+        if volume.get(source) is not None and not volume[source].get(field):
+            yield required(f"{path}.{source}.{field}")
+    if not name:
+        yield required(f"{path}.name")
+        return
+    for problem in label_problems(name):
+        yield invalid(f"{path}.name", name, problem)
+    if name in others:
+        yield duplicate(f"{path}.name", name)
 
 
 def _validate_container(container: JSONObject, path: str, volumes: set[str], seen: set[str]) -> Iterator[FieldError]:
@@ -230,7 +237,7 @@ def _validate_probe(probe: JSONObject, path: str, name: str) -> Iterator[FieldEr
         yield invalid(f"{path}.successThreshold", probe["successThreshold"], "must be 1")
 
 
-def _validate_target_port(port: JSONValue, path: str) -> Iterator[FieldError]:
+def _validate_target_port(port: Any, path: str) -> Iterator[FieldError]:
     """Yield the problems of a port number or name."""
     if isinstance(port, int):
         if not 1 <= port <= 65535:

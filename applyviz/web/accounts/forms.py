@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
-from django.http import HttpRequest
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 
@@ -21,7 +20,9 @@ class SignInForm(AuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         """Count failures; show the same message whether the name exists or not."""
-        given: HttpRequest = self.request  # type: ignore[assignment]  # the view always passes it
+        given = self.request
+        if given is None:
+            raise TypeError("a sign-in is checked for a request")
         name, address = str(self.cleaned_data.get("username") or ""), find_address(given)
         until = sign_in.begin_attempt(name, address)
         if until is not None:

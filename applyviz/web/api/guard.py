@@ -109,8 +109,8 @@ def requires(action: Action, *methods: str) -> Callable[[ApiView[P]], Callable[.
     return decorate
 
 
-def _raise_unreadable(message: str, status: int = 400, **place: Any) -> NoReturn:
-    raise ProblemsError([SourceProblem(message, **place)], status)
+def _raise_unreadable(message: str, status: int = 400, **details: Any) -> NoReturn:
+    raise ProblemsError([SourceProblem(message, **details)], status)
 
 
 def _refuse_constant(name: str) -> NoReturn:

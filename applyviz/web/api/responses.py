@@ -8,25 +8,41 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 
+from django.db.models import Count
 from django.urls import reverse
 
 from applyviz.engine.explain.sentences import render_reason
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, canonical_json
-from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.digest.serialize import options_from_json, to_json
 from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.model.owner_map import OwnerShare
+from applyviz.engine.planning.model.request_sequence import list_sequence
+from applyviz.engine.planning.simulation.kubectl import unbind
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ApplyRun, ObjectChange, ObjectResult, Plan, Review
-from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
+from applyviz.web.reviews.pages.channel_table import list_addons
+from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_prune, present_impact, present_sentence
 from applyviz.web.reviews.pane.fields import FieldFilter, present_sections
-from applyviz.workflow import policies
+from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import approving, quorum, review_states
 from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.live import plan_comparison
+from applyviz.workflow.plans import graphs
 from applyviz.workflow.plans.live_values import LiveView, hidden_positions, show_result, show_run, view_of
+
+
+def _present_preset(review: Review) -> JSONObject | None:
+    """Return the preset that filled the review, and the names of the fields that were changed; None without one."""
+    if review.preset is None:
+        return None
+    changed = [change["field"] for change in review.preset_changes]
+    return {"slug": review.preset.slug, "version": review.preset_version, "changed": changed}
 
 
 def _present_review(review: Review, root: str) -> JSONObject:
@@ -36,6 +52,7 @@ def _present_review(review: Review, root: str) -> JSONObject:
         "ticket": review.ticket,
         "is_open": review.state == ReviewState.OPEN,
         "author": review.author.get_username(),
+        "preset": _present_preset(review),
         "url": root + reverse("reviews:show-review", args=[review.number]),
     }
 
@@ -46,7 +63,7 @@ def _count(plan: Plan) -> JSONObject:
     return {"operations": plan.counts, "certainty": dict(sure), "conflicts": conflicts}
 
 
-def _present_consent(plan: Plan) -> JSONObject:
+def _present_approvals(plan: Plan) -> JSONObject:
     if plan.state != PlanState.COMPLETE:
         return {}
     found = quorum.count_quorum(plan)
@@ -62,6 +79,30 @@ def _present_consent(plan: Plan) -> JSONObject:
 
 def _mark(document: JSONObject) -> str:
     return hashlib.sha256(canonical_json(document).encode()).hexdigest()[:24]
+
+
+def present_live(plan: Plan) -> JSONObject | None:
+    """Return the last comparison of an open plan with live as its reader sees it; None for one that is not compared."""
+    found = plan_comparison.read_state(plan)
+    if found is None:
+        return None
+    return {
+        "state": found.state.value,
+        "state_text": str(found.state.label),
+        "is_running": found.is_running,
+        "compared_at": found.at.isoformat() if found.at else None,
+        "objects": [dict(one) for one in found.objects],
+        "objects_not_shown": found.hidden,
+        "error": found.error,
+    }
+
+
+def _present_scheduled(plan: Plan) -> JSONObject | None:
+    """Return the scheduled start that waits for a plan; None without one."""
+    row = runs.find_waiting(plan)
+    if row is None:
+        return None
+    return {"by": row.by_name, "not_before": row.not_before.isoformat(), "not_after": row.expires_at.isoformat()}
 
 
 def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
@@ -83,8 +124,12 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "digest": plan.digest,
         "cluster": plan.target.cluster.slug,
         "namespace": options.namespace,
+        "operation": options.action.value,
+        "deletion": describe_deletion(options),
         "mode": options.mode.value,
         "field_manager": options.field_manager,
+        "prune": describe_prune(options),
+        "addons": list_addons(options),
         "identity": str(impersonation.read_identity(plan)),
         "requested_by": plan.requested_by.get_username(),
         "sentence": present_sentence(plan),
@@ -94,11 +139,12 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "blockers": list(blockers),
         "problems": list(plan.problems),
         "error": plan.error,
-        "approvals": _present_consent(plan),
+        "approvals": _present_approvals(plan),
         "run": present_run(run, root=root) if run else None,
+        "scheduled_start": None if run else _present_scheduled(plan),
         "url": root + reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
     }
-    return {**document, "mark": _mark(document)}
+    return {**document, "mark": _mark(document), "live": present_live(plan)}
 
 
 def _present_fields(change: engine.PlannedObject, options: ApplyOptions) -> list[JSONObject]:
@@ -113,7 +159,7 @@ def _present_fields(change: engine.PlannedObject, options: ApplyOptions) -> list
     return [
         {
             "path": row.path,
-            "operation": str(row.look.word),
+            "operation": str(row.style.word),
             "live": row.live.text if row.live else None,
             "after": row.after.text if row.after else None,
             "why": row.why,
@@ -123,7 +169,36 @@ def _present_fields(change: engine.PlannedObject, options: ApplyOptions) -> list
     ]
 
 
-def _present_object(row: ObjectChange, options: ApplyOptions, view: LiveView) -> JSONObject:
+def _present_calculation(change: engine.PlannedObject) -> JSONObject | None:
+    """Return the maps of a three-way patch by the names of kubectl's source; None without a patch.
+
+    - `deltaMap` is without the annotation; `setsAnnotation` says whether that is set. `patchMap` is None if it is not
+      sent.
+    """
+    found = change.calculation
+    if found is None:
+        return None
+    patch = next((request for request in change.requests if request.purpose == "patch"), None)
+    return {
+        "deletionsMap": found.deletions,
+        "deltaMap": found.additions,
+        "setsAnnotation": found.sets_annotation,
+        "patchMap": None if patch is None else unbind(patch).body,
+    }
+
+
+def _present_requests(change: engine.PlannedObject) -> list[JSONObject]:
+    """Return the requests in order, reads included; `status` is the answer that a read needs, 0 if it failed."""
+    return [
+        {"purpose": step.purpose.value, "method": step.method, "path": step.path}
+        | ({"status": step.status} if step.request is None else {})
+        for step in list_sequence(change)
+    ]
+
+
+def _present_object(
+    row: ObjectChange, options: ApplyOptions, view: LiveView, owners: Sequence[OwnerShare]
+) -> JSONObject:
     change = view.read(row)
     (row,) = view.show([row])
     return {
@@ -135,16 +210,21 @@ def _present_object(row: ObjectChange, options: ApplyOptions, view: LiveView) ->
         "name": row.name,
         "file": change.position.file,
         "line": change.position.line,
-        "method": row.method,
+        "method": change.method,
         "certainty": row.certainty,
         "certainty_reason": change.certainty_reason,
         "error": row.error,
+        "can_be_replaced": change.can_be_replaced,
+        "owners": [to_json(share) for share in owners],
+        "left_out": "" if change.left_out is None else change.left_out.reason,
         "risks": [{"kind": h.kind.value, "level": h.level.value, "text": render_risk(h)} for h in change.risks],
         "conflicts": [
             {"field": render_path(c.path), "field_manager": c.manager, "operation": c.operation}
             for c in change.conflicts
         ],
         "fields": _present_fields(change, options) if change.has_effect else [],
+        "requests": _present_requests(change),
+        "calculation": _present_calculation(change),
     }
 
 
@@ -152,7 +232,9 @@ def list_objects(plan: Plan, *, start: int, count: int) -> list[JSONObject]:
     """Return some objects of a plan in order, unchanged ones too; every Secret value is masked."""
     options = options_from_json(plan.options)
     rows = plan.changes.defer("sealed").order_by("position")[start : start + count]
-    return [_present_object(row, options, view_of(plan)) for row in rows]
+    found = graphs.read_owners(plan)
+    owners = {} if found is None else {n: one.shares for n, one in enumerate(found.objects)}
+    return [_present_object(row, options, view_of(plan), owners.get(row.position, ())) for row in rows]
 
 
 def present_run(run: ApplyRun, *, root: str) -> JSONObject:
@@ -163,14 +245,30 @@ def present_run(run: ApplyRun, *, root: str) -> JSONObject:
         "state_text": run.get_state_display(),
         "is_finished": run.is_finished,
         "requested_by": run.requested_by.get_username(),
+        "attempt": run.attempt,
         "outcomes": run.summary,
         "error": run.error,
         "url": root + reverse("runs:show-run", args=[run.number]),
     }
 
 
-def present_run_with_results(run: ApplyRun, *, root: str) -> JSONObject:
-    """Return a run with the outcome of each object."""
+def read_progress(run: ApplyRun) -> tuple[object, ...]:
+    """Return a value that changes whenever `present_run_with_results` would; it is not for display.
+
+    - Outcomes and rollouts only move forward within an attempt, so that no two moments of it have the same counts.
+    """
+    counted = ObjectResult.objects.filter(run=run).order_by("outcome", "rollout").values_list("outcome", "rollout")
+    return run.state, run.attempt, run.error, str(run.summary), *counted.annotate(number=Count("pk"))
+
+
+def _present_retry(run: ApplyRun, person: Person) -> JSONObject:
+    """Return the objects of a failed run that can be retried, by position, and why this person cannot retry them."""
+    objects = [result.position for result in runs.list_retryable(run)]
+    return {"objects": objects, "blockers": list(runs.find_retry_blockers(run, for_user=person)) if objects else []}
+
+
+def present_run_with_results(run: ApplyRun, *, for_user: Person, root: str) -> JSONObject:
+    """Return a run with the outcome of each object, and what a retry could do."""
     results = ObjectResult.objects.filter(run=run).select_related("change").order_by("position")
     document, view = present_run(run, root=root), view_of(run.plan)
     listed = [
@@ -182,8 +280,10 @@ def present_run_with_results(run: ApplyRun, *, root: str) -> JSONObject:
             "outcome": result.outcome,
             "outcome_text": result.get_outcome_display(),
             "detail": result.detail,
+            "owners": result.owners.get("state", ""),
             "rollout": result.rollout,
         }
         for result in (show_result(one, view) for one in results.defer("change__document", "change__sealed"))
     ]
+    document = {**document, "retry": _present_retry(run, for_user)}
     return {**document, "plan_digest": run.plan.digest, "mark": _mark({**document, "of": listed}), "objects": listed}

@@ -12,20 +12,36 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.models import Plan
 from applyviz.web.api import responses
-from applyviz.web.api.forms import APIDigestForm, FilesForm, NothingForm, ReviewForm, WaitForm, find_cluster, read_files
+from applyviz.web.api.following import present_following
+from applyviz.web.api.forms import (
+    APIAdoptForm,
+    APIDigestForm,
+    ApiRetryForm,
+    APIScheduleForm,
+    NothingForm,
+    PlanForm,
+    ReviewForm,
+    WaitForm,
+)
 from applyviz.web.api.guard import check, read_body, requires, show
-from applyviz.web.api.problems import ProblemsError, collect
+from applyviz.web.api.inputs import add_files, find_cluster, has_manifests, read_files
+from applyviz.web.api.presets import fill_body
+from applyviz.web.api.problems import ProblemsError, SourceProblem, collect
 from applyviz.web.frame import streams
-from applyviz.workflow import runs
+from applyviz.workflow import runs, worker_requests
 from applyviz.workflow.clusters import registration
+from applyviz.workflow.following import branches
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.people.tokens import Caller
 from applyviz.workflow.plans import planner, reviews
 
 OBJECTS = 100
+_WORKER_SECONDS = 55.0
 
 
 def _root(request: HttpRequest) -> str:
@@ -49,25 +65,65 @@ def show_caller(request: HttpRequest, caller: Caller) -> HttpResponseBase:
 
 @requires(Action.WRITE, "POST")
 def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
-    """Open a review of some files and request its first plan."""
-    given = read_body(request)
+    """Open a review of some files and request its first plan; a preset fills what the body does not have."""
+    given, used = fill_body(read_body(request), by=caller.person)
     form = ReviewForm(given)
     cluster, wrong = collect(lambda: find_cluster(registration.list_usable(for_user=caller.person), check(form)))
-    folder = given.get("kustomization")
-    bundle, unread = collect(lambda: read_files(given, folder if isinstance(folder, str) else ""))
-    if cluster is None or bundle is None:
+    folder, space = (given.get(name) for name in ("kustomization", "namespace"))
+    patches = form.patch_files if form.is_valid() else ()
+    taken, unread = collect(
+        lambda: read_files(
+            add_files(given, patches),
+            folder if isinstance(folder, str) else "",
+            by=caller.person,
+            cluster=cluster,
+            namespace=space if isinstance(space, str) else "",
+        )
+    )
+    if form.is_patched_by_fields and not patches and not has_manifests(given):
+        unread = ()  # the fields of the patch say what is missing
+    if cluster is None or taken is None:
         raise ProblemsError((*wrong, *unread))
     chosen = form.cleaned_data
+    follows = chosen["follow"] == "true"
+    if follows and not branches.can_follow(taken.bundle):
+        raise ProblemsError([SourceProblem(str(branches.NOT_ONE_BRANCH), field="follow")])
     review = reviews.create_review(
         by=caller.person,
         title=chosen["title"],
         reason=chosen["reason"],
         ticket=chosen["ticket"],
         cluster=cluster,
-        options=form.options,
-        bundle=bundle,
+        options=form.choose(taken),
+        bundle=taken.bundle,
+        preset=used,
     )
+    if follows:
+        branches.start_following(review, by=caller.person)
     made = planner.get_plan(1, review_number=review.number, for_user=caller.person)
+    return show(_show_plan(made, request, caller), 201)
+
+
+@requires(Action.WRITE, "POST")
+def adopt_objects(request: HttpRequest, caller: Caller, slug: str) -> HttpResponseBase:
+    """Open one review of live objects, with their manifests as they are."""
+    cluster = registration.get_cluster(slug, for_user=caller.person)
+    form = APIAdoptForm(read_body(request))
+    chosen = check(form)
+    try:
+        number = worker_requests.adopt(
+            cluster,
+            objects=chosen["objects"],
+            title=chosen["title"],
+            reason=chosen["reason"],
+            options=form.options,
+            by=caller.person,
+            seconds=_WORKER_SECONDS,
+        )
+    except worker_requests.UnfinishedError as error:
+        text = "no worker answered in time: look whether the review is there, then try again"
+        raise ProblemsError([SourceProblem(text)], 503) from error
+    made = planner.get_plan(1, review_number=number, for_user=caller.person)
     return show(_show_plan(made, request, caller), 201)
 
 
@@ -76,11 +132,23 @@ def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
     """Re-plan with the same files, or new ones."""
     given = read_body(request)
     review = reviews.get_review(number, for_user=caller.person)
-    chosen = check(FilesForm(given))
-    bundle = read_files(given, chosen["kustomization"]) if "files" in given else None
-    made = reviews.replan_review(review, by=caller.person, bundle=bundle)
+    form = PlanForm(given)
+    chosen = check(form)
+    latest = None if review.latest_plan is None else _read_plan(review.latest_plan.number, number, caller)
+    taken = None
+    if has_manifests(given):
+        cluster = None if latest is None else latest.target.cluster
+        space = "" if latest is None else options_from_json(latest.options).namespace
+        taken = read_files(given, chosen["kustomization"], by=caller.person, cluster=cluster, namespace=space)
+    options = None if latest is None else form.choose(latest, taken)
+    bundle = None if taken is None else taken.bundle
+    made = reviews.replan_review(review, by=caller.person, bundle=bundle, options=options)
     found = planner.get_plan(made.number, review_number=number, for_user=caller.person)
     return show(_show_plan(found, request, caller), 201)
+
+
+def _read_plan(plan: int, review: int, caller: Caller) -> Plan:
+    return planner.get_plan(plan, review_number=review, for_user=caller.person)
 
 
 @requires(Action.VIEW)
@@ -102,7 +170,7 @@ def _wait_for_plan(request: HttpRequest, caller: Caller, number: int, plan: int)
     chosen = check(WaitForm(request.GET))
     start, count = chosen["start"] or 0, OBJECTS if chosen["count"] is None else chosen["count"]
 
-    def look() -> JSONObject:
+    def read() -> JSONObject:
         found = planner.get_plan(plan, review_number=number, for_user=caller.person)
         return _show_plan(found, request, caller)
 
@@ -111,16 +179,16 @@ def _wait_for_plan(request: HttpRequest, caller: Caller, number: int, plan: int)
         listed = responses.list_objects(found, start=start, count=count)
         return {**document, "objects": listed, "objects_in_all": found.changes.count()}
 
-    return _wait(request, look, finish)
+    return _wait(request, read, finish)
 
 
 def _wait(
-    request: HttpRequest, look: Callable[[], JSONObject], finish: Callable[[JSONObject], JSONObject]
+    request: HttpRequest, read: Callable[[], JSONObject], finish: Callable[[JSONObject], JSONObject]
 ) -> HttpResponseBase:
     chosen = check(WaitForm(request.GET))
     return streams.answer_when(
         request,
-        look,
+        read,
         is_enough=lambda document: document["mark"] != chosen["seen"],
         finish=finish,
         seconds=(chosen["wait"] or 0) if chosen["seen"] else 0,
@@ -128,7 +196,17 @@ def _wait(
 
 
 def _show_plan(plan: Plan, request: HttpRequest, caller: Caller) -> JSONObject:
-    return responses.present_plan(plan, for_user=caller.person, root=_root(request))
+    document = responses.present_plan(plan, for_user=caller.person, root=_root(request))
+    return {**document, "following": present_following(plan.review)}
+
+
+@requires(Action.VIEW, "POST")
+def compare_plan(request: HttpRequest, caller: Caller, number: int, plan: int) -> HttpResponseBase:
+    """Ask for a comparison of an open plan with live, at most once a minute; return the last one."""
+    found = planner.get_plan(plan, review_number=number, for_user=caller.person)
+    check(NothingForm(read_body(request)))
+    plan_comparison.request_comparison(found)
+    return show({"live": responses.present_live(found)})
 
 
 @requires(Action.APPLY, "POST")
@@ -140,14 +218,53 @@ def start_run(request: HttpRequest, caller: Caller, number: int, plan: int) -> H
     return show(responses.present_run(run, root=_root(request)), 201)
 
 
+@requires(Action.APPLY, "POST")
+def schedule_start(request: HttpRequest, caller: Caller, number: int, plan: int) -> HttpResponseBase:
+    """Schedule the run of a plan once nothing blocks it, between two moments; 409 with everything that blocks."""
+    found = planner.get_plan(plan, review_number=number, for_user=caller.person)
+    form = APIScheduleForm(read_body(request))
+    digest = check(form)["digest"]
+    first, last = form.times
+    runs.schedule_start(found, by=caller.person, digest=digest, not_before=first, expires_at=last)
+    return show(_show_plan(found, request, caller), 201)
+
+
+@requires(Action.VIEW, "POST")
+def cancel_start(request: HttpRequest, caller: Caller, number: int, plan: int) -> HttpResponseBase:
+    """Cancel the scheduled start of a plan."""
+    found = planner.get_plan(plan, review_number=number, for_user=caller.person)
+    check(NothingForm(read_body(request)))
+    runs.cancel_start(found, by=caller.person)
+    return show(_show_plan(found, request, caller))
+
+
 @requires(Action.VIEW)
 def show_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponseBase:
-    """Return the results of a run, at once or as soon as they differ from the last answer."""
+    """Return the results of a run, at once or as soon as they differ from the last answer.
 
-    def look() -> JSONObject:
-        return responses.present_run_with_results(runs.get_run(number, for_user=caller.person), root=_root(request))
+    - A poll counts the results, and reads them only when the counts changed.
+    """
+    known: tuple[object, JSONObject] = None, {}
 
-    return _wait(request, look, lambda document: document)
+    def read() -> JSONObject:
+        nonlocal known
+        run = runs.get_run(number, for_user=caller.person)
+        progress = responses.read_progress(run)
+        if progress != known[0]:
+            presented = responses.present_run_with_results(run, for_user=caller.person, root=_root(request))
+            known = progress, presented
+        return known[1]
+
+    return _wait(request, read, lambda document: document)
+
+
+@requires(Action.APPLY, "POST")
+def retry_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponseBase:
+    """Retry objects of a failed run as its next attempt; 409 with everything that blocks."""
+    found = runs.get_run(number, for_user=caller.person)
+    chosen = check(ApiRetryForm(read_body(request)))
+    run = runs.retry_run(found, by=caller.person, attempt=chosen["attempt"], positions=chosen["objects"])
+    return show(responses.present_run(run, root=_root(request)))
 
 
 @requires(Action.APPLY, "POST")

@@ -1,14 +1,21 @@
-"""Forms for adding a live cluster by a kubeconfig, managing it, and adopting an object."""
+"""Forms for adding a live cluster by a kubeconfig, managing it, and adopting objects."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django import forms
+from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
+from django.http import QueryDict
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
-from applyviz.records.models import Cluster
 from applyviz.web.reviews.forms.reviews import MODES
+from applyviz.workflow.foundation.errors import NotValidError
+from applyviz.workflow.live.adopted_names import MOST_ADOPTED, read_name
 
 MOST_BYTES = 512 * 1024
 
@@ -20,12 +27,12 @@ class CredentialForm(forms.Form):
     kubeconfig = forms.FileField(label=_("Kubeconfig"))
     context = forms.CharField(label=_("Context"), required=False, max_length=250)
 
-    def clean_kubeconfig(self) -> bytes:
-        """Return the bytes of the file."""
-        given = self.cleaned_data["kubeconfig"]
-        if given.size > MOST_BYTES:
+    def clean_kubeconfig(self) -> UploadedFile[bytes]:
+        """Limit the size of the file."""
+        given: UploadedFile[bytes] = self.cleaned_data["kubeconfig"]
+        if given.size is None or given.size > MOST_BYTES:
             raise forms.ValidationError(_("The kubeconfig must be smaller than 512 KiB."))
-        return bytes(given.read())
+        return given
 
 
 class RenameForm(forms.Form):
@@ -46,13 +53,6 @@ class AddClusterForm(CredentialForm):
     field_order = ("name", "slug", "kubeconfig", "context")
     name = forms.CharField(label=_("Name"), max_length=120)
     slug = forms.SlugField(label=_("Slug (used in URLs)"), max_length=63)
-
-    def clean_slug(self) -> str:
-        """Check that the slug is not in use."""
-        slug = str(self.cleaned_data["slug"])
-        if Cluster.objects.filter(slug=slug).exists():
-            raise forms.ValidationError(_("Another cluster already uses this slug."))
-        return slug
 
 
 class AdoptForm(forms.Form):
@@ -76,7 +76,44 @@ class AdoptForm(forms.Form):
         )
 
 
-class MaskingForm(forms.Form):
-    """Whether credentials in plain fields are masked."""
+class ObjectNamesForm(forms.Form):
+    """The ticked live objects, each as `core/ConfigMap/shop/settings`."""
+
+    objects = forms.MultipleChoiceField()
+
+    def __init__(self, given: QueryDict) -> None:
+        """Take the given names; `clean` checks them."""
+        super().__init__(given)
+        field = self.fields["objects"]
+        if isinstance(field, forms.MultipleChoiceField):
+            field.choices = [(name, name) for name in given.getlist("objects")]
+            field.error_messages["required"] = _("Select at least one object.")
+
+    def clean_objects(self) -> tuple[dict[str, str], ...]:
+        """Return the group, kind, namespace and name of each object."""
+        names = tuple(dict.fromkeys(self.cleaned_data["objects"]))
+        if len(names) > MOST_ADOPTED:
+            text = gettext("%(n)d objects are selected; one review takes %(most)d.")
+            raise forms.ValidationError(text % {"n": len(names), "most": MOST_ADOPTED})
+        try:
+            return tuple(map(read_name, names))
+        except NotValidError as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+class ObjectFilterForm(forms.Form):
+    """The words that narrow the list of live objects."""
+
+    q = forms.CharField(required=False, max_length=200)
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> str:
+        """Return the typed words; "" for those that cannot be read."""
+        form = cls(given)
+        return str(form.cleaned_data["q"]) if form.is_valid() else ""
+
+
+class SwitchForm(forms.Form):
+    """Whether something is on: masking of credentials, simulated workloads."""
 
     is_on = forms.TypedChoiceField(choices=[("on", "on"), ("off", "off")], coerce=lambda value: value == "on")

@@ -46,39 +46,39 @@ class WatchSlots:
     """The watches in progress: a bounded number in total, and per sandbox."""
 
     def __init__(self, most: int = MOST, most_of_one: int = MOST_OF_ONE) -> None:
-        self._lock, self._held = threading.Lock(), Counter[str]()
+        self._lock, self._watches = threading.Lock(), Counter[str]()
         self._most, self._most_of_one = most, most_of_one
 
     def take(self, slug: str) -> WatchSlot | None:
         """Take a slot; None when all are taken."""
         with self._lock:
-            if self._held.total() >= self._most or self._held[slug] >= self._most_of_one:
+            if self._watches.total() >= self._most or self._watches[slug] >= self._most_of_one:
                 return None
-            self._held[slug] += 1
+            self._watches[slug] += 1
         return WatchSlot(self, slug)
 
     def release(self, slug: str) -> None:
         """Release a slot."""
         with self._lock:
-            self._held[slug] -= 1
+            self._watches[slug] -= 1
 
     @property
     def taken(self) -> int:
         """Return how many slots are taken."""
         with self._lock:
-            return self._held.total()
+            return self._watches.total()
 
 
 class WatchSlot:
     """One slot, released once: at the end of the watch, or when it is garbage collected."""
 
     def __init__(self, slots: WatchSlots, slug: str) -> None:
-        self._slots, self._slug, self._is_held = slots, slug, True
+        self._slots, self._slug, self._is_watches = slots, slug, True
 
     def release(self) -> None:
         """Release the slot."""
-        if self._is_held:
-            self._is_held = False
+        if self._is_watches:
+            self._is_watches = False
             self._slots.release(self._slug)
 
     def __del__(self) -> None:

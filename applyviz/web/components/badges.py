@@ -31,7 +31,10 @@ OBJECT_STYLES: dict[Operation, Appearance] = {
     Operation.UNCHANGED: Appearance("=", _("unchanged"), "calm"),
     Operation.REPLACE: Appearance("±", _("replace"), "remove"),
     Operation.PRUNE: Appearance("−", _("prune"), "remove"),  # noqa: RUF001 the minus sign is drawn
+    Operation.DELETE: Appearance("−", _("delete"), "remove"),  # noqa: RUF001 the minus sign is drawn
+    Operation.NOT_FOUND: Appearance("∅", _("not found"), "calm"),
     Operation.BLOCKED: Appearance("!", _("blocked"), "remove"),
+    Operation.LEFT_OUT: Appearance("○", _("left out"), "warn"),
     Operation.WITHHELD: Appearance("?", _("not shown"), "calm"),
     Operation.ERROR: Appearance("×", _("error"), "remove"),  # noqa: RUF001 the cross is drawn
 }

@@ -15,7 +15,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from applyviz.engine.explain.three_way import Outcome, Station, ThreeWay, Winner
+from applyviz.engine.explain.three_way import MergeOutcome, Station, ThreeWay, Winner
 from applyviz.web.components.values import Shown
 
 Text = str | Promise
@@ -48,15 +48,15 @@ _DECISIONS: Mapping[Winner, Text] = {
     Winner.CONFLICT: gettext_lazy("conflict, unresolved"),
     Winner.NONE: gettext_lazy("no change"),
 }
-_OUTCOMES: Mapping[Outcome, Text] = {
-    Outcome.UNSET: gettext_lazy("unset"),
-    Outcome.REMOVED: gettext_lazy("removed"),
-    Outcome.UNRESOLVED: gettext_lazy("unresolved"),
-    Outcome.UNKNOWN: gettext_lazy("not shown to you"),
+_OUTCOMES: Mapping[MergeOutcome, Text] = {
+    MergeOutcome.UNSET: gettext_lazy("unset"),
+    MergeOutcome.REMOVED: gettext_lazy("removed"),
+    MergeOutcome.UNRESOLVED: gettext_lazy("unresolved"),
+    MergeOutcome.UNKNOWN: gettext_lazy("not shown to you"),
 }
-_OPENED_OUTCOMES: Mapping[Outcome, Text] = {
+_OPENED_OUTCOMES: Mapping[MergeOutcome, Text] = {
     **_OUTCOMES,
-    Outcome.UNRESOLVED: gettext_lazy("conflict: choose a resolution"),
+    MergeOutcome.UNRESOLVED: gettext_lazy("conflict: choose a resolution"),
 }
 
 
@@ -95,7 +95,7 @@ def _find_tone(picture: ThreeWay, tone: str) -> str:
     if picture.winner is Winner.NONE:
         return "calm"
     if picture.winner is Winner.SERVER and picture.live is Station.OTHER:
-        return "remove" if picture.outcome is Outcome.REMOVED else "change"
+        return "remove" if picture.outcome is MergeOutcome.REMOVED else "change"
     return tone
 
 
@@ -105,23 +105,26 @@ def _cut(shown: Shown | None, longest: int) -> str:
     return text if is_whole else f"{text[: longest - 1]}…"
 
 
-def _say_station(station: Station, shown: Shown | None, longest: int, *, is_live: bool) -> Text:
+def _describe_station(station: Station, shown: Shown | None, longest: int, *, is_live: bool) -> Text:
     if station is Station.UNKNOWN:
         return _("not shown to you") if is_live else _("not known")
     return _("unset") if station is Station.UNSET else _cut(shown, longest)
 
 
-def _say_outcome(picture: ThreeWay, shown: Shown | None, longest: int) -> Text:
+def _describe_outcome(picture: ThreeWay, shown: Shown | None, longest: int) -> Text:
     return _OUTCOMES.get(picture.outcome) or _cut(shown, longest)
 
 
 def _describe(picture: ThreeWay, values: Values) -> str:
     stations = (picture.last_applied, picture.manifest, picture.live)
-    said = [_say_station(s, v, SAID, is_live=n == 2) for n, (s, v) in enumerate(zip(stations, values, strict=False))]
-    parts = [
-        f"{label} {text}" for label, text in zip(LABELS, [*said, _say_outcome(picture, values[3], SAID)], strict=True)
+    described = [
+        _describe_station(s, v, SAID, is_live=n == 2) for n, (s, v) in enumerate(zip(stations, values, strict=False))
     ]
-    decision = "" if picture.outcome is Outcome.UNKNOWN else f": {_DECISIONS[picture.winner]}"
+    parts = [
+        f"{label} {text}"
+        for label, text in zip(LABELS, [*described, _describe_outcome(picture, values[3], SAID)], strict=True)
+    ]
+    decision = "" if picture.outcome is MergeOutcome.UNKNOWN else f": {_DECISIONS[picture.winner]}"
     return "; ".join(parts) + decision
 
 
@@ -161,7 +164,7 @@ def present_opened_strip(picture: ThreeWay, values: Values, *, tone: str) -> Fie
             s.value,
             y,
             LABELS[n],
-            _say_station(s, values[n], LONGEST, is_live=n == 2),
+            _describe_station(s, values[n], LONGEST, is_live=n == 2),
             s in (Station.SAME, Station.OTHER),
         )
         for n, (s, y) in enumerate(zip(stations, _DOWN, strict=False))
@@ -174,6 +177,6 @@ def present_opened_strip(picture: ThreeWay, values: Values, *, tone: str) -> Fie
         line=_OPENED_LINE[picture.winner],
         stations=marks,
         outcome=picture.outcome.value,
-        after=StationMark(picture.outcome.value, _DOWN[3], LABELS[3], text, picture.outcome is Outcome.SET),
+        after=StationMark(picture.outcome.value, _DOWN[3], LABELS[3], text, picture.outcome is MergeOutcome.SET),
         is_by_server=picture.winner is Winner.SERVER,
     )

@@ -68,10 +68,23 @@ class PlanFact:
 
 
 @dataclass(frozen=True, slots=True)
+class PostAction:
+    """A button that posts a form: its fixed values, and on demand one choice beside it."""
+
+    text: Text
+    url: str
+    values: tuple[tuple[str, str], ...] = ()
+    help: Text = ""
+    label: Text = ""
+    name: str = ""
+    choices: tuple[tuple[str, Text], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """A message of the page itself."""
 
-    look: Appearance
+    style: Appearance
     title: Text
     text: Text = ""
     lines: tuple[Text, ...] = ()
@@ -80,6 +93,7 @@ class Notice:
     anchor: str = ""
     act: AcknowledgeAction | None = None
     server_message: str = ""
+    posts: tuple[PostAction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

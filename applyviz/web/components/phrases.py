@@ -12,13 +12,13 @@ from applyviz.engine.schema.model import SchemaOrigin
 from applyviz.workflow.people.teams import Scope
 
 
-def say_reason(reason: FieldReason) -> str:
+def describe_reason(reason: FieldReason) -> str:
     """Return why a field has its value after apply."""
     sentence = find_sentence(reason)
     return gettext(sentence.template).format(**sentence.facts)
 
 
-def say_scope(scope: Scope) -> str:
+def describe_scope(scope: Scope) -> str:
     """Return the scope of a grant or a policy: clusters and namespaces by their patterns."""
     if scope == Scope():
         return gettext("everywhere")
@@ -39,6 +39,7 @@ METHODS = {
     "create": gettext_lazy("create"),
     "delete": gettext_lazy("delete"),
     "JSON merge patch": gettext_lazy("JSON merge patch"),
+    "JSON patch": gettext_lazy("JSON patch"),
     "replace": gettext_lazy("replace"),
     "server-side apply": gettext_lazy("server-side apply"),
     "strategic merge patch": gettext_lazy("strategic merge patch"),
@@ -57,7 +58,7 @@ def name_method(method: str) -> str:
     return str(METHODS.get(method, method))
 
 
-def say_certainty(reason: str) -> str:
+def describe_certainty(reason: str) -> str:
     """Return why a change is confirmed or estimated."""
     return gettext(reason) if reason else ""
 

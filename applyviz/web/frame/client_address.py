@@ -35,11 +35,11 @@ def is_trusted(text: str) -> bool:
 
 def find_address(request: HttpRequest) -> str:
     """Return the address of the client as the last trusted proxy saw it; "" without one."""
-    told = str(request.META.get("REMOTE_ADDR") or "")
+    address = str(request.META.get("REMOTE_ADDR") or "")
     hops = request.headers.get("X-Forwarded-For", "").rsplit(",", _MOST_HOPS)[-_MOST_HOPS:]
-    while hops and is_trusted(told):
-        told = hops.pop() or told
-    return str(_read(told) or "")[:45]
+    while hops and is_trusted(address):
+        address = hops.pop() or address
+    return str(_read(address) or "")[:45]
 
 
 def is_from_this_machine(request: HttpRequest) -> bool:

@@ -109,11 +109,11 @@ class OriginMiddleware:
         """Store it while the request is answered."""
         session = audit_origin.TOKEN if "Authorization" in request.headers else audit_origin.WEB
         agent = audit_origin.shorten_agent(request.headers.get("User-Agent", ""))
-        held = audit_origin.current.set(audit_origin.Origin(session, client_address.find_address(request), agent))
+        token = audit_origin.current.set(audit_origin.Origin(session, client_address.find_address(request), agent))
         try:
             return self.get_response(request)
         finally:
-            audit_origin.current.reset(held)
+            audit_origin.current.reset(token)
 
 
 class ProxyMiddleware:

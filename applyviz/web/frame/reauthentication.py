@@ -59,4 +59,4 @@ def is_asked_for(request: HttpRequest, plan: Plan) -> bool:
     if is_fresh(request):
         return False
     many = policies.find_policy(plan).many_objects
-    return any(risk.needs_acknowledgement for risk in risks.list_risks(plan, many=many))
+    return any(risk.needs_acknowledgment for risk in risks.list_risks(plan, many=many))

@@ -2,9 +2,9 @@
 
 Rule: https://html.spec.whatwg.org/multipage/server-sent-events.html. A stream lives for seconds: the browser reconnects
 and names the last event. Between polls it waits in the event loop without a database connection; its polls share one
-thread, as every request has one. A process serves a bounded number of streams; other pages, and pages behind a server
-that cannot stream, poll instead. A file is produced line by line at the pace of its reader: Django would collect all of
-it first.
+thread, as every request has one. A process serves a bounded number of streams and ends all when it must stop; other
+pages, and pages behind a server that cannot stream, poll instead. A file is produced line by line at the pace of its
+reader: Django would collect all of it first.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from django.db import connections
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from applyviz import stopping
 from applyviz.engine.objects.errors import ApplyVizError
 
 LIFETIME, PAUSE, SILENCE = 25.0, 0.2, 5.0
@@ -42,11 +43,11 @@ class StreamEvent:
 
     name: str
     data: str
-    place: str
+    cursor: str
     is_last: bool = False
 
     def __str__(self) -> str:
-        return f"id: {self.place}\nevent: {self.name}\ndata: {self.data}\n\n"
+        return f"id: {self.cursor}\nevent: {self.name}\ndata: {self.data}\n\n"
 
 
 Poll = Callable[[str], "StreamEvent | None"]
@@ -80,16 +81,16 @@ def do_and_let_go(do: Callable[[], T]) -> T:
                 connection.close()
 
 
-async def _stream_events(look: Poll, place: str, pace: StreamClock) -> AsyncIterator[str]:
+async def _stream_events(poll: Poll, cursor: str, pace: StreamClock) -> AsyncIterator[str]:
     if not STREAM_SLOTS.acquire(blocking=False):
         return
     try:
         yield f"retry: {RETRY_MILLISECONDS}\n\n"
         spoke = began = pace.now()
-        while pace.now() - began < pace.lifetime:
-            event = await sync_to_async(do_and_let_go)(partial(look, place))
+        while pace.now() - began < pace.lifetime and not stopping.is_requested():
+            event = await sync_to_async(do_and_let_go)(partial(poll, cursor))
             if event is not None:
-                place, spoke = event.place, pace.now()
+                cursor, spoke = event.cursor, pace.now()
                 yield str(event)
                 if event.is_last:
                     return
@@ -101,13 +102,13 @@ async def _stream_events(look: Poll, place: str, pace: StreamClock) -> AsyncIter
         STREAM_SLOTS.release()
 
 
-def stream_events(request: HttpRequest, look: Poll, *, pace: StreamClock | None = None) -> HttpResponseBase:
+def stream_events(request: HttpRequest, poll: Poll, *, pace: StreamClock | None = None) -> HttpResponseBase:
     """Answer with a stream of events, or with 204, after which a browser does not reconnect, if none is possible."""
     if not isinstance(request, ASGIRequest):
         return HttpResponse(status=204)
-    place = request.headers.get("Last-Event-ID") or request.GET.get("after", "")
+    cursor = request.headers.get("Last-Event-ID") or request.GET.get("after", "")
     response = StreamingHttpResponse(
-        _stream_events(look, place[:200], pace or StreamClock()), content_type="text/event-stream"
+        _stream_events(poll, cursor[:200], pace or StreamClock()), content_type="text/event-stream"
     )
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
@@ -119,7 +120,7 @@ Document = Mapping[str, Any]
 
 
 async def _wait(
-    look: Callable[[], Document],
+    poll: Callable[[], Document],
     is_enough: Callable[[Document], bool],
     finish: Callable[[Document], Document],
     pace: StreamClock,
@@ -127,13 +128,15 @@ async def _wait(
     has_seat = STREAM_SLOTS.acquire(blocking=False)
     try:
         began = spoke = pace.now()
-        document = await sync_to_async(do_and_let_go)(look)
-        while has_seat and not is_enough(document) and pace.now() - began < pace.lifetime:
+        document = await sync_to_async(do_and_let_go)(poll)
+        while has_seat and not is_enough(document) and not stopping.is_requested():
+            if pace.now() - began >= pace.lifetime:
+                break
             if pace.now() - spoke >= pace.silence:
                 spoke = pace.now()
                 yield b"\n"  # JSON may start with it; a broken connection is noticed by writing to it
             await pace.sleep(pace.pause)
-            document = await sync_to_async(do_and_let_go)(look)
+            document = await sync_to_async(do_and_let_go)(poll)
         yield json.dumps(await sync_to_async(do_and_let_go)(partial(finish, document))).encode()
     except ApplyVizError as error:  # access was lost after the status was sent
         yield json.dumps({"error": {"code": "forbidden", "message": str(error)}}).encode()
@@ -144,7 +147,7 @@ async def _wait(
 
 def answer_when(
     request: HttpRequest,
-    look: Callable[[], Document],
+    poll: Callable[[], Document],
     *,
     is_enough: Callable[[Document], bool],
     finish: Callable[[Document], Document],
@@ -156,11 +159,11 @@ def answer_when(
     - A refusal is sent at once: the first poll happens before the answer starts.
     - Also answers at once where the server cannot wait without a thread, and while too many requests wait.
     """
-    document = look()
+    document = poll()
     if not seconds or is_enough(document) or not isinstance(request, ASGIRequest):
         return JsonResponse(dict(finish(document)))
     chosen = pace or StreamClock(lifetime=min(seconds, LIFETIME), pause=WAITING_PAUSE)
-    response = StreamingHttpResponse(_wait(look, is_enough, finish, chosen), content_type="application/json")
+    response = StreamingHttpResponse(_wait(poll, is_enough, finish, chosen), content_type="application/json")
     response["Content-Encoding"] = "identity"
     return response
 

@@ -21,6 +21,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods
 from django_htmx.middleware import HtmxDetails
 
+from applyviz import moments
 from applyviz.records.models import WorkerRequest
 from applyviz.web.frame import concurrent_writes
 from applyviz.workflow import worker_requests
@@ -54,7 +55,7 @@ def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
                 return redirect_to_login(request.get_full_path())
             is_reading = request.method in ("GET", "HEAD")
             try:
-                with access.at_one_moment() if is_reading else nullcontext():
+                with moments.at_one_moment() if is_reading else nullcontext():
                     if not is_public:
                         access.require(request.user, action)
                     response: HttpResponseBase = view(

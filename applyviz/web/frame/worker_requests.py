@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import WorkerRequestKind
 from applyviz.records.models import WorkerRequest
@@ -29,7 +30,8 @@ def show_worker_request(request: PageRequest, number: int) -> HttpResponse:
         return render_worker_request(request, error, again_url="")
 
 
-def _lead_on(request: PageRequest, worker_request: WorkerRequest, answer: JSONValue) -> HttpResponse:
+def _lead_on(request: PageRequest, worker_request: WorkerRequest, answered: JSONValue) -> HttpResponse:
+    answer = as_mapping(answered)
     match worker_request.kind:
         case WorkerRequestKind.UNDO:
             messages.info(request, _("Draft created. Nothing has been applied."))

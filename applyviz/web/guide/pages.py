@@ -21,7 +21,8 @@ from applyviz.guide import library
 from applyviz.guide.answers import Answers, compute_answers
 from applyviz.guide.opening import unfold
 from applyviz.guide.pages import Block, Example, PagePart
-from applyviz.web.playground.pages import example_url
+from applyviz.guide.tables import MergeTable
+from applyviz.web.playground.pages import answer_url
 from applyviz.workflow.foundation.errors import NotVisibleError
 
 Text = str | Promise
@@ -70,6 +71,7 @@ class ExampleRow:
     owners: tuple[OwnerLine, ...]
     conflicts: tuple[str, ...]
     url: str
+    tables: tuple[MergeTable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,7 @@ def _label(block: Block) -> str:
         PagePart.SET: _("set"),
         PagePart.CLUSTER: _("live objects"),
         PagePart.COMMAND: _("command"),
+        PagePart.CHANNEL: _("kOps channel"),
         PagePart.APPLY: _("applies (force)") if "force" in block.words else _("applies"),
         PagePart.UPDATE: _("updates"),
         PagePart.MIGRATE: _("takes over the fields of %(names)s") % {"names": ", ".join(block.words[1:])},
@@ -129,6 +132,13 @@ def _present_inputs(example: Example) -> Iterator[TextBlock]:
             yield TextBlock(_label(block), block.text.rstrip("\n"), block.words[0] if block.part.is_step else "")
 
 
+def _label_prints(example: Example) -> str:
+    if example.find(PagePart.CHANNEL) is not None:
+        return _("choice for each addon")
+    is_deletion = "kubectl delete" in (example.find(PagePart.COMMAND) or "")
+    return _("plan of a Delete review") if is_deletion else _("kubectl output")
+
+
 def _present_answers(example: Example, answers: Answers) -> Iterator[TextBlock]:
     if answers.patch is not None:
         yield TextBlock(_("patch sent"), json.dumps(answers.patch, indent=2, ensure_ascii=False))
@@ -136,7 +146,7 @@ def _present_answers(example: Example, answers: Answers) -> Iterator[TextBlock]:
         label = _("objects that kubectl reads") if example.find(PagePart.READ) else _("after apply")
         yield TextBlock(label, render_yaml(None, answers.after).rstrip("\n"))
     if answers.prints:
-        yield TextBlock(_("kubectl output"), "\n".join(answers.prints))
+        yield TextBlock(_label_prints(example), "\n".join(answers.prints))
 
 
 def _present_owner(line: str) -> OwnerLine:
@@ -156,7 +166,8 @@ def present_example(name: str, example: Example) -> ExampleRow:
         answers=tuple(_present_answers(example, answers)),
         owners=tuple(map(_present_owner, answers.owners)),
         conflicts=(*answers.conflicts, answers.refused) if answers.refused else answers.conflicts,
-        url="" if example.is_set else example_url(name),
+        url="" if example.is_set else answer_url(name),
+        tables=answers.tables,
     )
 
 

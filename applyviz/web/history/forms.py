@@ -27,6 +27,7 @@ class HistoryForm(forms.Form):
     text = forms.CharField(
         label=_("Text"), required=False, max_length=200, widget=forms.TextInput(attrs={"type": "search"})
     )
+    field = forms.CharField(label=_("Changed field"), required=False, max_length=200)
     cluster = forms.CharField(label=_("Cluster"), required=False, max_length=63)
     namespace = forms.CharField(label=_("Namespace"), required=False, max_length=253)
     kind = forms.CharField(label=_("Kind"), required=False, max_length=253)

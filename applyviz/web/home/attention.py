@@ -39,7 +39,7 @@ _TONES = {
 
 
 @dataclass(frozen=True, slots=True)
-class NextAct:
+class NextAction:
     """The next step of a review, whether this person can take it, and its action."""
 
     what: Text
@@ -53,7 +53,7 @@ class Waiting:
     """A review with what it waits for."""
 
     review: ReviewRow
-    next: NextAct
+    next: NextAction
 
     @property
     def tone(self) -> str:
@@ -94,13 +94,14 @@ def _present_review(waiting: Waiting, is_first: bool) -> AttentionRow:
 
 
 def _present_drift(row: DriftRow) -> AttentionRow:
-    told = ", ".join(f"{count} {look.word}" for look, count in row.counts)
+    counts = ", ".join(f"{count} {style.word}" for style, count in row.counts)
+    scanned = gettext("scanned before run %(number)d") % {"number": row.later_run} if row.later_run else ""
     return AttentionRow(
         _TONES[Urgency.DRIFT],
         gettext("%(name)s differs from what was applied") % {"name": row.name},
         0,
-        told,
-        gettext("scanned before run %(number)d") % {"number": row.later_run} if row.later_run else "",
+        counts,
+        " · ".join(filter(None, ("; ".join(row.named), scanned))),
         (),
         row.at,
         _("View changes"),

@@ -25,7 +25,7 @@ class FirstStep:
     sign_in: str = ""
 
 
-def _tell(story: demo.DemoStory) -> tuple[tuple[str, str, str, str, str, bool], ...]:
+def _list_steps(story: demo.DemoStory) -> tuple[tuple[str, str, str, str, str, bool], ...]:
     plan = reverse("reviews:show-plan", args=[story.plan.review.number, story.plan.number])
     run = reverse("runs:show-run", args=[story.run.number]) if story.run else ""
     is_over = story.run is not None and story.run.is_finished
@@ -39,11 +39,14 @@ def _tell(story: demo.DemoStory) -> tuple[tuple[str, str, str, str, str, bool], 
             _("Approve and apply the plan"), "bob", _("The author cannot approve their own changes."),
             plan, _("Open the plan"), story.is_approved,
         ),
-        (_("Watch the run"), "", _("Every object is verified after it was applied."), run, _("Open the run"), is_over),
+        (
+            _("Watch the run"), "", _("Every object is verified after it was applied, and its Pods are simulated."),
+            run, _("Open the run"), is_over,
+        ),
         (
             _("Use your own cluster"), "dana",
-            _("Add a cluster with a kubeconfig. Nothing is written without a review."),
-            reverse("clusters:add-cluster"), _("Add a cluster"), story.has_real_cluster,
+            _("Add a context of your kubeconfig with one click. Nothing is written without a review."),
+            reverse("clusters:list-clusters") + "#contexts", _("Add a cluster"), story.has_real_cluster,
         ),
     )  # fmt: skip
 
@@ -51,8 +54,8 @@ def _tell(story: demo.DemoStory) -> tuple[tuple[str, str, str, str, str, bool], 
 def present_first_steps(person: Person) -> tuple[FirstStep, ...]:
     """Return the steps with the next one marked; none outside the demo, and none when all are done."""
     story = demo.find_story(for_user=person)
-    told = _tell(story) if story is not None else ()
-    now = next((n for n, step in enumerate(told) if not step[5]), None)
+    steps = _list_steps(story) if story is not None else ()
+    now = next((n for n, step in enumerate(steps) if not step[5]), None)
     if now is None:
         return ()
     accounts = {account.get_username() for account in demo.list_sign_ins()}
@@ -61,5 +64,5 @@ def present_first_steps(person: Person) -> tuple[FirstStep, ...]:
             title=title, who=who, text=text, url=url, link=link, is_done=is_done, is_now=n == now,
             sign_in=who if n == now and who in accounts and who != person.get_username() else "",
         )
-        for n, (title, who, text, url, link, is_done) in enumerate(told)
+        for n, (title, who, text, url, link, is_done) in enumerate(steps)
     )  # fmt: skip

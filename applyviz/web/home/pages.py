@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
@@ -14,42 +14,26 @@ from django.utils.translation import ngettext
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Outcome, PlanState, ReviewState, ReviewStatus, RunState
 from applyviz.records.models import ApplyRun, Approval, ChangeRequest, ObjectResult, Plan, Review
-from applyviz.web.clusters.pages.cluster_health import ClusterHealth, present_health
+from applyviz.web.clusters.pages.cluster_health import AS_STRIPS, ClusterHealth, present_health
 from applyviz.web.clusters.pages.findings import present_drifted
-from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.clusters.pages.run_rows import RunRow, present_runs
+from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
-from applyviz.web.home.attention import SHOWN, AttentionRow, NextAct, Urgency, Waiting, order_attention
+from applyviz.web.home.attention import SHOWN, AttentionRow, NextAction, Urgency, Waiting, order_attention
 from applyviz.web.reviews.pages.review_header import count_effects
 from applyviz.web.reviews.pages.review_list import present_review, show_newest, with_latest_plan
-from applyviz.web.runs.pages.run_page import STATE_STYLES
 from applyviz.workflow import policies, runs
-from applyviz.workflow.approvals import acknowledgements, approving, quorum, viewed_objects
+from applyviz.workflow.approvals import acknowledgments, approving, quorum, viewed_objects
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.plans import reviews
-from applyviz.workflow.plans.live_values import hidden_positions, show_plans
+from applyviz.workflow.plans.live_values import hidden_positions
 from applyviz.workflow.runs import emergency_apply
 
 OPEN_SHOWN = 50
 LAST_SHOWN = 8
 RUNS_SHOWN = 5
 EMERGENCIES_SHOWN = timedelta(days=7)
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """One apply run in a list."""
-
-    number: int
-    url: str
-    title: str
-    target: str
-    look: Appearance
-    started_by: str
-    count: int
-    at: datetime
-    done: int = 0
-    total: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +50,18 @@ class Home:
     is_moving: bool
 
     @property
+    def has_table(self) -> bool:
+        """Whether the clusters are too many to be drawn one by one."""
+        return len(self.clusters) > AS_STRIPS
+
+    @property
     def shown(self) -> tuple[AttentionRow, ...]:
         """The lines that are listed."""
         return self.attention[:SHOWN]
 
     @property
     def more(self) -> int:
-        """How many are not."""
+        """The number of those that are not shown."""
         return max(0, len(self.attention) - SHOWN)
 
 
@@ -89,8 +78,8 @@ def _name_blocker(plan: Plan) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """Change requests, approvals and acknowledgements of the latest plans of open reviews."""
+class _ApprovalFacts:
+    """Change requests, approvals and acknowledgments of the latest plans of open reviews."""
 
     agreed: frozenset[int]
     change_requests: dict[int, tuple[str, ...]]
@@ -98,7 +87,7 @@ class _Said:
     has_teams: bool
 
     @classmethod
-    def of(cls, plans: Sequence[Plan]) -> _Said:
+    def of(cls, plans: Sequence[Plan]) -> _ApprovalFacts:
         """Read them for all plans at once; those of another digest do not count."""
         digests = {(p.review_id, p.digest): p.pk for p in plans if p.digest}
         reviews_of = {p.review_id for p in plans}
@@ -121,44 +110,44 @@ class _Said:
         return cls(quorum.find_agreed(plans), change_requests, approved, has_teams)
 
 
-def _find_next(review: Review, plan: Plan, person: Person, *, can_approve: bool, said: _Said) -> NextAct:
+def _find_next(review: Review, plan: Plan, person: Person, *, can_approve: bool, facts: _ApprovalFacts) -> NextAction:
     is_author = person.pk in (review.author_id, plan.requested_by_id)
     run: ApplyRun | None = getattr(plan, "run", None)
     if plan.state == PlanState.PLANNING:
-        return NextAct(_("planning"))
+        return NextAction(_("planning"))
     if run is not None:  # the review is open again, because the run did not complete its plan
-        facts = {"number": run.number, "state": run.get_state_display()}
-        return NextAct(_("run %(number)d: %(state)s · re-plan") % facts, is_author, Urgency.BROKEN, _("Re-plan"))
+        named = {"number": run.number, "state": run.get_state_display()}
+        return NextAction(_("run %(number)d: %(state)s · re-plan") % named, is_author, Urgency.BROKEN, _("Re-plan"))
     blocker = _name_blocker(plan)
     if blocker:
         act = _("Resolve") if plan.counts.get(Operation.BLOCKED) else _("View")
-        return NextAct(blocker, is_author, Urgency.BROKEN, act)
+        return NextAction(blocker, is_author, Urgency.BROKEN, act)
     if review.applied_by:
         what = _("applied by %(tool)s · verify afterwards") % {"tool": review.get_applied_by_display()}
-        return NextAct(what, is_author, act=_("Verify"))
-    if asked := said.change_requests.get(plan.pk):
+        return NextAction(what, is_author, act=_("Verify"))
+    if asked := facts.change_requests.get(plan.pk):
         what = _("changes requested by %(names)s") % {"names": ", ".join(asked)}
-        return NextAct(what, is_author, Urgency.REQUESTED, _("Re-plan"))
-    if plan.pk in said.agreed:
+        return NextAction(what, is_author, Urgency.REQUESTED, _("Re-plan"))
+    if plan.pk in facts.agreed:
         closed = approving.find_start_blockers(plan, policies.find_policy(plan))
         if closed:
-            return NextAct(_("approved · %(why)s") % {"why": "; ".join(closed)})
-        return NextAct(_("approved · ready to apply"), can_approve, Urgency.APPROVAL, _("Apply"))
-    what, is_yours = _who_approves(plan, person, is_able=can_approve and not is_author, said=said)
-    return NextAct(what, is_yours, Urgency.APPROVAL, _("Review"))
+            return NextAction(_("approved · %(why)s") % {"why": "; ".join(closed)})
+        return NextAction(_("approved · ready to apply"), can_approve, Urgency.APPROVAL, _("Apply"))
+    what, is_yours = _who_approves(plan, person, is_able=can_approve and not is_author, facts=facts)
+    return NextAction(what, is_yours, Urgency.APPROVAL, _("Review"))
 
 
-def _who_approves(plan: Plan, person: Person, *, is_able: bool, said: _Said) -> tuple[str, bool]:
-    if person.pk in said.approved_by.get(plan.pk, ()):
+def _who_approves(plan: Plan, person: Person, *, is_able: bool, facts: _ApprovalFacts) -> tuple[str, bool]:
+    if person.pk in facts.approved_by.get(plan.pk, ()):
         return _("approved by you · more approvals needed"), False
-    if is_able and said.has_teams:
+    if is_able and facts.has_teams:
         is_able = quorum.would_count(quorum.count_quorum(plan), person)
     if not is_able:
         return _("needs approval"), False
-    open_risks = acknowledgements.find_open(plan)
+    open_risks = acknowledgments.find_open(plan)
     if blockers := approving.find_plan_blockers(plan, risks=open_risks, hidden=hidden_positions(plan)):
         # Approvers may also acknowledge risks; everything else is for an author or an administrator.
-        return blockers[0], set(blockers) == set(acknowledgements.name_open(open_risks))
+        return blockers[0], set(blockers) == set(acknowledgments.name_open(open_risks))
     if lacking := approving.find_approver_blockers(plan, for_user=person):
         return lacking[0], lacking == approving.name_unopened(viewed_objects.find_unopened(plan, by=person))
     return _("needs your approval"), True
@@ -171,33 +160,14 @@ def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
     open_ones = reviews.list_reviews(for_user=person).prefetch_related(None).filter(state=ReviewState.OPEN)
     # `newest` is filled by the prefetch.
     found = [(review, review.newest) for review in with_latest_plan(open_ones)[:OPEN_SHOWN]]  # type: ignore[attr-defined]
-    said = _Said.of([plan for _, newest in found for plan in newest])
+    facts = _ApprovalFacts.of([plan for _, newest in found for plan in newest])
     statuses = show_newest([review for review, _ in found], for_user=person)
     for review, newest in found:
         if newest:
-            found_next = _find_next(review, newest[0], person, can_approve=can_approve, said=said)
+            found_next = _find_next(review, newest[0], person, can_approve=can_approve, facts=facts)
             row = Waiting(present_review(review, statuses, for_user=person), found_next)
             (mine if found_next.is_yours else others).append(row)
     return mine, others
-
-
-def present_runs(runs: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRow, ...]:
-    """Return rows of runs."""
-    found = list(runs)
-    show_plans((run.plan for run in found), for_user)
-    return tuple(
-        RunRow(
-            number=run.number,
-            url=reverse("runs:show-run", args=[run.number]),
-            title=run.plan.review.title,
-            target=run.plan.target.cluster.name,
-            look=STATE_STYLES[RunState(run.state)],
-            started_by=run.requested_by.get_username(),
-            count=count_effects(run.plan),
-            at=run.finished_at or run.started_at or run.created_at,
-        )
-        for run in found
-    )
 
 
 def present_running(found: QuerySet[ApplyRun], *, for_user: Visitor) -> tuple[RunRow, ...]:

@@ -46,13 +46,17 @@ def require_usable_database() -> None:
     path = connection.settings_dict["NAME"]
     advice = f"restore {path} from a backup, or start over with --reset"
     try:
-        with transaction.atomic(), connection.cursor() as cursor:  # takes the write lock
+        with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM sqlite_master")
+            cursor.execute("CREATE TABLE can_write (x)")  # the write lock alone says nothing about a read-only file
+            transaction.set_rollback(True)
         loader = MigrationLoader(connection)
         loader.check_consistent_history(connection)
     except InconsistentMigrationHistory as error:
         raise CommandError(f"the history of migrations of the database is inconsistent; {advice}") from error
     except DatabaseError as error:
+        if "readonly" in str(error):
+            raise CommandError(f"the database {path} is read-only; make it writable for this account") from error
         raise CommandError(f"the database cannot be used ({error}); {advice}") from error
     ours = {app for app, _ in loader.disk_migrations}
     newer = sorted(

@@ -43,7 +43,7 @@ class EmbeddedWorker:
             thread.start()
 
     def stop(self) -> None:
-        """Accept no more tasks; the object being written is finished, the rest resumes at the next start."""
+        """Accept no more tasks; requests in flight are waited for briefly, the rest resumes at the next start."""
         self._stopping.set()
         stopping.request()
         self._worker.stop()

@@ -24,11 +24,14 @@ _TONES = {
     NotificationKind.APPROVALS_DROPPED: ("!", "warn"),
     NotificationKind.APPROVALS_EXPIRING: ("!", "warn"),
     NotificationKind.RUN_STARTED: ("▸", "change"),
+    NotificationKind.RUN_RETRIED: ("▸", "change"),
     NotificationKind.RUN_FINISHED: ("✓", "add"),
     NotificationKind.RUN_FAILED: ("×", "remove"),  # noqa: RUF001 the cross is drawn
     NotificationKind.RUN_ATTENTION: ("!", "warn"),
     NotificationKind.RUN_STALE: ("!", "warn"),
+    NotificationKind.START_CANCELED: ("!", "warn"),
     NotificationKind.EMERGENCY_APPLIED: ("!", "remove"),
+    NotificationKind.FOLLOWING_ATTENTION: ("!", "warn"),
     NotificationKind.CHECKPOINT_PUBLISHED: ("✓", "calm"),
     NotificationKind.WEBHOOK_TRIED: ("·", "calm"),
 }
@@ -43,7 +46,7 @@ _DELIVERY_STYLES = {
 class NoticeRow:
     """One notification; `url` marks it as read and leads to its subject."""
 
-    look: Appearance
+    style: Appearance
     text: str
     cluster: str
     at: datetime
@@ -80,7 +83,7 @@ class WebhookRow:
 class DeliveryRow:
     """One line of the delivery log."""
 
-    look: Appearance
+    style: Appearance
     event: str
     text: str
     identifier: str
@@ -91,7 +94,7 @@ class DeliveryRow:
     again_url: str
 
 
-def _look(event: NotificationKind) -> Appearance:
+def _style_of(event: NotificationKind) -> Appearance:
     glyph, tone = _TONES[event]
     return Appearance(glyph, event.label, tone)
 
@@ -100,7 +103,7 @@ def present_notices(notifications: Iterable[Notification]) -> list[NoticeRow]:
     """Return rows of the list."""
     return [
         NoticeRow(
-            look=_look(NotificationKind(one.notification_event.event)),
+            style=_style_of(NotificationKind(one.notification_event.event)),
             text=render_sentence(one.notification_event),
             cluster=str(one.notification_event.facts.get("cluster", "")),
             at=one.notification_event.at,
@@ -114,8 +117,8 @@ def present_notices(notifications: Iterable[Notification]) -> list[NoticeRow]:
 def present_choices(choices: dict[NotificationKind, NotificationChannels]) -> list[ChoiceRow]:
     """Return rows of the form."""
     return [
-        ChoiceRow(event.value, str(event.label), ways.is_shown, ways.is_mailed, event in ALWAYS_SHOWN)
-        for event, ways in choices.items()
+        ChoiceRow(event.value, str(event.label), channels.is_shown, channels.is_mailed, event in ALWAYS_SHOWN)
+        for event, channels in choices.items()
     ]
 
 
@@ -135,7 +138,7 @@ def present_webhook(webhook: Webhook, last: Delivery | None = None) -> WebhookRo
 
 
 def present_deliveries(deliveries: Iterable[Delivery]) -> list[DeliveryRow]:
-    """Return rows of the log."""
+    """Return the rows of the delivery log."""
     return [_present_delivery(one) for one in deliveries]
 
 
@@ -144,7 +147,7 @@ def _present_delivery(one: Delivery) -> DeliveryRow:
     again = reverse("settings:deliver-again", args=[one.webhook_id, one.pk]) if is_over else ""
     answer = _("responded %(status)d") % {"status": one.status} if one.status else one.error
     return DeliveryRow(
-        look=_DELIVERY_STYLES[DeliveryState(one.state)],
+        style=_DELIVERY_STYLES[DeliveryState(one.state)],
         event=str(NotificationKind(one.notification_event.event).label),
         text=render_sentence(one.notification_event),
         identifier=str(one.identifier),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
+from applyviz.web.components.pagers import ListPage, cut_page
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.notifications.forms import ChoicesForm, ReadForm
 from applyviz.web.notifications.pages import present_choices, present_notices
@@ -34,11 +34,11 @@ def show_bell(request: PageRequest) -> HttpResponse:
 def list_notifications(request: PageRequest) -> HttpResponse:
     """List all notifications, newest first."""
     found = inbox.list_notifications(for_user=request.user)
-    page = Paginator(found, _PER_PAGE).get_page(request.GET.get("page"))
-    rows = present_notices(page.object_list)
-    newest = max((one.pk for one in page.object_list), default=0)
+    cut = cut_page(found, request.GET.get("page"), _PER_PAGE)
+    page = ListPage.of(cut, present_notices(cut.object_list))
+    newest = max((one.pk for one in cut.object_list), default=0)
     unread = inbox.count_unread(for_user=request.user)
-    context = {"page": page, "rows": rows, "newest": newest, "unread": unread}
+    context = {"page": page, "newest": newest, "unread": unread}
     return render(request, "notifications/list.html", context)
 
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER, ApplyMode
-from applyviz.guide.given import Given, GivenError
+from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
 from applyviz.web.reviews.forms.reviews import MODES
 
 MOST_CHARACTERS = 250_000
@@ -42,17 +42,17 @@ class PlaygroundForm(forms.Form):
     is_forced = forms.BooleanField(label=_("Force conflicts"), required=False)
 
     @classmethod
-    def of(cls, given: Given) -> PlaygroundForm:
+    def of(cls, given: PlaygroundQuery) -> PlaygroundForm:
         """Return the form filled with an input."""
         return cls(initial=dict(given.to_json()))
 
     @property
-    def given(self) -> Given:
+    def given(self) -> PlaygroundQuery:
         """Return the input for the calculation; the field manager is kubectl's by default."""
         mode = ApplyMode(self.cleaned_data["mode"])
         usual = SERVER_SIDE_MANAGER if mode is ApplyMode.SERVER else CLIENT_SIDE_MANAGER
         texts = {name: self.cleaned_data[name].replace("\r\n", "\n") for name in _TEXTS}
-        return Given(
+        return PlaygroundQuery(
             **texts,
             mode=mode,
             field_manager=self.cleaned_data["field_manager"] or usual,
@@ -60,7 +60,7 @@ class PlaygroundForm(forms.Form):
             is_forced=self.cleaned_data["is_forced"] and mode is ApplyMode.SERVER,
         )
 
-    def refuse(self, error: GivenError) -> None:
+    def refuse(self, error: PlaygroundQueryError) -> None:
         """Add each problem to its field."""
         for problem in error.problems:
             self.add_error(problem.part, problem.reason)

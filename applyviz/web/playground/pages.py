@@ -1,21 +1,25 @@
-"""Read model of the playground: the pane of a review for one object, with separate addresses."""
+"""Read model of the playground: the pane of a review for one object, with separate addresses, and its examples."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
 from django.urls import reverse
 
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.schema.builtin import bundled
 from applyviz.guide import library, limited, playground
-from applyviz.guide.given import Given, GivenError
+from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
 from applyviz.guide.opening import open_example
+from applyviz.web.playground import answers
+from applyviz.web.playground.answering import render_answer
 from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema
-from applyviz.web.reviews.pane.object_pane import Pane, PaneChoice, present_pane
-from applyviz.web.reviews.pane.resolutions import show_conflicts
+from applyviz.web.reviews.pane.object_pane import PaneChoice
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.live.field_details import facts_at
 from applyviz.workflow.ops import playgrounds
@@ -29,7 +33,7 @@ class PlaygroundQuestion:
     """An input with an address: an example of the guide, or one that a visitor submitted."""
 
     key: str
-    given: Given
+    given: PlaygroundQuery
     now: str
     title: str = ""
     guide_url: str = ""
@@ -39,20 +43,12 @@ class PlaygroundQuestion:
     @property
     def url(self) -> str:
         """Return the address of the answer."""
-        return reverse("playground:show-answer", args=[self.key])
+        return answer_url(self.key)
 
     @property
-    def change(self) -> PlannedObject:
-        """Return the answer; raises `NotPossibleError` when it cannot be calculated now.
-
-        - Examples are our own texts; visitors' input is computed outside of this process.
-        """
-        try:
-            if self.guide_url:
-                return explain_example(self.given, self.now)
-            return limited.explain_once(self.given, self.now, self.pool)
-        except GivenError as error:
-            raise NotPossibleError(str(error)) from None
+    def asked(self) -> answers.ChildQuestion:
+        """Return the stored input of a visitor as a question for a child process."""
+        return answers.ChildQuestion(self.key, self.given, self.now, self.url, self.pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +69,13 @@ class ExampleGroup:
     links: tuple[ExampleLink, ...]
 
 
-def example_url(name: str) -> str:
-    """Return the address of an example in the playground."""
-    return reverse("playground:show-answer", args=[name])
+def answer_url(key: str) -> str:
+    """Return the address of an example or of the answer to an input; its tabs and fields are below it."""
+    return reverse("playground:show-answer", args=[key])
 
 
 @lru_cache(maxsize=32)
-def explain_example(given: Given, now: str) -> PlannedObject:
+def explain_example(given: PlaygroundQuery, now: str) -> PlannedObject:
     """Return the answer to an example, cached for all of its pages."""
     return playground.explain(given, now=now)
 
@@ -95,30 +91,41 @@ def find_question(key: str, *, pool: limited.Pool) -> PlaygroundQuestion:
         url = f"{reverse('guide:show-page', args=[page])}#{key}"
         return PlaygroundQuestion(key, open_example(example), EXAMPLES_AT, example.title, url)
     kept = playgrounds.open_input(key)
-    given = Given.from_json(kept.content)
+    given = PlaygroundQuery.from_json(kept.content)
     return PlaygroundQuestion(key, given, kept.created_at.strftime(TIME), expires_at=kept.expires_at, pool=pool)
 
 
-def present_answer(question: PlaygroundQuestion, choice: PaneChoice) -> Pane:
-    """Return the pane of the answer with the chosen tab."""
-    options = playground.options_of(question.given)
-    return present_pane(
-        question.change,
-        options=options,
-        choice=choice,
-        url_of=lambda tab: reverse("playground:show-tab", args=[question.key, tab.value]),
-        field_url_of=lambda index: reverse("playground:show-field", args=[question.key, index]),
-        settlement=show_conflicts(question.change, you=options.field_manager),
-    )
+def render_pane(question: PlaygroundQuestion, choice: PaneChoice) -> str:
+    """Return the pane of the answer with the chosen tab as HTML.
+
+    - Raises `NotPossibleError` when it cannot be calculated now.
+    - Examples are our own texts; visitors' input is computed and rendered outside of this process.
+    """
+    try:
+        if question.guide_url:
+            return render_answer(explain_example(question.given, question.now), question.given, choice, question.url)
+        return answers.find_pane(question.asked, choice)
+    except PlaygroundQueryError as error:
+        raise NotPossibleError(str(error)) from None
+
+
+def _list_fields(question: PlaygroundQuestion) -> tuple[GroupVersionKind, Sequence[FieldPath]]:
+    try:
+        if question.guide_url:
+            change = explain_example(question.given, question.now)
+            return change.ref.gvk, [reason.path for reason in change.fields]
+        answer = answers.find_answer(question.asked)
+    except PlaygroundQueryError as error:
+        raise NotPossibleError(str(error)) from None
+    return answer.kind, answer.paths
 
 
 def present_question_field(question: PlaygroundQuestion, index: int) -> FieldSchema:
     """Return the schema of one field of the answer."""
-    fields = question.change.fields
-    if index >= len(fields):
+    gvk, paths = _list_fields(question)
+    if index >= len(paths):
         raise NotVisibleError(f"the answer has no field {index}")
-    path = fields[index].path
-    return present_schema(facts_at(bundled().find_kind(question.change.ref.gvk), path), path)
+    return present_schema(facts_at(bundled().find_kind(gvk), paths[index]), paths[index])
 
 
 def list_example_groups(current: str = "") -> tuple[ExampleGroup, ...]:
@@ -127,7 +134,7 @@ def list_example_groups(current: str = "") -> tuple[ExampleGroup, ...]:
         ExampleGroup(
             entry.page.title,
             reverse("guide:show-page", args=[entry.page.name]),
-            tuple(ExampleLink(e.title, example_url(name), name == current) for name, e in entry.examples.items()),
+            tuple(ExampleLink(e.title, answer_url(name), name == current) for name, e in entry.examples.items()),
         )
         for entry in library.list_entries()
         if entry.examples

@@ -7,16 +7,18 @@ from datetime import datetime
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from applyviz.guide import limited
-from applyviz.guide.given import Given, GivenError
+from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
 from applyviz.web.frame.reauthentication import find_address
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
+from applyviz.web.playground import answers
 from applyviz.web.playground import pages as presenter
 from applyviz.web.playground.forms import PlaygroundForm
 from applyviz.web.reviews.forms.reviews import PaneForm
-from applyviz.web.reviews.pane.object_pane import Tab
+from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab
 from applyviz.web.templatetags.applyviz import moment_text
 from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.access import Action
@@ -38,13 +40,16 @@ def _pool_of(request: PageRequest) -> limited.Pool:
     return limited.VISITORS if _is_visitor(request) else limited.PEOPLE
 
 
-def _put(request: PageRequest, given: Given) -> str:
-    """Compute an answer once, so that only computable input is stored; return its key. Raises `GivenError`."""
+def _put(request: PageRequest, given: PlaygroundQuery) -> str:
+    """Compute an answer, so that only computable input is stored; return its key. Raises `PlaygroundQueryError`."""
     if _is_visitor(request):
         limited.check_size(given)
-    at = clock.now()
-    answered = limited.answer_question(given, now=at.strftime(presenter.TIME), pool=_pool_of(request))
-    return playgrounds.keep_input(answered.kept.to_json(), at=at)
+    at, key = clock.now(), playgrounds.make_key()
+    now, url = at.strftime(presenter.TIME), presenter.answer_url(key)
+    question = answers.ChildQuestion(key, given, now, url, _pool_of(request), is_masked=False)
+    answer = answers.ask(question, PaneChoice())
+    playgrounds.keep_input(key, answer.kept.to_json(), at=at)
+    return key
 
 
 def _ask_later(request: PageRequest, form: PlaygroundForm, until: datetime) -> HttpResponse:
@@ -66,7 +71,7 @@ def ask(request: PageRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             key = _put(request, form.given)
-        except GivenError as error:
+        except PlaygroundQueryError as error:
             form.refuse(error)
         else:
             return redirect(f"{reverse('playground:show-answer', args=[key])}#answer")
@@ -90,9 +95,9 @@ def show_tab(request: PageRequest, key: str, tab: str) -> HttpResponse:
 
 def _show(request: PageRequest, key: str, tab: Tab) -> HttpResponse:
     question = presenter.find_question(key, pool=_pool_of(request))
-    pane = presenter.present_answer(question, PaneForm.read_choice(request.GET, tab))
+    pane = SafeString(presenter.render_pane(question, PaneForm.read_choice(request.GET, tab)))  # rendered by a template
     if is_fragment(request):
-        return render(request, "reviews/_pane.html", {"pane": pane})
+        return HttpResponse(pane)
     context = {"form": PlaygroundForm.of(question.given), "question": question, "pane": pane}
     context["share_url"] = request.build_absolute_uri(question.url)
     context["groups"] = presenter.list_example_groups(key)

@@ -12,13 +12,15 @@ from django.utils.translation import gettext as _
 
 from applyviz.web.frame import streams
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
-from applyviz.web.runs.forms import RowsForm, ShownForm
+from applyviz.web.runs.forms import RetryForm, RowsForm, ShownForm, UndoForm
 from applyviz.web.runs.pages.requests import present_requests
+from applyviz.web.runs.pages.retries import present_retry
 from applyviz.web.runs.pages.run_events import find_moves
 from applyviz.web.runs.pages.run_page import present_pane, present_run
 from applyviz.workflow import runs as use_cases
 from applyviz.workflow import worker_requests
 from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.plans.live_values import list_hidden_results
 
 
 @requires(Action.VIEW)
@@ -46,7 +48,8 @@ def list_requests(request: PageRequest, number: int) -> HttpResponse:
 def stream_moves(request: PageRequest, number: int) -> HttpResponseBase:
     """Stream changes of a run as server-sent events."""
     run = use_cases.get_run(number, for_user=request.user)
-    return streams.stream_events(request, partial(find_moves, run.pk))
+    hidden = [result.pk for result in list_hidden_results(run)]
+    return streams.stream_events(request, partial(find_moves, run.pk, hidden=hidden))
 
 
 @requires(Action.VIEW)
@@ -54,7 +57,9 @@ def show_result(request: PageRequest, number: int, position: int) -> HttpRespons
     """Show the requests and answers of one object, masked."""
     run = use_cases.get_run(number, for_user=request.user)
     if is_fragment(request):
-        return render(request, "runs/_pane.html", {"pane": present_pane(run, position)})
+        return render(
+            request, "runs/_pane.html", {"pane": present_pane(run, position, present_retry(run, request.user))}
+        )
     return render(request, "runs/run.html", {"page": present_run(run, for_user=request.user, position=position)})
 
 
@@ -63,7 +68,17 @@ def cancel(request: PageRequest, number: int) -> HttpResponse:
     """Cancel a run after the object that is being written."""
     run = use_cases.get_run(number, for_user=request.user)
     use_cases.cancel_run(run, by=request.user)
-    messages.warning(request, _("Canceling: the object being written is finished first."))
+    messages.warning(request, _("Canceling: objects in progress finish first."))
+    return redirect("runs:show-run", number)
+
+
+@requires(Action.APPLY, "POST")
+def retry(request: PageRequest, number: int) -> HttpResponse:
+    """Retry one object of a failed run, or all that can be, as its next attempt."""
+    run = use_cases.get_run(number, for_user=request.user)
+    attempt, positions = RetryForm.read(request.POST)
+    use_cases.retry_run(run, by=request.user, attempt=attempt, positions=positions)
+    messages.info(request, _("Retrying: each object is checked for the approved effect first."))
     return redirect("runs:show-run", number)
 
 
@@ -71,6 +86,7 @@ def cancel(request: PageRequest, number: int) -> HttpResponse:
 def undo(request: PageRequest, number: int) -> HttpResponse:
     """Open a review of what would undo a finished run; nothing is applied by it."""
     run = use_cases.get_run(number, for_user=request.user)
-    number = worker_requests.undo_run(run, by=request.user)
+    only_lost = UndoForm.restores_deleted(request.POST)
+    number = worker_requests.undo_run(run, by=request.user, only_lost=only_lost)
     messages.info(request, _("Draft created. Nothing has been applied."))
     return redirect("reviews:show-review", number)

@@ -51,7 +51,7 @@ class RunHit:
     number: int
     title: str
     target: str
-    look: Appearance
+    style: Appearance
     url: str
     at: datetime
 
@@ -79,7 +79,7 @@ class SearchPage:
 
     @property
     def count(self) -> int:
-        """How many hits the page lists."""
+        """The number of hits on the page."""
         return len(self.reviews) + len(self.runs) + len(self.objects) + len(self.people)
 
 

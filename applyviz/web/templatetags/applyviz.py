@@ -16,6 +16,8 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
+from applyviz.web.templatetags.skeletons import noted_on_marks
+
 register = template.Library()
 
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Zl", "Zp", "Co", "Cn"})
@@ -29,6 +31,8 @@ def is_hidden(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN_CATEGORIES or character in "\u00a0\u3164\u115f\u1160\uffa0"
 
 
+# Forms without seconds are shown as "3 min ago" where scripts run (static/js/frame/moments.js).
+_RELATIVE = frozenset({"", "short"})
 _FORMATS = {"": "j M Y H:i T", "s": "j M Y H:i:s T", "short": "j M H:i T", "clock": "H:i:s T"}
 
 
@@ -51,7 +55,11 @@ def _read_moment(text: str) -> datetime | None:
 
 @register.simple_tag
 def moment(at: datetime | str | None, form: str = "") -> SafeString:
-    """As `moment_text`, for machines as well; nothing for no moment, and a text that is none as it stands."""
+    """Return a moment as a `time` element.
+
+    - None gives nothing, and a text that is no moment stays as it is.
+    - Where scripts run, the forms without seconds say how long ago it was; their tooltip is the moment itself.
+    """
     if isinstance(at, str):
         read = _read_moment(at)
         if read is None:
@@ -60,10 +68,12 @@ def moment(at: datetime | str | None, form: str = "") -> SafeString:
     if at is None:
         return mark_safe("")
     machine = localtime(at).isoformat(timespec="seconds")
-    return format_html('<time datetime="{}">{}</time>', machine, moment_text(at, form))
+    relative = mark_safe(" data-relative") if form in _RELATIVE else ""
+    return format_html('<time datetime="{}"{}>{}</time>', machine, relative, moment_text(at, form))
 
 
 @register.filter
+@noted_on_marks
 def visible(value: object) -> SafeString:
     """Escape a text and show its invisible characters as `U+202E`."""
     text = str(value)
@@ -85,6 +95,7 @@ def visible(value: object) -> SafeString:
 
 
 @register.filter
+@noted_on_marks
 def visible_text(value: object) -> str:
     """As `visible` without tags, for attributes and for text in pictures; the template escapes it."""
     text = str(value)
@@ -94,6 +105,7 @@ def visible_text(value: object) -> str:
 
 
 @register.filter
+@noted_on_marks
 def ticked(value: object) -> SafeString:
     """As `visible`, and what stands between backticks is set as code."""
     return mark_safe(re.sub(r"`([^`<>]+)`", r"<code>\1</code>", visible(value)))  # noqa: S308 escaped by `visible`

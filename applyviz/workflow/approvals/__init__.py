@@ -1,1 +1,1 @@
-"""Viewed objects, acknowledgements, comments, approvals and the quorum of a plan."""
+"""Viewed objects, acknowledgments, comments, approvals and the quorum of a plan."""

@@ -6,26 +6,29 @@ database enforces the same rules again (`records/triggers.py`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from django.db import IntegrityError, transaction
+from django.db.models import Count
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz import moments
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.models import Approval, ChangeRequest, ObjectChange, Plan
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import acknowledgements, quorum, viewed_objects
-from applyviz.workflow.approvals.acknowledgements import OpenRisk
+from applyviz.workflow.approvals import acknowledgments, quorum, viewed_objects
+from applyviz.workflow.approvals.acknowledgments import OpenRisk
 from applyviz.workflow.approvals.quorum import list_valid_approvals
 from applyviz.workflow.audit import approval_macs, trail
 from applyviz.workflow.clusters import impersonation, permissions, states
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access, clock, plan_rows
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.foundation.locks import lock_review
-from applyviz.workflow.people import humans
+from applyviz.workflow.people import commit_people, humans
 from applyviz.workflow.plans import conflict_rules
 from applyviz.workflow.policies import PolicyRules
 from applyviz.workflow.policies.windows import find_closed
@@ -60,22 +63,32 @@ def name_broken(count: int) -> str:
     return ngettext("%(n)d object has errors", "%(n)d objects have errors", count) % {"n": count}
 
 
+def _count_states(plan: Plan, hidden: Collection[int]) -> Counter[tuple[str, str, bool]]:
+    """Return how many objects have each operation, certainty and effect."""
+    kept = plan_rows.find_kept(plan)
+    if kept is not None:
+        shown = (row for row in kept if row.position not in hidden)
+        return Counter((row.operation, row.certainty, row.has_effect) for row in shown)
+    rows = plan.changes.exclude(position__in=hidden).order_by().values_list("operation", "certainty", "has_effect")
+    return Counter({(operation, sure, effect): n for operation, sure, effect, n in rows.annotate(n=Count("pk"))})
+
+
 def _find_object_blockers(plan: Plan, policy: PolicyRules, hidden: Collection[int]) -> Iterator[str]:
-    changes = plan.changes.exclude(position__in=hidden)
-    refused = changes.filter(operation=Operation.BLOCKED.value).count()
+    states = _count_states(plan, hidden)
+    refused = sum(n for (operation, _certainty, _effect), n in states.items() if operation == Operation.BLOCKED)
     if refused:
         yield name_conflicting(refused)
-    broken = changes.filter(operation=Operation.ERROR.value).count()
+    broken = sum(n for (operation, _certainty, _effect), n in states.items() if operation == Operation.ERROR)
     if broken:
         yield name_broken(broken)
-    unknown = changes.filter(certainty=Certainty.UNKNOWN.value).count()
+    unknown = sum(n for (_operation, certainty, _effect), n in states.items() if certainty == Certainty.UNKNOWN)
     if unknown and not policy.may_run_unknown:
         text = ngettext(
             "the live state of %(n)d object is unknown", "the live state of %(n)d objects is unknown", unknown
         )
         yield text % {"n": unknown}
     if not policy.may_run_estimated:
-        count = changes.filter(certainty=Certainty.ESTIMATED.value, has_effect=True).count()
+        count = sum(n for (_operation, sure, effect), n in states.items() if effect and sure == Certainty.ESTIMATED)
         if count:
             text = ngettext(
                 "%(n)d object is only estimated, and the policy requires a dry run",
@@ -83,7 +96,7 @@ def _find_object_blockers(plan: Plan, policy: PolicyRules, hidden: Collection[in
                 count,
             )
             yield text % {"n": count}
-    if not (refused or broken or unknown or hidden) and not changes.filter(has_effect=True).exists():
+    if not (refused or broken or unknown or hidden) and not any(effect for _operation, _certainty, effect in states):
         yield _("nothing to apply")
 
 
@@ -95,6 +108,11 @@ def find_policy_blockers(plan: Plan, policy: PolicyRules) -> tuple[str, ...]:
         for teams in policy.asking
         if mine.isdisjoint(teams)
     )
+
+
+def find_editor_blockers(plan: Plan, policy: PolicyRules) -> tuple[str, ...]:
+    """Return which people behind the commits of a plan are not known, unless the policy allows that."""
+    return () if policy.allows_unknown_editors else commit_people.name_unknown(plan)
 
 
 def _name_problems(plan: Plan) -> tuple[str, ...]:
@@ -129,6 +147,7 @@ def find_unsafe(plan: Plan, policy: PolicyRules, hidden: Collection[int] = ()) -
     blockers += impersonation.find_moved(plan)
     blockers += permissions.name_denied(impersonation.read_identity(plan), plan.denied)
     blockers += _name_problems(plan)
+    blockers += policies.describe_kept(policies.find_kept([plan], hidden=hidden)[plan.pk])
     return (*blockers, *_find_object_blockers(plan, policy, hidden))
 
 
@@ -149,8 +168,9 @@ def find_plan_blockers(
     if plan.state != PlanState.COMPLETE:
         return tuple(blockers)
     blockers += find_policy_blockers(plan, policy)
-    found = acknowledgements.find_open(plan, policy=policy) if risks is None else risks
-    blockers += acknowledgements.name_open([risk for risk in found if risk.position not in hidden])
+    blockers += find_editor_blockers(plan, policy)
+    found = acknowledgments.find_open(plan, policy=policy) if risks is None else risks
+    blockers += acknowledgments.name_open([risk for risk in found if risk.position not in hidden])
     blockers += [
         _("%(name)s requests changes") % {"name": change_request.by.get_username()}
         for change_request in list_change_requests(plan)
@@ -170,13 +190,15 @@ def find_start_blockers(plan: Plan, policy: PolicyRules) -> tuple[str, ...]:
 
 def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     """Return why this person can never approve this plan; empty when they can."""
-    if not isinstance(for_user, Person) or not access.can(for_user, Action.APPROVE, policies.list_places(plan)):
+    if not isinstance(for_user, Person) or not access.can(for_user, Action.APPROVE, policies.list_scopes(plan)):
         return (_("only approvers can approve"),)
     if policies.find_policy(plan).refuses_sole and access.rests_on_sole(
-        for_user, Action.APPROVE, policies.list_places(plan)
+        for_user, Action.APPROVE, policies.list_scopes(plan)
     ):
         return (_("the policy does not count approvals from roles granted by the sole administrator"),)
     if quorum.is_involved(plan, for_user):
+        if quorum.is_commit_editor(plan, for_user):
+            return (_("you can't approve your own changes: you wrote, committed or pushed commits of this plan"),)
         return (_("you can't approve your own changes: you wrote, edited, resolved or requested this plan"),)
     return ()
 
@@ -210,7 +232,7 @@ def _check_digest(plan: Plan, digest: str) -> None:
 
 
 def _check(plan: Plan, *, by: Person, digest: str) -> None:
-    access.require(by, Action.APPROVE, access.places_of(plan.review))
+    access.require(by, Action.APPROVE, access.scopes_of(plan.review))
     own = find_approver_blockers(plan, for_user=by)
     if own:
         raise NotAllowedError(own[0])
@@ -243,7 +265,7 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
             note=note,
             created_at=now,
             expires_at=now + lasts if lasts else None,
-            is_sole=access.rests_on_sole(by, Action.APPROVE, policies.list_places(plan)),
+            is_sole=access.rests_on_sole(by, Action.APPROVE, policies.list_scopes(plan)),
         )
         detail = {"note": note, **({"sole administrator": True} if made.is_sole else {})}
         approval_macs.vouch(
@@ -259,7 +281,7 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
 
 def revoke_approval(approval: Approval, *, by: Person) -> None:
     """Revoke the person's own approval; impossible once it is spent."""
-    access.require(by, Action.VIEW, access.places_of(approval.plan.review))
+    access.require(by, Action.VIEW, access.scopes_of(approval.plan.review))
     if approval.by_id != by.pk:
         raise NotAllowedError(_("you can only revoke your own approval"))
     with transaction.atomic():
@@ -274,10 +296,14 @@ def list_change_requests(plan: Plan) -> list[ChangeRequest]:
     """Return the open change requests for this digest, by people who may still approve."""
     if not plan.digest:
         return []
+    found = moments.read_once(("change requests of plan", plan.pk), lambda: _read_change_requests(plan))
+    scopes = policies.list_scopes(plan) if found else ()
+    return [change_request for change_request in found if access.can(change_request.by, Action.APPROVE, scopes)]
+
+
+def _read_change_requests(plan: Plan) -> tuple[ChangeRequest, ...]:
     rows = ChangeRequest.objects.filter(plan__review=plan.review_id, digest=plan.digest, withdrawn_at=None)
-    found = list(rows.select_related("by", "plan"))
-    places = policies.list_places(plan) if found else ()
-    return [change_request for change_request in found if access.can(change_request.by, Action.APPROVE, places)]
+    return tuple(rows.select_related("by", "plan"))
 
 
 def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> ChangeRequest:
@@ -290,7 +316,7 @@ def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> Change
         raise NotValidError(_("describe the changes you request"))
     with transaction.atomic():
         plan = _lock(plan)
-        access.require(by, Action.APPROVE, access.places_of(plan.review))
+        access.require(by, Action.APPROVE, access.scopes_of(plan.review))
         _check_digest(plan, digest)
         if plan.review.state != ReviewState.OPEN or plan.state != PlanState.COMPLETE:
             raise NotPossibleError(_("changes can only be requested on the complete plan of an open review"))
@@ -307,7 +333,7 @@ def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> Change
 
 def withdraw_request(change_request: ChangeRequest, *, by: Person) -> None:
     """Withdraw the person's own change request."""
-    access.require(by, Action.VIEW, access.places_of(change_request.plan.review))
+    access.require(by, Action.VIEW, access.scopes_of(change_request.plan.review))
     if change_request.by_id != by.pk:
         raise NotAllowedError(_("you can only withdraw your own request for changes"))
     with transaction.atomic():

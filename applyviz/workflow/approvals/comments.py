@@ -49,7 +49,7 @@ def add_comment(
 
     - Raises `NotValidError` for an empty text, a text that is too long, or a field that does not exist.
     """
-    access.require(by, Action.COMMENT, access.places_of(plan.review))
+    access.require(by, Action.COMMENT, access.scopes_of(plan.review))
     text = _check_text(text)
     path = _render_field(row, field)
     with transaction.atomic():
@@ -86,7 +86,7 @@ def get_comment(number: int, *, review_number: int, for_user: Visitor) -> Commen
     missing = NotVisibleError(f"there is no comment {number} in review {review_number}")
     rows = Comment.objects.select_related("review", "plan__target__cluster", "by")
     comment = rows.filter(pk=number, review__number=review_number).first()
-    if comment is None or not access.can(for_user, Action.VIEW, access.places_of(comment.review)):
+    if comment is None or not access.can(for_user, Action.VIEW, access.scopes_of(comment.review)):
         raise missing
     return comment
 
@@ -115,7 +115,7 @@ def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
 
     - Raises `NotAllowedError` for comments of others, `NotPossibleError` when it was edited at the same moment.
     """
-    access.require(by, Action.COMMENT, access.places_of(comment.review))
+    access.require(by, Action.COMMENT, access.scopes_of(comment.review))
     if comment.by_id != by.pk:
         raise NotAllowedError(_("only the author of a comment can edit it"))
     text = _check_text(text)
@@ -135,7 +135,7 @@ def resolve_comment(comment: Comment, *, by: Person, is_resolved: bool = True) -
 
     - Raises `NotPossibleError` when the comment is already in that state.
     """
-    access.require(by, Action.COMMENT, access.places_of(comment.review))
+    access.require(by, Action.COMMENT, access.scopes_of(comment.review))
     with transaction.atomic():
         rows = Comment.objects.filter(pk=comment.pk, resolved_at__isnull=is_resolved)
         values = {"resolved_by": by, "resolved_at": timezone.now()} if is_resolved else {}

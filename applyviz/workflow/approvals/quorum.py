@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 from django.utils.translation import ngettext
 
-from applyviz.engine.risks.model import RiskKind
+from applyviz import moments
 from applyviz.records.enums import Role
 from applyviz.records.models import Approval, Grant, Plan, Resolution
 from applyviz.workflow import policies
@@ -20,6 +20,7 @@ from applyviz.workflow.audit import approval_macs
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.scopes import holds_at
+from applyviz.workflow.people import commit_people
 from applyviz.workflow.people import humans as people
 from applyviz.workflow.policies import Demand, PolicyRules
 
@@ -51,7 +52,6 @@ class Quorum:
     """The demands of a plan's policy and the approvals that count."""
 
     policy: PolicyRules
-    high_risks: dict[RiskKind, int]
     approvals: tuple[Approval, ...]
     needs: tuple[Need, ...]
 
@@ -67,10 +67,21 @@ class Quorum:
 
 
 def find_involved(plan: Plan) -> frozenset[int]:
-    """Return the accounts that wrote, edited, resolved or requested a plan."""
-    requesters = Plan.objects.filter(review=plan.review_id).values_list("requested_by_id", flat=True)
-    deciders = Resolution.objects.filter(review=plan.review_id).values_list("by_id", flat=True)
-    return frozenset({plan.review.author_id, plan.revision.created_by_id, *requesters, *deciders})
+    """Return the accounts that wrote, edited, committed, pushed, resolved or requested a plan."""
+    return frozenset(person.pk for person in _list_involved(plan))
+
+
+def _list_involved(plan: Plan) -> tuple[Person, ...]:
+    return moments.read_once(("involved in plan", plan.pk), lambda: _read_involved(plan))
+
+
+def _read_involved(plan: Plan) -> tuple[Person, ...]:
+    requesters = Plan.objects.filter(review=plan.review_id).order_by().values("requested_by_id")
+    deciders = Resolution.objects.filter(review=plan.review_id).order_by().values("by_id")
+    chosen = Q(pk__in=[plan.review.author_id, plan.revision.created_by_id]) | Q(pk__in=requesters) | Q(pk__in=deciders)
+    editors = commit_people.find_editors(plan)
+    named = () if editors is None else editors.accounts
+    return tuple(dict.fromkeys((*Person.objects.filter(chosen).select_related("link"), *named)))
 
 
 def is_involved(plan: Plan, person: Person) -> bool:
@@ -78,16 +89,29 @@ def is_involved(plan: Plan, person: Person) -> bool:
     involved = find_involved(plan)
     if person.pk in involved:
         return True
-    humans = people.name_humans([person, *Person.objects.filter(pk__in=involved)])
+    humans = people.name_humans([person, *_list_involved(plan)])
     return humans[person.pk] in {humans[pk] for pk in involved}
+
+
+def is_commit_editor(plan: Plan, person: Person) -> bool:
+    """Return whether the person behind an account wrote, committed or pushed commits of a plan."""
+    editors = commit_people.find_editors(plan)
+    if editors is None:
+        return False
+    humans = people.name_humans([person, *editors.accounts])
+    return humans[person.pk] in {humans[account.pk] for account in editors.accounts}
 
 
 def list_given(plan: Plan) -> list[Approval]:
     """Return the genuine approvals of a plan's digest in its review that are not revoked or spent, expired ones too."""
     if not plan.digest:
         return []
+    return list(moments.read_once(("approvals of plan", plan.pk), lambda: _read_given(plan)))
+
+
+def _read_given(plan: Plan) -> tuple[Approval, ...]:
     rows = Approval.objects.filter(plan__review=plan.review_id, digest=plan.digest, revoked_at=None, spent_at=None)
-    return approval_macs.keep_genuine(rows.select_related("by", "plan", "entry"))
+    return tuple(approval_macs.keep_genuine(rows.select_related("by__link", "plan", "entry")))
 
 
 def list_valid_approvals(plan: Plan) -> list[Approval]:
@@ -96,15 +120,15 @@ def list_valid_approvals(plan: Plan) -> list[Approval]:
     given = [a for a in list_given(plan) if a.expires_at is None or a.expires_at > now]
     if not given:
         return []
-    places = policies.list_places(plan)
-    return keep_distinct(plan, [a for a in given if access.can(a.by, Action.APPROVE, places)])
+    scopes = policies.list_scopes(plan)
+    return keep_distinct(plan, [a for a in given if access.can(a.by, Action.APPROVE, scopes)])
 
 
 def keep_distinct(plan: Plan, given: Iterable[Approval]) -> list[Approval]:
     """Return one approval per person who was not involved in the plan, by the account links known now."""
-    given, involved = list(given), find_involved(plan)
-    humans = people.name_humans([*(a.by for a in given), *Person.objects.filter(pk__in=involved)])
-    used = {humans[pk] for pk in involved}
+    given, involved = list(given), _list_involved(plan)
+    humans = people.name_humans([*(a.by for a in given), *involved])
+    used = {humans[person.pk] for person in involved}
     kept = []
     for approval in given:
         if humans[approval.by_id] not in used:
@@ -134,9 +158,8 @@ def match_demands(demands: Iterable[Demand], valid: Iterable[Approval]) -> tuple
 def count_quorum(plan: Plan, policy: PolicyRules | None = None) -> Quorum:
     """Return the demands of a plan's policy and the approvals that meet them."""
     policy = policy or policies.find_policy(plan)
-    high_risks = policies.count_high_risks(plan, policy)
     valid = keep_counted(policy, list_valid_approvals(plan))
-    return Quorum(policy, high_risks, tuple(valid), match_demands(policies.list_demands(policy, high_risks), valid))
+    return Quorum(policy, tuple(valid), match_demands(policies.find_demands(plan, policy), valid))
 
 
 def would_count(found: Quorum, person: Person) -> bool:
@@ -159,19 +182,18 @@ def find_agreed(plans: Iterable[Plan]) -> frozenset[int]:
 
 def list_candidates(plan: Plan) -> list[Person]:
     """Return who may still approve a plan: holds the role there, is not involved, and is not counted yet."""
-    places = policies.list_places(plan)
-    rows = Grant.objects.filter(role=Role.APPROVER, ended_at=None).prefetch_related("team__members__person")
+    scopes = policies.list_scopes(plan)
+    rows = Grant.objects.filter(role=Role.APPROVER, ended_at=None).prefetch_related("team__members__person__link")
     found: dict[int, Person] = {}
     grants_of: dict[int, list[Grant]] = {}
-    for grant in rows.select_related("person", "team"):
+    for grant in rows.select_related("person__link", "team"):
         members = [m.person for m in grant.team.members.all() if m.ended_at is None] if grant.team else [grant.person]
         for person in members:
             if person is not None and person.is_active:
                 found[person.pk] = person
                 grants_of.setdefault(person.pk, []).append(grant)
-    involved = find_involved(plan)
-    valid = [approval.by for approval in list_valid_approvals(plan)]
-    humans = people.name_humans([*found.values(), *valid, *Person.objects.filter(pk__in=involved)])
-    used = {humans[pk] for pk in (*involved, *(one.pk for one in valid))}
-    may = (p for pk, p in found.items() if all(any(holds_at(g, place) for g in grants_of[pk]) for place in places))
+    spent = [*_list_involved(plan), *(approval.by for approval in list_valid_approvals(plan))]
+    humans = people.name_humans([*found.values(), *spent])
+    used = {humans[one.pk] for one in spent}
+    may = (p for pk, p in found.items() if all(any(holds_at(g, scope) for g in grants_of[pk]) for scope in scopes))
     return sorted((p for p in may if humans[p.pk] not in used), key=lambda one: one.get_username())

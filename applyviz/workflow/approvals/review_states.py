@@ -1,4 +1,4 @@
-"""Where a review stands: derived in one place, in one vocabulary, for pages, the API and programs that wait.
+"""The state of a review, derived in one place and with one vocabulary for pages, the API and waiting programs.
 
 `find_status` answers for one plan, `list_statuses` for the latest plans of many reviews in a fixed number of queries;
 both gather the same facts and leave the answer to `_decide`. The words are the labels of `ReviewStatus`.
@@ -15,7 +15,7 @@ from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.records.enums import PlanState, ReviewState, ReviewStatus, RunState
 from applyviz.records.models import ApplyRun, ChangeRequest, ObjectChange, Plan
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import acknowledgements, approving, quorum
+from applyviz.workflow.approvals import acknowledgments, approving, quorum
 from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.plans import conflict_rules
 from applyviz.workflow.plans.live_values import hidden_positions
@@ -35,7 +35,7 @@ _OF_RUN = {
 class _Facts:
     """The facts about a complete plan that was not run.
 
-    - `is_missing`: an approval or an acknowledgement is.
+    - `is_missing`: an approval or an acknowledgment is.
     """
 
     has_effect: bool
@@ -99,9 +99,10 @@ def _find_asked(plans: Collection[Plan]) -> frozenset[int]:
 
 
 def _find_blocked(plans: Collection[Plan], policy_of: dict[int, PolicyRules]) -> frozenset[int]:
-    """Return the plans with blockers other than missing acknowledgements and approvals."""
+    """Return the plans with blockers other than missing acknowledgments and approvals."""
     moved, ruled = impersonation.list_moved(plans), conflict_rules.list_blockers(plans)
     unfit = _find_unfit(plans, policy_of)
+    kept = policies.find_kept(plans)
     return frozenset(
         plan.pk
         for plan in plans
@@ -109,6 +110,7 @@ def _find_blocked(plans: Collection[Plan], policy_of: dict[int, PolicyRules]) ->
         or plan.denied
         or plan.policy_version != policy_of[plan.pk].version
         or plan.pk in unfit
+        or any(one.position not in hidden_positions(plan) for one in kept[plan.pk])
         or moved[plan.pk]
         or ruled[plan.pk]
         or approving.find_policy_blockers(plan, policy_of[plan.pk])
@@ -116,9 +118,9 @@ def _find_blocked(plans: Collection[Plan], policy_of: dict[int, PolicyRules]) ->
 
 
 def _is_missing(plan: Plan) -> bool:
-    """Whether a plan that lacks no approval lacks the acknowledgement of a risk that its reader sees."""
+    """Whether a plan that lacks no approval lacks the acknowledgment of a risk that its reader sees."""
     hidden = hidden_positions(plan)
-    return any(risk.position not in hidden for risk in acknowledgements.find_open(plan))
+    return any(risk.position not in hidden for risk in acknowledgments.find_open(plan))
 
 
 def _gather(plans: Sequence[Plan]) -> dict[int, _Facts]:

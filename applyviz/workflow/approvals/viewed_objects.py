@@ -13,7 +13,8 @@ from django.utils import timezone
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.models import ObjectChange, Plan, ViewedObject
-from applyviz.workflow.foundation.access import Action, Person, Visitor, places_of, require
+from applyviz.workflow.foundation import plan_rows
+from applyviz.workflow.foundation.access import Action, Person, Visitor, require, scopes_of
 from applyviz.workflow.plans.changes import ref_of
 from applyviz.workflow.plans.live_values import hidden_positions
 
@@ -34,7 +35,7 @@ def record_viewed(row: ObjectChange, plan: Plan, *, by: Person) -> bool:
     - Records an object whose state is hidden from the reader in every case: a missing mark would reveal "unchanged".
     - Two concurrent requests leave one mark.
     """
-    require(by, Action.VIEW, places_of(plan.review))
+    require(by, Action.VIEW, scopes_of(plan.review))
     if not plan.digest or not _can_be_viewed(row, hidden_positions(plan)):
         return False
     key = name_object(row)
@@ -47,7 +48,7 @@ def record_viewed(row: ObjectChange, plan: Plan, *, by: Person) -> bool:
 
 def record_all_viewed(rows: Iterable[ObjectChange], plan: Plan, *, by: Person) -> None:
     """Tick objects off together, as `record_viewed` does for one."""
-    require(by, Action.VIEW, places_of(plan.review))
+    require(by, Action.VIEW, scopes_of(plan.review))
     if not plan.digest:
         return
     now, hidden = timezone.now(), hidden_positions(plan)
@@ -61,7 +62,7 @@ def record_all_viewed(rows: Iterable[ObjectChange], plan: Plan, *, by: Person) -
 
 def forget_viewed(rows: Iterable[ObjectChange], plan: Plan, *, by: Person) -> None:
     """Take the ticks of objects away; what the person has to open before approving is open again."""
-    require(by, Action.VIEW, places_of(plan.review))
+    require(by, Action.VIEW, scopes_of(plan.review))
     keys = [name_object(row) for row in rows]
     ViewedObject.objects.filter(digest=plan.digest, by=by, object_key__in=keys).delete()
 
@@ -73,10 +74,17 @@ def list_viewed(plan: Plan, *, by: Visitor) -> frozenset[str]:
     return frozenset(ViewedObject.objects.filter(digest=plan.digest, by_id=by.pk).values_list("object_key", flat=True))
 
 
+def _list_high(plan: Plan) -> list[ObjectChange]:
+    kept = plan_rows.find_kept(plan)
+    if kept is not None:
+        high = (row for row in kept if row.highest_risk == RiskLevel.HIGH and row.has_effect)
+        return [row for row in high if row.operation != Operation.BLOCKED]
+    rows = plan.changes.filter(highest_risk=RiskLevel.HIGH.value, has_effect=True).defer("document", "sealed")
+    return list(rows.exclude(operation=Operation.BLOCKED.value))
+
+
 def find_unopened(plan: Plan, *, by: Visitor) -> tuple[ObjectChange, ...]:
     """Return the high-risk objects that a person has not viewed; an approver must view each of them."""
-    rows = plan.changes.filter(highest_risk=RiskLevel.HIGH.value, has_effect=True).defer("document", "sealed")
-    rows = rows.exclude(operation=Operation.BLOCKED.value)
-    found = list(rows)
+    found = _list_high(plan)
     seen = list_viewed(plan, by=by) if found else frozenset()
     return tuple(row for row in found if name_object(row) not in seen)

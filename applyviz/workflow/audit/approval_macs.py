@@ -1,4 +1,4 @@
-"""MACs of approvals and emergency applies: a row that was inserted past the use cases does not count.
+"""MACs of approvals, emergency applies and scheduled starts: a row inserted past the use cases does not count.
 
 A MAC covers the plan, its digest, the person, the time and the hash of the audit entry, under `APPLYVIZ_APPROVAL_KEY`.
 Web processes and workers hold that key; the database does not. Out of scope: an attacker who controls a web process.
@@ -9,45 +9,53 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from applyviz.engine.objects.values import canonical_json
+from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import Approval, AuditEntry, EmergencyApply
+from applyviz.records.models import Approval, AuditEntry, EmergencyApply, ScheduledStart
 
-_ACTIONS = {Approval: AuditAction.APPROVAL_GIVEN, EmergencyApply: AuditAction.EMERGENCY_APPLIED}
-Given = Approval | EmergencyApply
+_ACTIONS = {
+    Approval: AuditAction.APPROVAL_GIVEN,
+    EmergencyApply: AuditAction.EMERGENCY_APPLIED,
+    ScheduledStart: AuditAction.START_SCHEDULED,
+}
+ApprovalRow = Approval | EmergencyApply | ScheduledStart
 
 
-def _make(row: Given, entry: AuditEntry, key: str) -> str:
-    expires_at = row.expires_at if isinstance(row, Approval) else None
-    covered = [
+def _render(moment: datetime | None) -> str | None:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds") if moment else None
+
+
+def _make(row: ApprovalRow, entry: AuditEntry, key: str) -> str:
+    covered: list[JSONValue] = [
         _ACTIONS[type(row)].value,
         row.plan_id,
         row.digest,
         row.by_id,
         row.by_name,
-        row.created_at.astimezone(UTC).isoformat(timespec="microseconds"),
-        expires_at.astimezone(UTC).isoformat(timespec="microseconds") if expires_at else None,
+        _render(row.created_at),
+        None if isinstance(row, EmergencyApply) else _render(row.expires_at),
         row.is_sole if isinstance(row, Approval) else None,
+        *([_render(row.not_before), row.waits_for_rollout] if isinstance(row, ScheduledStart) else []),
         entry.pk,
         entry.hash,
     ]
     return hmac.digest(key.encode(), f"applyviz approval {canonical_json(covered)}".encode(), "sha256").hex()
 
 
-def vouch(row: Given, entry: AuditEntry) -> None:
-    """Set the audit entry and the MAC of an approval or emergency apply before it is stored."""
+def vouch(row: ApprovalRow, entry: AuditEntry) -> None:
+    """Set the audit entry and the MAC of an approval, emergency apply or scheduled start before it is stored."""
     if not settings.APPLYVIZ_APPROVAL_KEY:
         raise ImproperlyConfigured("APPLYVIZ_APPROVAL_KEY: it is not set here; web processes and workers hold it")
     row.entry, row.mac = entry, _make(row, entry, settings.APPLYVIZ_APPROVAL_KEY)
 
 
-def find_fault(row: Given) -> str:
-    """Return why an approval or emergency apply is not genuine; "" when it is."""
+def find_fault(row: ApprovalRow) -> str:
+    """Return why an approval, emergency apply or scheduled start is not genuine; "" when it is."""
     entry = row.entry
     if entry is None or not row.mac:
         return "no audit entry records it"
@@ -66,7 +74,7 @@ def keep_genuine(rows: Iterable[Approval]) -> list[Approval]:
 
 @dataclass(frozen=True, slots=True)
 class Forged:
-    """An approval or an emergency apply that this installation did not make."""
+    """An approval, emergency apply or scheduled start that this installation did not make."""
 
     what: str
     number: int
@@ -88,7 +96,7 @@ class MACResult:
     forged: tuple[Forged, ...]
 
 
-def _list_forged(what: str, rows: Iterable[Given]) -> Iterator[Forged]:
+def _list_forged(what: str, rows: Iterable[ApprovalRow]) -> Iterator[Forged]:
     for row in rows:
         fault = find_fault(row)
         if fault:
@@ -96,11 +104,13 @@ def _list_forged(what: str, rows: Iterable[Given]) -> Iterator[Forged]:
 
 
 def check_all() -> MACResult:
-    """Check the MAC of every stored approval and emergency apply."""
+    """Check the MAC of every stored approval, emergency apply and scheduled start."""
     approvals = Approval.objects.select_related("entry", "plan__review").order_by("pk")
     emergencies = EmergencyApply.objects.select_related("entry", "plan__review").order_by("pk")
+    schedules = ScheduledStart.objects.select_related("entry", "plan__review").order_by("pk")
     forged = (
         *_list_forged("approval", approvals.iterator(chunk_size=2_000)),
         *_list_forged("emergency apply", emergencies.iterator(chunk_size=2_000)),
+        *_list_forged("scheduled start", schedules.iterator(chunk_size=2_000)),
     )
     return MACResult(approvals.count(), emergencies.count(), forged)

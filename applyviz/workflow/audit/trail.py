@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -26,7 +27,9 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.full_text import collect_words
 from applyviz.records.models import ApplyRun, AuditEntry, ChainEnd, Plan
 from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import gathering as gathering_rows
 from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.foundation.scopes import is_everywhere
 
 SYSTEM = "applyviz"
@@ -34,7 +37,9 @@ GENESIS = "0" * 64
 GLOBAL = 0
 _MOST_ROLES = 400
 # A person's acts on a run, and its end, belong to the global chain.
-_OF_RUN_BUT_GLOBAL = frozenset({AuditAction.RUN_STARTED, AuditAction.RUN_CANCELED, AuditAction.RUN_FINISHED})
+_OF_RUN_BUT_GLOBAL = frozenset(
+    {AuditAction.RUN_STARTED, AuditAction.RUN_RETRIED, AuditAction.RUN_CANCELED, AuditAction.RUN_FINISHED}
+)
 HASHED = (
     "chain", "sequence", "action", "actor_id", "actor_name", "roles", "session", "address", "agent",
     "request_id", "cluster", "review", "plan", "run", "group", "kind", "namespace", "name", "field_manager",
@@ -103,12 +108,31 @@ def find_start(run: int) -> str:
 
 
 def lock_chain(chain: int) -> ChainEnd:
-    """Lock the end of a chain until the surrounding transaction ends; lock a run's chain before the global one."""
+    """Lock the end of a chain until the surrounding transaction ends; lock a run's chain before the global one.
+
+    - While rows are gathered, the end includes the entries that wait.
+    """
+    gathering = gathering_rows.find_current()
+    if gathering is None:
+        return _read_end(chain)
+    key = (ChainEnd, chain)
+    if key not in gathering.kept:
+        gathering.kept[key] = head = _read_end(chain)
+        gathering.at_end.append(partial(_store_end, head))
+    end: ChainEnd = gathering.kept[key]
+    return end
+
+
+def _read_end(chain: int) -> ChainEnd:
     head = ChainEnd.objects.select_for_update().filter(chain=chain).first()
     if head is None:
         ChainEnd.objects.get_or_create(chain=chain, defaults={"hash": find_start(chain) if chain else GENESIS})
         head = ChainEnd.objects.select_for_update().get(chain=chain)
     return head
+
+
+def _store_end(head: ChainEnd) -> None:
+    ChainEnd.objects.filter(chain=head.chain).update(sequence=head.sequence, hash=head.hash)
 
 
 def _object_columns(ref: ObjectRef | None) -> dict[str, str]:
@@ -123,8 +147,8 @@ def _name_roles(by: Person) -> str:
         return "superuser"
     found = set()
     for grant in access.list_grants(by):
-        place = f"{grant.cluster_pattern}/{grant.namespace_pattern}"
-        found.add(grant.role if is_everywhere(grant) else f"{grant.role}@{place}")
+        label = f"{grant.cluster_pattern}/{grant.namespace_pattern}"
+        found.add(grant.role if is_everywhere(grant) else f"{grant.role}@{label}")
     return " ".join(sorted(found))[:_MOST_ROLES]
 
 
@@ -148,7 +172,7 @@ def _choose_chain(action: AuditAction, about: AuditSubject) -> int:
 
 def _complete_detail(action: AuditAction, about: AuditSubject, detail: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the detail of an entry; for the end of a run with the end of its chain, which anchors it."""
-    completed = dict(detail or {})
+    completed = draw_nuls(dict(detail or {}))
     if action is AuditAction.RUN_FINISHED and about.run is not None:
         head = lock_chain(about.run)
         completed["heads"] = {str(about.run): f"{head.sequence}:{head.hash}"}
@@ -185,8 +209,10 @@ def record(
             **_object_columns(about.ref),
         )
         seal(entry)
-        entry.save(force_insert=True)
-        ChainEnd.objects.filter(chain=head.chain).update(sequence=entry.sequence, hash=entry.hash)
+        gathering_rows.insert(entry)
+        head.sequence, head.hash = entry.sequence, entry.hash
+        if gathering_rows.find_current() is None:
+            _store_end(head)
     return entry
 
 

@@ -28,6 +28,8 @@ KINDS = (
     ("", "services"),
     ("", "pods"),
     ("", "events"),
+    ("", "resourcequotas"),
+    ("", "limitranges"),
     ("apps", "deployments"),
     ("networking.k8s.io", "ingresses"),
     ("rbac.authorization.k8s.io", "clusterroles"),
@@ -35,7 +37,7 @@ KINDS = (
 )
 
 
-class Health(StrEnum):
+class ClusterReadiness(StrEnum):
     """Readiness according to the API server."""
 
     READY = "ready"
@@ -44,7 +46,7 @@ class Health(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class KindRights:
+class KindPermissions:
     """The permissions on one kind: for each of `VERBS`, whether it is allowed; None without an answer."""
 
     group: str
@@ -60,32 +62,32 @@ class ClusterState:
     - `is_impersonated`: whether a mapped identity was used instead of the cluster's own credential.
     """
 
-    health: Health = Health.UNKNOWN
+    health: ClusterReadiness = ClusterReadiness.UNKNOWN
     version: str = ""
     identity: str = ""
-    rights: tuple[KindRights, ...] = ()
+    rights: tuple[KindPermissions, ...] = ()
     problem: str = ""
     server_message: str = ""
     is_impersonated: bool = False
 
 
-def _read_rights(reader: ClusterReader, namespace: str) -> tuple[KindRights, ...]:
+def _read_permissions(reader: ClusterReader, namespace: str) -> tuple[KindPermissions, ...]:
     asked = [RequiredAccess(verb, group, plural, namespace).ask() for group, plural in KINDS for verb in VERBS]
     answers = [is_allowed(answer) for answer in reader.try_send_all(asked)]
     width = len(VERBS)
     rows = (tuple(answers[start : start + width]) for start in range(0, len(answers), width))
-    return tuple(KindRights(*kind, allowed) for kind, allowed in zip(KINDS, rows, strict=True))
+    return tuple(KindPermissions(*kind, allowed) for kind, allowed in zip(KINDS, rows, strict=True))
 
 
-def _read_health(reader: ClusterReader) -> Health:
+def _read_health(reader: ClusterReader) -> ClusterReadiness:
     """Read `/readyz`, which answers in plain text; a reader raises for that because it expects JSON."""
     try:
         status = reader.send(Request("GET", "/readyz", purpose="read")).status
     except ClusterError as error:
         status = error.status
     if 200 <= status < 300:
-        return Health.READY
-    return Health.NOT_READY if status >= 500 else Health.UNKNOWN
+        return ClusterReadiness.READY
+    return ClusterReadiness.NOT_READY if status >= 500 else ClusterReadiness.UNKNOWN
 
 
 def _read_state(reader: ClusterReader, cluster: Cluster, namespace: str) -> ClusterState:
@@ -93,12 +95,12 @@ def _read_state(reader: ClusterReader, cluster: Cluster, namespace: str) -> Clus
     if found.problem is not None and not found.version:
         return ClusterState(problem=found.problem.reason, server_message=found.problem.detail)
     # A sandbox has no readiness endpoint: when it answers, it is ready.
-    health = Health.READY if cluster.is_sandbox else _read_health(reader)
+    health = ClusterReadiness.READY if cluster.is_sandbox else _read_health(reader)
     return ClusterState(
         health=health,
         version=found.version,
         identity=str(facts.read_account(reader).get("user", "")),
-        rights=_read_rights(reader, namespace),
+        rights=_read_permissions(reader, namespace),
     )
 
 

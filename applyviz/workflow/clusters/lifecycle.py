@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from applyviz.clusters import connect, facts
 from applyviz.clusters.kubeconfig import read_kubeconfig
 from applyviz.engine.objects.errors import ClusterError
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.enums import AuditAction, RunState
 from applyviz.records.models import ApplyRun, Cluster
 from applyviz.records.sealing import Sealed
@@ -129,7 +129,7 @@ def prepare_upload(cluster: Cluster, *, kubeconfig: bytes, context: str, by: Per
     """Read an uploaded kubeconfig and identify its cluster; the result replaces the old credential."""
     _require(by, cluster)
     taken = read_kubeconfig(kubeconfig, context=context)
-    credential = {"form": connect.UPLOADED, "credential": taken.to_json()}
+    credential: JSONObject = {"form": connect.UPLOADED, "credential": taken.to_json()}
     return prepare_credential(cluster, credential=credential, server=taken.server, by=by)
 
 
@@ -138,7 +138,7 @@ def rename_cluster(cluster: Cluster, *, name: str, by: Person | None) -> None:
     _require(by, cluster)
     name = name.strip()
     if not name or len(name) > 120:
-        raise NotValidError(_("a name has 1 to 120 characters"))
+        raise NotValidError(_("a name must have 1 to 120 characters"))
     with transaction.atomic():
         before = lock_cluster(cluster.pk)
         Cluster.objects.filter(pk=cluster.pk).update(name=name)

@@ -40,7 +40,7 @@ def _record_added(cluster: Cluster, by: Person | None) -> None:
     )
 
 
-def create_sandbox(*, slug: str, name: str, by: Person | None = None) -> Cluster:
+def create_sandbox(*, slug: str, name: str, by: Person | None = None, simulates_workloads: bool = False) -> Cluster:
     """Create a sandbox cluster with a new token for its HTTP interface; `by` None: the installation."""
     if by is not None:
         access.require(by, Action.MANAGE)
@@ -52,6 +52,7 @@ def create_sandbox(*, slug: str, name: str, by: Person | None = None) -> Cluster
             kind=ClusterKind.SANDBOX,
             credential=Sealed.of_bytes(token.encode()),
             token_hash=hash_token(token),
+            simulates_workloads=simulates_workloads,
             created_at=timezone.now(),
             created_by=by,
         )
@@ -112,10 +113,15 @@ def _refuse_known(cluster: Cluster) -> None:
     )
 
 
+def is_slug_used(slug: str) -> bool:
+    """Return whether a cluster has this slug, archived or not."""
+    return Cluster.objects.filter(slug=slug).exists()
+
+
 def _add(cluster: Cluster, by: Person | None) -> Cluster:
     with transaction.atomic():
         _refuse_known(cluster)
-        if Cluster.objects.filter(slug=cluster.slug).exists():
+        if is_slug_used(cluster.slug):
             raise NotPossibleError(_("cluster %(slug)s already exists") % {"slug": cluster.slug})
         cluster.save(force_insert=True)
         _record_added(cluster, by)

@@ -68,14 +68,29 @@ def refuse_stranger(cluster: Cluster, headers: Mapping[str, str]) -> Response | 
     return None if is_known else render_status(401, "Unauthorized", "Unauthorized")
 
 
+def _list_scopes(cluster: Cluster) -> list[ScopeEntry]:
+    return [ScopeEntry(cluster.slug), ScopeEntry(cluster.slug, EVERY_NAMESPACE)]
+
+
+def may_take_kubeconfig(cluster: Cluster, visitor: Visitor) -> bool:
+    """Return whether a person may have the token of this sandbox."""
+    return cluster.is_sandbox and access.can(visitor, Action.APPLY, _list_scopes(cluster))
+
+
+def require_kubeconfig(cluster: Cluster, *, for_user: Visitor) -> None:
+    """Raise unless a person may have the token of this sandbox: it writes everywhere in it, without a review."""
+    if not cluster.is_sandbox:
+        raise NotVisibleError(f"{cluster.slug} is not a sandbox")
+    access.require(for_user, Action.APPLY, _list_scopes(cluster))
+
+
 def make_kubeconfig(cluster: Cluster, *, address: str, for_user: Visitor) -> str:
     """Return a kubeconfig for kubectl; `address` is the URL of this installation without a final slash.
 
     - kubectl sends a bearer token over https only, so the URL contains the token, which works over http as well.
     - Requires the right to apply: the token may write to the sandbox.
     """
-    everything = [ScopeEntry(cluster.slug), ScopeEntry(cluster.slug, EVERY_NAMESPACE)]
-    access.require(for_user, Action.APPLY, everything)
+    require_kubeconfig(cluster, for_user=for_user)
     return render_kubeconfig(cluster, address=address)
 
 

@@ -15,7 +15,8 @@ from enum import StrEnum
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import BooleanField, QuerySet
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from applyviz.engine.objects.values import canonical_json
@@ -24,6 +25,7 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
 from applyviz.workflow.audit import trail
 from applyviz.workflow.audit.trail import STORED, canonical_entry
+from applyviz.workflow.evidence.name_filters import NameStart, widen_names
 from applyviz.workflow.foundation.access import Action, Person, Visitor, require, visible_entries
 from applyviz.workflow.plans.live_history import TELLING, show_entries, show_rows
 
@@ -55,7 +57,7 @@ class ExportFormat(StrEnum):
     JSONL = "jsonl"
 
 
-class Line:
+class Echo:
     """A file-like object for `csv.writer` that returns each line."""
 
     def write(self, text: str) -> str:
@@ -90,18 +92,59 @@ def _is_moment(given: date) -> bool:
     return isinstance(given, datetime)
 
 
-def _filter(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
-    return find_between(chosen).filter(**{column: chosen[name] for name, column in _COLUMNS.items() if name in chosen})
+def find_filtered(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
+    """Return the entries that match all names, the period and the field of a filter; words are left to the caller."""
+    entries = find_between(chosen)
+    for name, column in _COLUMNS.items():
+        match chosen.get(name):
+            case None:
+                continue
+            case NameStart() as start:
+                entries = entries.filter(start.condition)
+            case (value,) | (str() | int() as value):
+                entries = entries.filter(**{column: value})
+            case values:
+                entries = entries.filter(**{f"{column}__in": values})
+    if chosen.get("field"):
+        entries = entries.filter(match_field(chosen["field"]), action=AuditAction.OBJECT_RESULT)
+    return entries
+
+
+def match_field(text: str) -> RawSQL:
+    """Return the condition that a write changed a field whose path holds these words in this order."""
+    table = AuditEntry._meta.db_table
+    path = f"%{'%'.join(full_text.split_words(text))}%"
+    if connection.vendor == "postgresql":
+        changes = f"{table}.detail->'changes'"
+        each = f"jsonb_array_elements(CASE WHEN jsonb_typeof({changes}) = 'array' THEN {changes} ELSE '[]'::jsonb END)"
+        found = f"EXISTS (SELECT 1 FROM {each} one WHERE one->>'path' ILIKE %s)"  # noqa: S608
+    else:
+        each = f"json_each({table}.detail, '$.changes')"
+        found = f"EXISTS (SELECT 1 FROM {each} one WHERE json_extract(one.value, '$.path') LIKE %s)"  # noqa: S608
+    return RawSQL(found, [path], BooleanField())  # noqa: S611
+
+
+def words_of(chosen: Mapping[str, Any]) -> str:
+    """Return the words that the full text of an entry must hold for a filter; "" for a filter of exact names."""
+    starts = chosen.get("name") if isinstance(chosen.get("name"), NameStart) else ""
+    return " ".join(filter(None, (chosen.get("text", ""), chosen.get("field", ""), str(starts or ""))))
+
+
+def reveals_content(chosen: Mapping[str, Any]) -> bool:
+    """Return whether a hit tells something of the content of entries, so that those about Secrets are left out."""
+    return bool(chosen.get("text") or chosen.get("field"))
 
 
 def find_entries(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
     """Return the entries that match all of `chosen`, newest first.
 
-    - Names: cluster, group, namespace, kind, name, person, action, manager, review, run; `since` and `until` are
-      days or times, both included; each word of `text` must begin a word of the entry (`records/full_text.py`).
+    - Names: cluster, group, namespace, kind, name, person, action, manager, review, run, each as one name or as a
+      tuple of names (`name_filters.widen_names`); `since` and `until` are days or times, both included; each word of
+      `text` must begin a word of the entry (`records/full_text.py`); `field` holds words of the path of a field that
+      a write changed.
     """
-    entries = _filter(chosen)
-    return entries.filter(full_text.match(chosen["text"])) if chosen.get("text") else entries
+    entries, words = find_filtered(chosen), words_of(chosen)
+    return entries.filter(full_text.match(words)) if words else entries
 
 
 def find_page(
@@ -111,14 +154,15 @@ def find_page(
 
     - A word search skips run entries about Secrets, except for the installation itself: a hit would reveal content.
     """
-    entries = _filter(chosen) if before is None else _filter(chosen).filter(id__lt=before)
+    entries = find_filtered(chosen) if before is None else find_filtered(chosen).filter(id__lt=before)
     entries = (entries if for_user is None else visible_entries(entries, for_user)).defer("words")
-    if not chosen.get("text"):
+    words = words_of(chosen)
+    if not words:
         return show_entries(list(entries[:count]), for_user)
-    entries = entries if for_user is None else entries.exclude(TELLING)
+    entries = entries.exclude(TELLING) if for_user is not None and reveals_content(chosen) else entries
     newest = before or 1 + (AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0)
     with full_text.searching():
-        return _find_words(entries, chosen["text"], newest, count)
+        return show_entries(_find_words(entries, words, newest, count), for_user)
 
 
 def _find_words(entries: QuerySet[AuditEntry], text: str, top: int, count: int) -> list[AuditEntry]:
@@ -145,15 +189,31 @@ def tame(value: object) -> object:
 
 def make_writer() -> Any:
     """Return a CSV writer that quotes every cell, so that a `;` within a cell does not end it."""
-    return csv.writer(Line(), quoting=csv.QUOTE_ALL)
+    return csv.writer(Echo(), quoting=csv.QUOTE_ALL)
+
+
+def list_changes(action: str, detail: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the fields that a write changed (path, before, after; masked), as its entry holds them."""
+    changes = detail.get("changes") if action == AuditAction.OBJECT_RESULT else None
+    found = [one for one in changes if isinstance(one, Mapping)] if isinstance(changes, list) else []
+    return [{name: str(one.get(name, "")) for name in ("path", "before", "after")} for one in found]
+
+
+def describe_changes(action: str, detail: Mapping[str, Any]) -> str:
+    """Return the changed fields as one line: `path: before → after; …`, with the number of those left out."""
+    lines = [f"{one['path']}: {one['before'] or '-'} → {one['after'] or '-'}" for one in list_changes(action, detail)]
+    more = detail.get("more")
+    return "; ".join([*lines, *([f"+{more}"] if lines and isinstance(more, int) else [])])
 
 
 def _write_csv(rows: Iterator[Mapping[str, Any]]) -> Generator[str, None, None]:
     writer = make_writer()
-    names = [*(name for name in STORED if name not in ("detail", "salt")), "detail"]
+    names = [*(name for name in STORED if name not in ("detail", "salt")), "detail", "changed_fields"]
     yield writer.writerow(names)
     for row in rows:
-        shown = {**row, **canonical_entry(row), "detail": canonical_json(row["detail"])}
+        detail = row["detail"]
+        rendered = {"detail": canonical_json(detail), "changed_fields": describe_changes(row["action"], detail)}
+        shown = {**row, **canonical_entry(row), **rendered}
         yield writer.writerow([tame(shown[name]) for name in names])
 
 
@@ -192,16 +252,16 @@ def export_entries(
     entries = find_entries(chosen)
     if for_user is not None:
         entries = visible_entries(entries, for_user)
-        entries = entries.exclude(TELLING) if chosen.get("text") else entries
+        entries = entries.exclude(TELLING) if reveals_content(chosen) else entries
     rows = _read_on(entries, for_user)
     return _write_csv(rows) if form is ExportFormat.CSV else _write_jsonl(rows)
 
 
 def record_export(by: Person | None, chosen: Mapping[str, Any], form: ExportFormat) -> None:
     """Record an export before its first line is written; `by` None: a command on the server."""
-    told = {name: str(value) for name, value in chosen.items()}
+    filters = {name: str(value) for name, value in chosen.items()}
     trail.record(
-        AuditAction.HISTORY_EXPORTED, by=by, about=trail.AuditSubject(), detail={"form": form.value, "filter": told}
+        AuditAction.HISTORY_EXPORTED, by=by, about=trail.AuditSubject(), detail={"form": form.value, "filter": filters}
     )
 
 
@@ -209,4 +269,4 @@ def export_for(person: Person, chosen: Mapping[str, Any], form: ExportFormat) ->
     """Export as `export_entries` does, for a person with the right to audit; raises without it."""
     require(person, Action.AUDIT)
     record_export(person, chosen, form)
-    return export_entries(chosen, form, for_user=person)
+    return export_entries(widen_names(chosen), form, for_user=person)

@@ -7,11 +7,12 @@ pages, so that an export of a year is never in memory and keeps no cursor open f
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from heapq import merge
+from itertools import islice
 from operator import attrgetter
 
 from django.db.models import Q, QuerySet
@@ -22,15 +23,23 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction, FindingSort
-from applyviz.records.models import AuditEntry, LiveFinding
+from applyviz.records.models import ApplyRun, AuditEntry, LiveFinding
 from applyviz.workflow.audit import chain, trail
-from applyviz.workflow.evidence.history import ExportFormat, find_between, make_writer, tame
+from applyviz.workflow.evidence.history import (
+    ExportFormat,
+    describe_changes,
+    find_between,
+    list_changes,
+    make_writer,
+    tame,
+)
 from applyviz.workflow.evidence.windows import LateRun, find_late
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.foundation.paging import PAGE, by_number
-from applyviz.workflow.plans.live_history import show_findings
+from applyviz.workflow.plans.live_history import NOT_SHOWN, show_entries, show_findings
+from applyviz.workflow.plans.live_values import WITHHELD
 
 
 class EvidenceSection(StrEnum):
@@ -39,6 +48,7 @@ class EvidenceSection(StrEnum):
     REVIEWS = "reviews"
     APPROVALS = "approvals"
     RUNS = "runs"
+    CHANGED_OBJECTS = "changed-objects"
     EMERGENCY_APPLIES = "broken-glass"
     LATE = "late-runs"
     POLICIES = "policy-edits"
@@ -50,6 +60,7 @@ TITLES: dict[EvidenceSection, str | Promise] = {
     EvidenceSection.REVIEWS: _("Reviews"),
     EvidenceSection.APPROVALS: _("Approvals (with role at the time)"),
     EvidenceSection.RUNS: _("Apply runs"),
+    EvidenceSection.CHANGED_OBJECTS: _("Changed objects, with their fields from → to"),
     EvidenceSection.EMERGENCY_APPLIES: _("Emergency applies"),
     EvidenceSection.LATE: _("Runs outside change windows"),
     EvidenceSection.POLICIES: _("Changes to policies, rules and retention"),
@@ -62,7 +73,11 @@ ACTIONS: dict[EvidenceSection, tuple[AuditAction, ...]] = {
         *(AuditAction.APPROVAL_GIVEN, AuditAction.APPROVAL_REVOKED),
         *(AuditAction.CHANGES_REQUESTED, AuditAction.REQUEST_WITHDRAWN, AuditAction.APPROVALS_CHECKED),
     ),
-    EvidenceSection.RUNS: (AuditAction.RUN_STARTED, AuditAction.RUN_CANCELED, AuditAction.RUN_FINISHED),
+    EvidenceSection.RUNS: (
+        *(AuditAction.START_SCHEDULED, AuditAction.START_CANCELED),
+        *(AuditAction.RUN_STARTED, AuditAction.RUN_RETRIED, AuditAction.RUN_CANCELED, AuditAction.RUN_FINISHED),
+    ),
+    EvidenceSection.CHANGED_OBJECTS: (AuditAction.OBJECT_RESULT,),
     EvidenceSection.EMERGENCY_APPLIES: (AuditAction.EMERGENCY_APPLIED,),
     EvidenceSection.POLICIES: (
         *(AuditAction.POLICY_CHANGED, AuditAction.RULE_AGREED, AuditAction.RULE_REVOKED),
@@ -75,15 +90,19 @@ ACTIONS: dict[EvidenceSection, tuple[AuditAction, ...]] = {
         *(AuditAction.LINK_MADE, AuditAction.ACCOUNT_CLAIMED, AuditAction.PASSWORD_CHANGED),
         *(AuditAction.SECOND_ASKED, AuditAction.SECOND_DECLINED),
         *(AuditAction.TOKEN_MADE, AuditAction.TOKEN_REVOKED, AuditAction.KEYS_ROTATED, AuditAction.WEBHOOK_CHANGED),
+        *(AuditAction.REPOSITORY_CHANGED, AuditAction.COMMIT_IDENTITY_CHANGED),
+        *(AuditAction.FOLLOWING_STARTED, AuditAction.FOLLOWING_ENDED),
     ),
 }
-_TOLD = (
+_SUMMARIZED = (
     "title",
     "ticket",
     "note",
     "reason",
     "missing",
     "approved by",
+    "attempt",
+    "objects",
     "state",
     "error",
     "name",
@@ -94,6 +113,8 @@ _TOLD = (
     "sole administrator",
     "confirmed by",
     "forged in all",
+    "outcomes",
+    "owners",
 )
 EXCEPTIONS = (
     EvidenceSection.EMERGENCY_APPLIES,
@@ -128,7 +149,12 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFact:
-    """One line of evidence; `number` is that of the audit entry, None for findings of scans."""
+    """One line of evidence; `number` is that of the audit entry, None for findings of scans.
+
+    - `owners`: whether the field owners of an object are verified, a slug of `OwnerCheck`; "" for other facts, and for
+      a Secret whose results the reader may not see.
+    - `changes`: the fields that a write changed (path, before, after; masked); `summary` is all of them in one line.
+    """
 
     section: EvidenceSection
     at: datetime
@@ -142,13 +168,20 @@ class EvidenceFact:
     object: str = ""
     field_manager: str = ""
     plan_digest: str = ""
-    told: str = ""
+    summary: str = ""
+    owners: str = ""
     number: int | None = None
+    changes: tuple[Mapping[str, str], ...] = ()
 
     def to_json(self) -> dict[str, JSONValue]:
         """Return the fact for exports."""
         values = {name: getattr(self, name) for name in EvidenceFact.__slots__}
-        return {**values, "section": self.section.value, "at": self.at.isoformat()}
+        changes = [dict(one) for one in self.changes]
+        return {**values, "section": self.section.value, "at": self.at.isoformat(), "changes": changes}
+
+    def to_row(self) -> list[JSONValue]:
+        """Return the fact as cells of a table, where `summary` stands for its changes."""
+        return [value for name, value in self.to_json().items() if name != "changes"]
 
 
 def _render_value(value: JSONValue) -> str:
@@ -157,8 +190,25 @@ def _render_value(value: JSONValue) -> str:
     return str(value)
 
 
+def _render_fact(name: str, value: JSONValue) -> str:
+    if name == "owners" and isinstance(value, Mapping):
+        return _render_owners(value)
+    if name == "outcomes" and isinstance(value, Mapping):
+        return ", ".join(f"{number} {outcome}" for outcome, number in value.items())
+    return _render_value(value)
+
+
+def _render_owners(owners: Mapping[str, JSONValue]) -> str:
+    """Return what comparing the field owners found: of one object with its owners, of a run with numbers of objects."""
+    if "state" not in owners:
+        return ", ".join(f"{number} {state}" for state, number in owners.items())
+    fields = owners.get("fields")
+    each = [f"{owner} {number}" for owner, number in fields.items()] if isinstance(fields, Mapping) else []
+    return f"{owners['state']} ({', '.join(each)})" if each else str(owners["state"])
+
+
 def _from_entry(section: EvidenceSection, entry: AuditEntry) -> EvidenceFact:
-    told = [f"{name}: {_render_value(entry.detail[name])}" for name in _TOLD if entry.detail.get(name)]
+    parts = [f"{name}: {_render_fact(name, entry.detail[name])}" for name in _SUMMARIZED if entry.detail.get(name)]
     return EvidenceFact(
         section=section,
         at=entry.at,
@@ -172,9 +222,33 @@ def _from_entry(section: EvidenceSection, entry: AuditEntry) -> EvidenceFact:
         object=f"{entry.kind} {entry.namespace}/{entry.name}" if entry.kind else "",
         field_manager=entry.field_manager,
         plan_digest=entry.plan_digest,
-        told="; ".join(told) if entry.pruned_by is None else "(the body was removed by a retention policy)",
+        summary="; ".join(parts) if entry.pruned_by is None else "(the body was removed by a retention policy)",
         number=entry.pk,
     )
+
+
+def _from_write(entry: AuditEntry, who: str) -> EvidenceFact:
+    """Return a write under the name of the person who started the run."""
+    fact = _from_entry(EvidenceSection.CHANGED_OBJECTS, entry)
+    outcome = WITHHELD if entry.detail == NOT_SHOWN else str(entry.detail.get("outcome") or entry.action)
+    owners, changed = entry.detail.get("owners"), describe_changes(entry.action, entry.detail)
+    state = str(owners.get("state", "")) if isinstance(owners, Mapping) else ""
+    summary = (
+        "; ".join((changed, f"owners: {_render_owners(owners)}")) if changed and state else changed or fact.summary
+    )
+    changes = tuple(list_changes(entry.action, entry.detail))
+    return replace(fact, who=who, what=outcome, summary=summary, owners=state, changes=changes)
+
+
+def _read_writes(period: Period, for_user: Visitor) -> Iterator[EvidenceFact]:
+    """Yield what runs did to each object, oldest first; nothing of Secrets that are hidden from the reader."""
+    (entries,) = _entries(EvidenceSection.CHANGED_OBJECTS, period, for_user)
+    found = by_number(entries)
+    while page := list(islice(found, PAGE)):
+        runs = ApplyRun.objects.filter(number__in={entry.run for entry in page if entry.run})
+        starters = dict(runs.values_list("number", "requested_by__username"))
+        for entry in show_entries(page, for_user):
+            yield _from_write(entry, starters.get(entry.run or 0, entry.actor_name))
 
 
 def _from_finding(finding: LiveFinding) -> EvidenceFact:
@@ -189,7 +263,7 @@ def _from_finding(finding: LiveFinding) -> EvidenceFact:
         run=finding.run,
         object=f"{finding.kind} {finding.namespace}/{finding.name}",
         field_manager=f"{finding.manager} ({how})" if how else finding.manager,
-        told=" ".join(shown),
+        summary=" ".join(shown),
     )
 
 
@@ -205,7 +279,7 @@ def _from_late(late: LateRun) -> EvidenceFact:
         plan=run.plan.number,
         run=run.number,
         plan_digest=run.plan.digest,
-        told="; ".join(late.closed),
+        summary="; ".join(late.closed),
     )
 
 
@@ -246,6 +320,8 @@ def read_section(section: EvidenceSection, period: Period, *, for_user: Visitor)
             yield from map(_from_finding, _page_findings(_findings(period, for_user)))
         case EvidenceSection.LATE:
             yield from map(_from_late, find_late(period.start, period.end, cluster=period.cluster, for_user=for_user))
+        case EvidenceSection.CHANGED_OBJECTS:
+            yield from _read_writes(period, for_user)
         case _:
             each = (by_number(entries) for entries in _entries(section, period, for_user))
             for entry in merge(*each, key=attrgetter("pk")):
@@ -275,9 +351,9 @@ def read_all(period: Period, *, for_user: Visitor) -> Iterator[EvidenceFact]:
 
 def _write_csv(facts: Iterator[EvidenceFact]) -> Generator[str, None, None]:
     writer = make_writer()
-    yield writer.writerow(EvidenceFact.__slots__)
+    yield writer.writerow([name for name in EvidenceFact.__slots__ if name != "changes"])
     for fact in facts:
-        yield writer.writerow([tame(value) for value in fact.to_json().values()])
+        yield writer.writerow([tame(value) for value in fact.to_row()])
 
 
 def _write_jsonl(period: Period, facts: Iterator[EvidenceFact]) -> Generator[str, None, None]:
@@ -290,12 +366,12 @@ def _write_jsonl(period: Period, facts: Iterator[EvidenceFact]) -> Generator[str
 def export_for(person: Person, period: Period, form: ExportFormat) -> Generator[str, None, None]:
     """Yield the evidence as lines of a file; the export is recorded before the first line."""
     access.require(person, Action.AUDIT)
-    told = {"since": period.since.isoformat(), "until": period.until.isoformat(), "cluster": period.cluster}
+    filters = {"since": period.since.isoformat(), "until": period.until.isoformat(), "cluster": period.cluster}
     trail.record(
         AuditAction.HISTORY_EXPORTED,
         by=person,
         about=trail.AuditSubject(),
-        detail={"form": f"evidence.{form.value}", "filter": told},
+        detail={"form": f"evidence.{form.value}", "filter": filters},
     )
     facts = read_all(period, for_user=person)
     return _write_csv(facts) if form is ExportFormat.CSV else _write_jsonl(period, facts)

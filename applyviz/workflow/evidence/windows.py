@@ -32,7 +32,7 @@ class LateRun:
     closed: tuple[str, ...]
 
 
-class _Versions:
+class _PolicyHistory:
     """All policy versions ever, read once."""
 
     def __init__(self) -> None:
@@ -44,16 +44,16 @@ class _Versions:
         for row in self._rows:
             if row.created_at <= at and not (row.policy.archived_at and row.policy.archived_at <= at):
                 newest[row.policy_id] = row
-        places = policies.list_places(plan) if newest else ()
+        scopes = policies.list_scopes(plan) if newest else ()
         found = [
             (row.policy.slug, row.number, rules_from_json(row.rules))
             for row in newest.values()
-            if any(holds_at(row, place) for place in places)
+            if any(holds_at(row, scope) for scope in scopes)
         ]
         return find_strictest(found) if found else None
 
 
-def _check(run: ApplyRun, versions: _Versions) -> LateRun | None:
+def _check(run: ApplyRun, versions: _PolicyHistory) -> LateRun | None:
     policy = versions.find(run.plan, run.created_at)
     if policy is None or not (policy.windows or policy.freezes):
         return None
@@ -66,7 +66,7 @@ def _check(run: ApplyRun, versions: _Versions) -> LateRun | None:
 
 def find_late(start: datetime, end: datetime, *, cluster: str, for_user: Visitor) -> Iterator[LateRun]:
     """Yield the runs of a period that worked outside their windows, oldest first."""
-    versions = _Versions()
+    versions = _PolicyHistory()
     seen = Review.objects.filter(access.select_reviews(for_user))
     runs = ApplyRun.objects.filter(Q(created_at__gte=start, created_at__lt=end), plan__review__in=seen)
     if cluster:

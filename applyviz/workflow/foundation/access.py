@@ -12,8 +12,6 @@ includes them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -23,6 +21,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from applyviz import moments
 from applyviz.records.enums import Role
 from applyviz.records.models import (
     AuditEntry,
@@ -49,7 +48,7 @@ class Action(StrEnum):
     VIEW = "view"
     WRITE = "write"
     COMMENT = "comment"
-    DECIDE = "resolve"
+    RESOLVE = "resolve"
     ACKNOWLEDGE = "acknowledge"
     APPROVE = "approve"
     APPLY = "apply"
@@ -66,7 +65,7 @@ _WORDS = {
     Action.VIEW: gettext_lazy("view reviews, runs and history"),
     Action.WRITE: gettext_lazy("create reviews and plans"),
     Action.COMMENT: gettext_lazy("comment"),
-    Action.DECIDE: gettext_lazy("resolve conflicts"),
+    Action.RESOLVE: gettext_lazy("resolve conflicts"),
     Action.ACKNOWLEDGE: gettext_lazy("acknowledge risks and end conflict rules"),
     Action.APPROVE: gettext_lazy("approve plans"),
     Action.APPLY: gettext_lazy("start and cancel runs"),
@@ -83,7 +82,7 @@ _GRANTED: dict[Action, frozenset[Role]] = {
     Action.VIEW: _ALL,
     Action.COMMENT: _ALL - {Role.AUDITOR},
     Action.WRITE: frozenset({Role.AUTHOR}),
-    Action.DECIDE: frozenset({Role.AUTHOR}),
+    Action.RESOLVE: frozenset({Role.AUTHOR}),
     Action.ACKNOWLEDGE: frozenset({Role.AUTHOR, Role.APPROVER}),
     Action.APPROVE: frozenset({Role.APPROVER}),
     Action.APPLY: frozenset({Role.APPROVER, Role.OPERATOR}),
@@ -99,29 +98,11 @@ OF_PROGRAMS = frozenset({Role.VIEWER, Role.AUTHOR, Role.OPERATOR})
 _OF_THE_WHOLE = frozenset({Action.MANAGE, Action.VIEW_ACCOUNTS})
 
 
-_moment: ContextVar[dict[int, tuple[Grant, ...]] | None] = ContextVar("moment", default=None)
-
-
-@contextmanager
-def at_one_moment() -> Iterator[None]:
-    """Read the grants of a person once within this block: for showing a page, never around a change."""
-    token = _moment.set({})
-    try:
-        yield
-    finally:
-        _moment.reset(token)
-
-
 def list_grants(user: Visitor) -> tuple[Grant, ...]:
     """Return the grants of a person in force, those of their teams included; none for a deactivated account."""
     if not isinstance(user, User) or not user.is_active:
         return ()
-    known = _moment.get()
-    if known is None:
-        return _read_grants(user)
-    if user.pk not in known:
-        known[user.pk] = _read_grants(user)
-    return known[user.pk]
+    return moments.read_once(("grants", user.pk), lambda: _read_grants(user))
 
 
 def _read_grants(user: Person) -> tuple[Grant, ...]:
@@ -148,9 +129,9 @@ def _suffices(grants: Iterable[Grant], action: Action, at: Iterable[ScopeEntry] 
         return True
     if at is None:
         return bool(fitting) and action not in _OF_THE_WHOLE
-    places = tuple(at)
+    scopes = tuple(at)
     # Without known scopes, only a grant that applies everywhere is enough.
-    return bool(places) and all(any(holds_at(grant, place) for grant in fitting) for place in places)
+    return bool(scopes) and all(any(holds_at(grant, scope) for grant in fitting) for scope in scopes)
 
 
 def rests_on_sole(user: Person, action: Action, at: Iterable[ScopeEntry]) -> bool:
@@ -185,10 +166,10 @@ def require(user: Visitor, action: Action, at: Iterable[ScopeEntry] | None = Non
     grants = list_grants(user)
     if _suffices(grants, action, None) and any(is_everywhere(g) and g.role in _GRANTED[action] for g in grants):
         return user
-    places = None if at is None else tuple(at)
-    if not _suffices(grants, Action.VIEW, places):
+    scopes = None if at is None else tuple(at)
+    if not _suffices(grants, Action.VIEW, scopes):
         raise NotVisibleError("there is nothing here")
-    if not _suffices(grants, action, places):
+    if not _suffices(grants, action, scopes):
         wanted = _(" or ").join(sorted(str(role.label) for role in _GRANTED[action]))
         facts = {"what": _WORDS[action], "name": user.get_username(), "wanted": wanted}
         if _suffices(grants, action, None):
@@ -197,11 +178,14 @@ def require(user: Visitor, action: Action, at: Iterable[ScopeEntry] | None = Non
     return user
 
 
-def places_of(review: Review) -> Iterator[ScopeEntry]:
+def scopes_of(review: Review) -> Iterator[ScopeEntry]:
     """Return the scopes that a review touches, read only for people without a right everywhere."""
-    rows = ReviewScope.objects.filter(review=review)
-    for slug, namespace in rows.values_list("cluster__slug", "namespace").order_by("pk"):
-        yield ScopeEntry(slug, namespace)
+    yield from moments.read_once(("scopes of review", review.pk), lambda: _read_scopes(review))
+
+
+def _read_scopes(review: Review) -> tuple[ScopeEntry, ...]:
+    rows = ReviewScope.objects.filter(review=review).order_by("pk")
+    return tuple(ScopeEntry(*row) for row in rows.values_list("cluster__slug", "namespace"))
 
 
 def _list_viewing(user: Visitor) -> tuple[Grant, ...] | None:
@@ -215,9 +199,9 @@ def select_reviews(user: Visitor) -> Q:
     grants = _list_viewing(user)
     if grants is None:
         return Q()
-    places = ReviewScope.objects.filter(review=OuterRef("pk"))
+    scopes = ReviewScope.objects.filter(review=OuterRef("pk"))
     covered = select_covered(grants, cluster="cluster__slug", namespace="namespace")
-    return Q(Exists(places)) & ~Q(Exists(places.exclude(covered)))
+    return Q(Exists(scopes)) & ~Q(Exists(scopes.exclude(covered)))
 
 
 def visible_entries(entries: QuerySet[AuditEntry], user: Visitor) -> QuerySet[AuditEntry]:
@@ -259,7 +243,7 @@ def may_use(user: Visitor, action: Action, slug: str) -> bool:
     return any(g.role in _GRANTED[action] and fits(g.cluster_pattern, slug) for g in list_grants(user))
 
 
-def sees_places(user: Visitor, places: Iterable[ScopeEntry]) -> frozenset[ScopeEntry]:
+def list_visible_scopes(user: Visitor, scopes: Iterable[ScopeEntry]) -> frozenset[ScopeEntry]:
     """Return the scopes among many that a person may view."""
     grants = _list_viewing(user)
-    return frozenset(p for p in places if grants is None or any(holds_at(grant, p) for grant in grants))
+    return frozenset(s for s in scopes if grants is None or any(holds_at(grant, s) for grant in grants))

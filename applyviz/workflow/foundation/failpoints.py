@@ -22,8 +22,8 @@ def reach(name: str) -> None:
     asked = os.environ.get("APPLYVIZ_FAILPOINT", "")
     if not asked:
         return
-    place, _, deed = asked.partition(":")
-    wanted, _, time = place.partition("@")
+    point, _, deed = asked.partition(":")
+    wanted, _, time = point.partition("@")
     if wanted == name:
         _reached[name] += 1
         if _reached[name] == int(time or 1):

@@ -23,7 +23,7 @@ class Scope:
         for pattern in (self.cluster_pattern, self.namespace_pattern):
             if not PATTERN.fullmatch(pattern):
                 raise NotValidError(
-                    _("%(pattern)r is not a valid pattern: use lower-case letters, digits, dots, dashes, `*` and `?`")
+                    _("%(pattern)r is not a valid pattern: use lowercase letters, digits, dots, dashes, `*` and `?`")
                     % {"pattern": pattern}
                 )
 

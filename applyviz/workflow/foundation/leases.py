@@ -48,10 +48,18 @@ class LeaseRenewer:
     """Context manager that renews a lease around the work.
 
     - `keep()` renews the lease; it returns False or raises `LeaseLostError` when the lease is lost.
+    - `release()` hands the work over, and is called when the work has not ended at the end of the grace: a request to
+      a slow cluster may hold up the thread that does it.
     """
 
-    def __init__(self, keep: Callable[[], object], *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._keep, self._clock = keep, clock
+    def __init__(
+        self,
+        keep: Callable[[], object],
+        *,
+        release: Callable[[], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._keep, self._release, self._clock = keep, release, clock
         self._owner = threading.get_ident()
         self._lock = threading.Lock()
         self._is_open, self._began = False, 0.0
@@ -109,7 +117,8 @@ class LeaseRenewer:
         """Allow no interruption from here on, and discard one that is under way."""
         with self._lock:
             self._is_open = False
-            _set_async_exception(ctypes.c_ulong(self._owner), None)
+            if self._ended is not None:  # hot: nothing else interrupts
+                _set_async_exception(ctypes.c_ulong(self._owner), None)
 
     def _end(self, reason: ApplyVizError) -> None:
         with self._lock:
@@ -123,6 +132,9 @@ class LeaseRenewer:
             while not self._done.wait(_LOOK_SECONDS):
                 if stopping.is_requested():
                     self._end(WorkerStoppingError("this worker was asked to end"))
+                    if not self._done.wait(stopping.seconds_left()):
+                        renewed = -1.0
+                        self._hand_over()
                     return
                 if self._is_open and self._computed() - self._began > MOST_SECONDS:
                     self._end(TooLongError(f"one object takes more than {MOST_SECONDS} seconds of computing"))
@@ -135,11 +147,18 @@ class LeaseRenewer:
             if renewed != began:
                 connection.close()
 
+    def _hand_over(self) -> None:
+        try:
+            if self._release is not None:
+                self._release()
+        except DatabaseError:
+            logger.warning("a lease could not be released; the next worker waits for its end")
+
     def _renew_once(self) -> bool:
         """Return whether the work may continue; retry while the database is briefly unavailable."""
         try:
             if self._keep() is False:
-                raise LeaseLostError("another worker has it, or it is finished")
+                raise LeaseLostError("another worker owns it, or it is finished")
         except LeaseLostError as lost:
             self._end(lost)
             return False

@@ -8,5 +8,5 @@ import traceback
 
 def log_unexpected(logger: logging.Logger, what: str, error: BaseException) -> None:
     """Log an unexpected error."""
-    places = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("%s: %s\n%s", what, type(error).__name__, places)
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    logger.error("%s: %s\n%s", what, type(error).__name__, frames)

@@ -56,11 +56,11 @@ def fits(pattern: str, text: str) -> bool:
     return pattern == "*" or re.fullmatch(_expression(pattern), text) is not None
 
 
-def holds_at(given: Patterned, place: ScopeEntry) -> bool:
+def holds_at(given: Patterned, scope: ScopeEntry) -> bool:
     """Return whether something applies to a scope."""
-    if not fits(given.cluster_pattern, place.cluster):
+    if not fits(given.cluster_pattern, scope.cluster):
         return False
-    return fits(given.namespace_pattern, place.namespace) if place.namespace else given.is_cluster_scoped
+    return fits(given.namespace_pattern, scope.namespace) if scope.namespace else given.is_cluster_scoped
 
 
 def is_everywhere(given: Patterned) -> bool:

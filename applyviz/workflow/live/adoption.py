@@ -1,4 +1,4 @@
-"""Adoption: bring an unmanaged live object under review, as a manifest and a review that applies only it.
+"""Adoption: bring unmanaged live objects under review, as manifests and one review that applies only them.
 
 Rule: server-written fields are left out (status, identity, versions, managedFields, the last-applied annotation, what
 the controller of a kind assigns), so that applying the manifest changes only the owners of the fields.
@@ -7,12 +7,14 @@ the controller of a kind assigns), so that applying the manifest changes only th
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import yaml
+from django.utils.translation import gettext as _
 
 from applyviz.clusters import discovery
+from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.diff import masking
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import Request
@@ -24,9 +26,12 @@ from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow.clusters import impersonation, masking_settings
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.scopes import ScopeEntry
+from applyviz.workflow.live.adopted_names import MOST_ADOPTED
 from applyviz.workflow.plans import reviews
 
+_NAMED = 10
 _SERVERS = frozenset(
     {
         *("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"),
@@ -66,17 +71,45 @@ def make_manifest(live: JSONObject) -> JSONObject:
     return {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata, **rest}
 
 
-def _read(
-    cluster: Cluster, group: str, kind: str, namespace: str, name: str, by: Person
-) -> tuple[ObjectRef, JSONObject]:
-    with impersonation.open_reader(cluster, for_user=by) as reader:
-        resource = discovery.load_catalog(reader).find_preferred(group, kind)
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A live object to read: where it is, and what it was called."""
+
+    ref: ObjectRef
+    request: Request
+
+    @property
+    def text(self) -> str:
+        """Kind and name."""
+        return f"{self.ref.gvk.kind} {self.ref.name}"
+
+
+def _find_targets(reader: ClusterReader, objects: Sequence[Mapping[str, str]]) -> list[_Target]:
+    catalog, found = discovery.load_catalog(reader), []
+    for one in objects:
+        resource = catalog.find_preferred(one["group"], one["kind"])
         if resource is None:
-            raise NotVisibleError(f"the cluster does not serve {kind}")
-        answer = reader.send(Request("GET", resource.path(namespace, name), purpose="read"))
-    if not answer.is_ok or not isinstance(answer.body, Mapping):
-        raise NotVisibleError(f"{kind} {name} cannot be read")
-    return ObjectRef(resource.gvk, namespace, name), dict(answer.body)
+            raise NotVisibleError(f"the cluster does not serve {one['kind']}")
+        ref = ObjectRef(resource.gvk, one["namespace"], one["name"])
+        found.append(_Target(ref, Request("GET", resource.path(ref.namespace, ref.name), purpose="read")))
+    return found
+
+
+def _read(cluster: Cluster, objects: Sequence[Mapping[str, str]], by: Person) -> list[tuple[ObjectRef, JSONObject]]:
+    """Read live objects; raises `NotVisibleError` for one that cannot be read, of several an error that names them."""
+    access.require(by, Action.WRITE, {ScopeEntry(cluster.slug, one["namespace"]) for one in objects})
+    with impersonation.open_reader(cluster, for_user=by) as reader:
+        targets = _find_targets(reader, objects)
+        answers = reader.try_send_all([target.request for target in targets])
+    pairs = list(zip(targets, answers, strict=True))
+    lost = [target.text for target, answer in pairs if not answer.is_ok or not isinstance(answer.body, Mapping)]
+    if lost:
+        names = ", ".join(lost[:_NAMED]) + ("…" if len(lost) > _NAMED else "")
+        if len(objects) == 1:
+            raise NotVisibleError(f"{names} cannot be read")
+        text = _("These objects cannot be read, or no longer exist: %(names)s. Select the others.")
+        raise NotPossibleError(text % {"names": names})
+    return [(target.ref, dict(answer.body)) for target, answer in pairs]
 
 
 def _render(obj: JSONValue) -> str:
@@ -85,8 +118,8 @@ def _render(obj: JSONValue) -> str:
 
 def read_adoption(cluster: Cluster, *, group: str, kind: str, namespace: str, name: str, by: Person) -> Adoption:
     """Read the manifest for adopting an object; raises `NotVisibleError` when the object does not exist."""
-    access.require(by, Action.WRITE)
-    ref, live = _read(cluster, group, kind, namespace, name, by)
+    where = {"group": group, "kind": kind, "namespace": namespace, "name": name}
+    ((ref, live),) = _read(cluster, [where], by)
     manifest, policy = make_manifest(live), masking_settings.policy_for(cluster)
     masked = masking.mask(
         manifest, gvk=ref.gvk, tag_key=secrets.token_bytes(32), scope="/".join(ref.key), policy=policy
@@ -96,23 +129,29 @@ def read_adoption(cluster: Cluster, *, group: str, kind: str, namespace: str, na
     return Adoption(ref, _render(masked), masked != manifest, tuple(managers))
 
 
+def _make_file(ref: ObjectRef, live: JSONObject, cluster: Cluster) -> BundledFile:
+    group = f".{ref.gvk.group}" if ref.gvk.group else ""
+    folder = f"{ref.namespace}/" if ref.namespace else ""
+    name = f"{folder}{ref.gvk.kind.lower()}{group}-{ref.name}.yaml"
+    return BundledFile(name, _render(make_manifest(live)).encode(), {"from": "live", "cluster": cluster.slug})
+
+
 def prepare_adoption(
     cluster: Cluster,
     *,
-    group: str,
-    kind: str,
-    namespace: str,
-    name: str,
+    objects: Sequence[Mapping[str, str]],
     title: str,
     reason: str,
     options: ApplyOptions,
     by: Person,
 ) -> Callable[[], Review]:
-    """Read the live object now; the result opens a review with its manifest."""
-    access.require(by, Action.WRITE)
-    _ref, live = _read(cluster, group, kind, namespace, name, by)
-    text = _render(make_manifest(live))
-    file = BundledFile(f"{kind.lower()}-{name}.yaml", text.encode(), {"from": "live", "cluster": cluster.slug})
+    """Read live objects now; the result opens one review with their manifests, a file for each.
+
+    - `objects`: the group, kind, namespace and name of each; raises `NotValidError` for none or too many.
+    """
+    if not 0 < len(objects) <= MOST_ADOPTED:
+        raise NotValidError(_("Select 1 to %(most)d objects.") % {"most": MOST_ADOPTED})
+    files = tuple(_make_file(ref, live, cluster) for ref, live in _read(cluster, objects, by))
     return lambda: reviews.create_review(
         by=by,
         title=title,
@@ -120,22 +159,5 @@ def prepare_adoption(
         ticket="",
         cluster=cluster,
         options=options,
-        bundle=SourceBundle((file,)),
+        bundle=SourceBundle(files),
     )
-
-
-def adopt(
-    cluster: Cluster,
-    *,
-    group: str,
-    kind: str,
-    namespace: str,
-    name: str,
-    title: str,
-    reason: str,
-    options: ApplyOptions,
-    by: Person,
-) -> Review:
-    """Read the live object and open a review with its manifest."""
-    where = {"group": group, "kind": kind, "namespace": namespace, "name": name}
-    return prepare_adoption(cluster, **where, title=title, reason=reason, options=options, by=by)()

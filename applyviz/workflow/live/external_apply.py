@@ -24,7 +24,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.model.plan import Certainty, Operation
+from applyviz.engine.planning.model.plan import DELETIONS, Certainty, Operation
 from applyviz.engine.planning.objects.revert import list_touched
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import ApplyOptions
@@ -41,6 +41,7 @@ from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.logs import log_unexpected
+from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.live_values import WITHHELD as NOT_SHOWN
 from applyviz.workflow.plans.live_values import hidden_positions
@@ -49,7 +50,7 @@ from applyviz.workflow.plans.outcome_check import find_broken
 logger = logging.getLogger(__name__)
 _MOST_ATTEMPTS = 3
 _PATIENCE = timedelta(seconds=5)
-_WRITES = (Operation.CREATE, Operation.UPDATE, Operation.REPLACE, Operation.PRUNE, Operation.BLOCKED)
+_WRITES = (Operation.CREATE, Operation.UPDATE, Operation.REPLACE, *DELETIONS, Operation.BLOCKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def find_verify_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
         blockers.append(_("applyviz applies this review itself and verifies it during the run"))
     if plan.state != PlanState.COMPLETE:
         blockers.append(_("there is no complete plan to verify"))
-    if not access.can(for_user, Action.COMMENT, access.places_of(plan.review)):
+    if not access.can(for_user, Action.COMMENT, access.scopes_of(plan.review)):
         blockers.append(_("you need a role in this scope"))
     if Verification.objects.filter(plan=plan, state=VerificationState.WAITING).exists():
         blockers.append(_("a verification is already running"))
@@ -92,7 +93,7 @@ def find_verify_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
 
 def verify_now(plan: Plan, *, by: Person) -> Verification:
     """Ask a worker to compare live with a plan that another tool applies."""
-    access.require(by, Action.COMMENT, access.places_of(plan.review))
+    access.require(by, Action.COMMENT, access.scopes_of(plan.review))
     with transaction.atomic():
         lock_review(plan.review_id)
         blockers = find_verify_blockers(plan, for_user=by)
@@ -128,7 +129,9 @@ def _finish(verification: Verification, state: VerificationState, *, results: li
         mine = Verification.objects.filter(
             pk=verification.pk, state=VerificationState.WAITING, attempts=verification.attempts
         )
-        if not mine.update(state=state, results=results, error=error, finished_at=clock.now(), lease_until=None):
+        if not mine.update(
+            state=state, results=draw_nuls(results), error=draw_nuls(error), finished_at=clock.now(), lease_until=None
+        ):
             return
         detail = {"state": state.value, "verdicts": counts, "error": error}
         about = trail.AuditSubject.of_plan(verification.plan)
@@ -199,7 +202,7 @@ def _find_request(catalog: Catalog, row: rows.ObjectChange) -> Request | None:
 def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None, tag_key: bytes) -> dict[str, Any]:
     change = changes.open_sealed_core(row)
     before, promised = change.versions.live, change.versions.after or change.versions.merged
-    if change.operation is Operation.PRUNE:
+    if change.operation.is_deletion:
         verdict = VerificationResult.AS_REVIEWED if live is None else VerificationResult.NOT_YET
         return _make_result(row, verdict)
     if live is None or promised is None:

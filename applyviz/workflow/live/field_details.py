@@ -116,7 +116,7 @@ def list_past(plan: Plan, row: ObjectChange, path: FieldPath) -> Iterator[PastMo
             change__kind=row.kind,
             change__namespace=row.namespace,
             change__name=row.name,
-            outcome__in=(Outcome.VERIFIED, Outcome.DIFFERS),
+            outcome__in=Outcome.written(),
         )
         .select_related("run__requested_by", "change")
         .defer("change__sealed")

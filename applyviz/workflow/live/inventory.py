@@ -169,7 +169,7 @@ def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
             objects = [_read_object(ref, item) for ref, item in listing.walk()]
     except (ClusterError, NotPossibleError) as error:
         return Inventory(problem=str(error))
-    seen = access.sees_places(for_user, {ScopeEntry(cluster.slug, one.ref.namespace) for one in objects})
+    seen = access.list_visible_scopes(for_user, {ScopeEntry(cluster.slug, one.ref.namespace) for one in objects})
     objects = [one for one in objects if ScopeEntry(cluster.slug, one.ref.namespace) in seen]
     hidden = _find_hidden(cluster, (one.ref for one in objects), person)
     objects = [replace(one, owners=()) if one.ref in hidden else one for one in objects]
@@ -198,7 +198,7 @@ def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdi
                 holdings.extend(_find_holdings(ref, item, manager))
     except (ClusterError, NotPossibleError) as error:
         return Holdings(problem=str(error))
-    seen = access.sees_places(for_user, {ScopeEntry(cluster.slug, one.ref.namespace) for one in holdings})
+    seen = access.list_visible_scopes(for_user, {ScopeEntry(cluster.slug, one.ref.namespace) for one in holdings})
     holdings = [one for one in holdings if ScopeEntry(cluster.slug, one.ref.namespace) in seen]
     hidden = _find_hidden(cluster, (one.ref for one in holdings), person)
     holdings = [one for one in holdings if one.ref not in hidden]

@@ -85,7 +85,7 @@ class OwnerChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class OwnershipEvent:
     """A time at which owners changed: dated `at`, seen by `reading`, not yet so at `since` (None: first observation).
 
     - `handovers` are the first of `handover_count`, in path order.
@@ -114,7 +114,7 @@ class OwnershipPeriod:
 class OwnersOverTime:
     """Moments newest first, ownership periods oldest first; `is_cut`: older observations were left out."""
 
-    moments: tuple[Moment, ...] = ()
+    moments: tuple[OwnershipEvent, ...] = ()
     periods: tuple[OwnershipPeriod, ...] = ()
     readings: int = 0
     is_cut: bool = False
@@ -167,13 +167,13 @@ def _date(before: _Owned, after: _Owned, reading: Observation, since: datetime |
     return min(max(times), reading.at) if times else reading.at
 
 
-def _make_moment(before: _Owned, after: _Owned, reading: Observation, since: datetime | None) -> Moment | None:
+def _make_moment(before: _Owned, after: _Owned, reading: Observation, since: datetime | None) -> OwnershipEvent | None:
     """Return the changes between two observations; for the first one, everything it found."""
     moved = _find_moved(before, after)
     if not moved and since is not None:
         return None
     listed = moved if since is not None else []
-    return Moment(
+    return OwnershipEvent(
         at=_date(before, after, reading, since),
         since=since,
         reading=reading,
@@ -186,7 +186,7 @@ def _make_moment(before: _Owned, after: _Owned, reading: Observation, since: dat
     )
 
 
-def _find_periods(moments: Sequence[Moment]) -> tuple[OwnershipPeriod, ...]:
+def _find_periods(moments: Sequence[OwnershipEvent]) -> tuple[OwnershipPeriod, ...]:
     """Return periods from moments, oldest first, in their order: managedFields have whole seconds only."""
     found: list[tuple[int, OwnershipPeriod]] = []
     running: dict[FieldOwner, tuple[int, int]] = {}
@@ -208,7 +208,7 @@ def compute_owners(readings: Sequence[Observation], *, is_cut: bool = False) -> 
 
     - The first observation is a moment without handovers.
     """
-    moments: list[Moment] = []
+    moments: list[OwnershipEvent] = []
     before, since = _Owned({}, {}), None
     for reading in sorted(readings, key=lambda one: (one.at, one.source is Source.RUN)):
         after = _read(reading)

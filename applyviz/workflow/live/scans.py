@@ -21,7 +21,7 @@ from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
-from applyviz.engine.planning.model.plan import Certainty, Operation
+from applyviz.engine.planning.model.plan import DELETIONS, Certainty
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, EntryState, FindingSort, Outcome
 from applyviz.records.models import ApplyRun, Cluster, ClusterScan, JournalEntry, LiveFinding, ObjectResult
@@ -30,6 +30,8 @@ from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import access, clock, outbox
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
+from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.live.drift import find_drift
 from applyviz.workflow.live.inventory import Listing
 from applyviz.workflow.live.unreviewed_changes import (
@@ -41,7 +43,6 @@ from applyviz.workflow.live.unreviewed_changes import (
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.live_history import show_findings
 
-LEASE = timedelta(minutes=5)
 _MOST_RESULTS, _MOST_WRITES = 20_000, 50_000
 _LATEST_RUNS = 50
 _GOOD = [outcome for outcome in Outcome if outcome.is_good]
@@ -166,12 +167,31 @@ def find_unfinished(*, now: datetime) -> list[int]:
     return list(waiting.filter(created_at__lt=now - timedelta(seconds=10)).values_list("pk", flat=True))
 
 
+def _lease_end(now: datetime) -> datetime:
+    return now + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
+
+
 def _claim(scan_id: int) -> ClusterScan | None:
     now = clock.now()
     free = ClusterScan.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), pk=scan_id, finished_at=None)
-    if not free.update(started_at=now, lease_until=now + LEASE):
+    if not free.update(started_at=now, lease_until=_lease_end(now)):
         return None
     return ClusterScan.objects.select_related("cluster").get(pk=scan_id)
+
+
+def _select_own(scan: ClusterScan) -> QuerySet[ClusterScan]:
+    """Return the row of a scan as long as no other worker has claimed or ended it."""
+    return ClusterScan.objects.filter(pk=scan.pk, started_at=scan.started_at, finished_at=None)
+
+
+def _keep(scan: ClusterScan) -> bool:
+    """Renew the lease; return False when another worker has the scan."""
+    return bool(_select_own(scan).update(lease_until=_lease_end(clock.now())))
+
+
+def _release(scan: ClusterScan) -> None:
+    """Leave the scan to the next worker at once."""
+    _select_own(scan).update(lease_until=None)
 
 
 def _find_changed(ref: ObjectRef, live: JSONObject, known: _Known) -> Iterator[ScannedObject]:
@@ -203,7 +223,7 @@ def _find_drifted(ref: ObjectRef, live: JSONObject, known: _Known, listing: List
     if result is None:
         return
     change = changes.read_masked(result.change)
-    if change.operation is Operation.PRUNE:
+    if change.operation.is_deletion:
         return
     tag_key = result.run.plan.tag_key.open_bytes()
     schema = listing.catalog.find_kind(change.ref.gvk)
@@ -220,20 +240,21 @@ def _find_drifted(ref: ObjectRef, live: JSONObject, known: _Known, listing: List
 def _find_missing(known: _Known, met: set[Key], unread: Iterable[str]) -> Iterator[ScannedObject]:
     hidden = set(unread)
     for key, result in known.results.items():
-        if key in met or key[1] in hidden or result.change.operation == Operation.PRUNE:
+        if key in met or key[1] in hidden or result.change.operation in DELETIONS:
             continue
         change = result.change
         ref = ObjectRef(GroupVersionKind(change.group, change.version, change.kind), change.namespace, change.name)
         yield ScannedObject(FindingSort.MISSING, ref, run=result.run.number)
 
 
-def _find_objects(scan: ClusterScan) -> list[ScannedObject]:
+def _find_objects(scan: ClusterScan, renewer: LeaseRenewer) -> list[ScannedObject]:
     known = _Known.load(scan.cluster)
     met: set[Key] = set()
     found: list[ScannedObject] = []
     with connect.open_reader(scan.cluster) as reader:
         listing = Listing(reader, scan.cluster.server)
         for ref, live in listing.walk():
+            renewer.check()
             met.add(_key(ref))
             found += _find_changed(ref, live, known)
             found += _find_drifted(ref, live, known, listing)
@@ -276,7 +297,7 @@ def _store_finding(cluster: Cluster, found: ScannedObject, now: datetime, *, is_
         operation=found.operation,
         subresource=found.subresource,
         changed_at=found.changed_at,
-        fields=list(found.fields),
+        fields=draw_nuls(list(found.fields)),
         run=found.run,
         first_seen=now,
         last_seen=now,
@@ -289,7 +310,7 @@ def _finish(scan: ClusterScan, found: list[ScannedObject], problem: str) -> None
     """Store the findings and end the scan, unless another worker has already ended it."""
     now = clock.now()
     with transaction.atomic():
-        ended = ClusterScan.objects.filter(pk=scan.pk, finished_at=None, started_at=scan.started_at).update(
+        ended = _select_own(scan).update(
             finished_at=now,
             objects_read=scan.objects_read,
             is_cut=scan.is_cut,
@@ -315,12 +336,16 @@ def _finish(scan: ClusterScan, found: list[ScannedObject], problem: str) -> None
 
 
 def scan_cluster(scan_id: int) -> None:
-    """Perform a scan; does nothing when another worker has it."""
+    """Perform a scan, unless another worker has it; a worker that must stop leaves it to the next one."""
     scan = _claim(scan_id)
     if scan is None:
         return
     try:
-        found, problem = _find_objects(scan), ""
+        with LeaseRenewer(lambda: _keep(scan), release=lambda: _release(scan)) as renewer:
+            found, problem = _find_objects(scan, renewer), ""
+    except (LeaseLostError, WorkerStoppingError):
+        _release(scan)
+        return
     except ApplyVizError as error:
         found, problem = [], str(error)
     _finish(scan, found, problem)

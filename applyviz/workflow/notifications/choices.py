@@ -22,7 +22,9 @@ _MAILED = frozenset(
         NotificationKind.RUN_FAILED,
         NotificationKind.RUN_ATTENTION,
         NotificationKind.RUN_STALE,
+        NotificationKind.START_CANCELED,
         NotificationKind.EMERGENCY_APPLIED,
+        NotificationKind.FOLLOWING_ATTENTION,
     }
 )
 # Emergency applies notify everyone concerned, regardless of their settings.
@@ -67,7 +69,7 @@ def choose(choices: Mapping[NotificationKind, NotificationChannels], *, by: Pers
     """Save a person's own notification settings."""
     access.require(by, Action.VIEW)
     with transaction.atomic():
-        for event, ways in choices.items():
+        for event, channels in choices.items():
             NotificationChoice.objects.update_or_create(
-                person=by, event=event.value, defaults={"is_shown": ways.is_shown, "is_mailed": ways.is_mailed}
+                person=by, event=event.value, defaults={"is_shown": channels.is_shown, "is_mailed": channels.is_mailed}
             )

@@ -21,7 +21,8 @@ from applyviz.queue import TaskName
 from applyviz.records.enums import DeliveryState
 from applyviz.records.models import Delivery, Notification
 from applyviz.records.sealing import SealError
-from applyviz.sources.url import FetchPolicy, post
+from applyviz.sources.pinned import FetchPolicy
+from applyviz.sources.url import post
 from applyviz.workflow.notifications.texts import find_url, render_sentence
 
 MOST_ATTEMPTS = 8

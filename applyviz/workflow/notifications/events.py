@@ -18,42 +18,53 @@ from django.utils import timezone
 
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, NotificationKind, Outcome, PlanState, RunState
+from applyviz.records.git_enums import FollowEnd
 from applyviz.records.models import (
     ApplyRun,
     Approval,
     AuditEntry,
     Delivery,
+    Following,
     Notification,
     NotificationEvent,
     Plan,
+    ScheduledStart,
     Webhook,
 )
 from applyviz.workflow.approvals import quorum
 from applyviz.workflow.approvals.approving import find_unsafe
-from applyviz.workflow.foundation import outbox
-from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation import access, outbox
+from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.notifications import recipients
 from applyviz.workflow.notifications.choices import find_channels
-from applyviz.workflow.plans.live_values import count_outcomes
+from applyviz.workflow.plans.live_values import count_outcomes, hidden_positions
 
 _LOOKED_BACK = timedelta(days=1)
 _EXPIRING = timedelta(hours=2)
-_TOLD = (
+_NOTIFIED = (
     AuditAction.PLAN_COMPLETED,
     AuditAction.APPROVAL_GIVEN,
     AuditAction.CHANGES_REQUESTED,
+    AuditAction.START_CANCELED,
     AuditAction.RUN_STARTED,
+    AuditAction.RUN_RETRIED,
     AuditAction.RUN_FINISHED,
     AuditAction.EMERGENCY_APPLIED,
     AuditAction.HISTORY_PUBLISHED,
+    AuditAction.FOLLOWING_ENDED,
+    AuditAction.FOLLOWING_FAILED,
 )
+_STARTS: dict[str, NotificationKind] = {
+    AuditAction.RUN_STARTED: NotificationKind.RUN_STARTED,
+    AuditAction.RUN_RETRIED: NotificationKind.RUN_RETRIED,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class _News:
     """An event before it is stored, and its recipients; `key` identifies it.
 
-    - `plan` None: it is about no plan, and `told` names its subject.
+    - `plan` None: it is about no plan, and `subject` names what it is about; beside a plan it adds details.
     """
 
     event: NotificationKind
@@ -64,22 +75,23 @@ class _News:
     by: str = ""
     is_quiet: bool = False
     at: datetime = field(default_factory=timezone.now)
-    told: Mapping[str, Any] = field(default_factory=dict)
+    subject: Mapping[str, Any] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         """Return the details of a notification: numbers, names, titles; never field values."""
         if self.plan is None:
-            return {**self.told, "by": self.by}
+            return {**self.subject, "by": self.by}
         review = self.plan.review
-        told: dict[str, Any] = {
+        subject: dict[str, Any] = {
             "cluster": self.plan.target.cluster.slug,
             "review": {"number": review.number, "title": review.title},
             "plan": {"number": self.plan.number, "digest": self.plan.digest},
             "by": self.by,
+            **self.subject,
         }
         if self.run is not None:
-            told["run"] = {"number": self.run.number, "state": self.run.state, "outcomes": count_outcomes(self.run)}
-        return told
+            subject["run"] = {"number": self.run.number, "state": self.run.state, "outcomes": count_outcomes(self.run)}
+        return subject
 
 
 def _find_plan(entry: AuditEntry) -> Plan | None:
@@ -105,30 +117,66 @@ def _read_plan_made(entry: AuditEntry, plan: Plan) -> Iterator[_News]:
         yield _News(
             NotificationKind.APPROVALS_DROPPED, f"dropped:{entry.pk}", plan, to, by=plan.requested_by.get_username()
         )
-    # Unacknowledged risks do not hold back the notification: approvers may acknowledge them themselves.
+    # Unacknowledged risks do not hold back the notification: approvers may acknowledge them themselves. An error of a
+    # Secret that is compared with live does, but not for webhooks: it would tell their readers about the live value.
     found = quorum.count_quorum(plan)
-    is_open = plan.state == PlanState.COMPLETE and not find_unsafe(plan, found.policy) and bool(found.missing)
-    to = recipients.list_approvers(plan) if is_open else ()
+    is_asked = plan.state == PlanState.COMPLETE and bool(found.missing)
+    is_told = is_asked and not find_unsafe(plan, found.policy, hidden_positions(plan))
+    to = recipients.list_approvers(plan) if is_told and not find_unsafe(plan, found.policy) else ()
     by = plan.requested_by.get_username()
-    yield _News(NotificationKind.NEEDS_YOU, f"needs:{entry.pk}", plan, to, by=by, is_quiet=not is_open)
+    yield _News(NotificationKind.NEEDS_YOU, f"needs:{entry.pk}", plan, to, by=by, is_quiet=not is_told)
 
 
 def _read_run(entry: AuditEntry, plan: Plan) -> Iterator[_News]:
     run = ApplyRun.objects.filter(number=entry.run or 0).select_related("requested_by").first()
     if run is None:
         return
-    is_start = entry.action == AuditAction.RUN_STARTED
-    event = NotificationKind.RUN_STARTED if is_start else _judge_run(run)
+    started = _STARTS.get(entry.action)
+    event = _judge_run(run) if started is None else started
     to = recipients.list_concerned(plan, run)
-    if is_start:
+    if started is not None and not entry.detail.get("scheduled"):
         to = recipients.without(to, entry.actor_id)
-    yield _News(event, f"run:{event.value}:{entry.pk}", plan, to, run, by=run.requested_by.get_username())
+    by = entry.actor_name if started is NotificationKind.RUN_RETRIED else run.requested_by.get_username()
+    yield _News(event, f"run:{event.value}:{entry.pk}", plan, to, run, by=by)
+
+
+def _read_canceled_start(entry: AuditEntry, plan: Plan) -> _News:
+    scheduled = [row.by for row in ScheduledStart.objects.filter(plan=plan).select_related("by")]
+    to = recipients.without((*scheduled, plan.review.author, plan.requested_by), entry.actor_id)
+    subject = {"why": entry.detail.get("why", "")}
+    key = f"unscheduled:{entry.pk}"
+    return _News(NotificationKind.START_CANCELED, key, plan, to, by=entry.actor_name, subject=subject)
+
+
+def _read_following(entry: AuditEntry) -> Iterator[_News]:
+    """Yield the news that a followed branch leads to no more plans, unless a person decided so."""
+    following = Following.objects.filter(review__number=entry.review or 0).select_related("by", "review__author")
+    found = following.order_by("-pk").first()
+    plan = None if found is None else Plan.objects.filter(review=found.review).order_by("-number").first()
+    reason = FollowEnd.RIGHTS_LOST.label if entry.detail.get("why") == FollowEnd.RIGHTS_LOST else ""
+    if entry.detail.get("paused"):
+        reason = str(entry.detail.get("error", ""))
+    if found is None or plan is None or not reason:
+        return
+    author = found.review.author
+    sees = access.can(author, Action.VIEW, access.scopes_of(found.review))
+    to = recipients.without((found.by, author) if sees else (found.by,), entry.actor_id)
+    yield _News(
+        NotificationKind.FOLLOWING_ATTENTION,
+        f"following:{entry.pk}",
+        plan,
+        to,
+        by=found.by.get_username(),
+        subject={"reason": str(reason)[:200]},
+    )
 
 
 def _read_entry(entry: AuditEntry) -> Iterable[_News]:
     if entry.action == AuditAction.HISTORY_PUBLISHED:
         key = f"published:{entry.pk}"
-        return (_News(NotificationKind.CHECKPOINT_PUBLISHED, key, None, by=entry.actor_name, told=entry.detail),)
+        return (_News(NotificationKind.CHECKPOINT_PUBLISHED, key, None, by=entry.actor_name, subject=entry.detail),)
+    if entry.action in (AuditAction.FOLLOWING_ENDED, AuditAction.FOLLOWING_FAILED):
+        return _read_following(entry)
     plan = _find_plan(entry)
     if plan is None:
         return ()
@@ -142,6 +190,8 @@ def _read_entry(entry: AuditEntry) -> Iterable[_News]:
             return (
                 _News(NotificationKind.CHANGES_REQUESTED, f"changes:{entry.pk}", plan, author, by=entry.actor_name),
             )
+        case AuditAction.START_CANCELED:
+            return (_read_canceled_start(entry, plan),)
         case AuditAction.EMERGENCY_APPLIED:
             to = recipients.without(recipients.list_guardians(plan), entry.actor_id)
             return (_News(NotificationKind.EMERGENCY_APPLIED, f"glass:{entry.pk}", plan, to, by=entry.actor_name),)
@@ -153,12 +203,12 @@ def _list_expiring(now: datetime) -> Iterator[_News]:
     soon = Approval.objects.filter(
         expires_at__gt=now, expires_at__lt=now + _EXPIRING, revoked_at=None, spent_at=None
     ).select_related("by", "plan__review__author", "plan__target__cluster", "plan__requested_by")
-    told = set(
+    announced = set(
         NotificationEvent.objects.filter(event=NotificationKind.APPROVALS_EXPIRING).values_list("key", flat=True)[:5000]
     )
     for approval in soon:
         key = f"expiring:{approval.pk}"
-        if key not in told:
+        if key not in announced:
             to = tuple(dict.fromkeys((approval.plan.review.author, approval.by)))
             yield _News(NotificationKind.APPROVALS_EXPIRING, key, approval.plan, to, by=approval.by_name)
 
@@ -175,15 +225,15 @@ def _store(news: _News, entry: AuditEntry | None, webhooks: list[Webhook]) -> No
     if news.is_quiet:
         return
     for person in news.to:
-        ways = find_channels(person, news.event)
-        if not ways.is_shown and not ways.is_mailed:
+        channels = find_channels(person, news.event)
+        if not channels.is_shown and not channels.is_mailed:
             continue
-        due = timezone.now() if ways.is_mailed else None
-        told = Notification.objects.create(
-            notification_event=notification_event, person=person, is_shown=ways.is_shown, mail_due_at=due
+        due = timezone.now() if channels.is_mailed else None
+        notification = Notification.objects.create(
+            notification_event=notification_event, person=person, is_shown=channels.is_shown, mail_due_at=due
         )
-        if ways.is_mailed:
-            outbox.post(TaskName.SEND_MAIL, notification_id=told.pk)
+        if channels.is_mailed:
+            outbox.post(TaskName.SEND_MAIL, notification_id=notification.pk)
     for webhook in webhooks:
         if not webhook.events or news.event.value in webhook.events:
             queue_delivery(webhook, notification_event)
@@ -217,8 +267,8 @@ def _store_all(found: list[_News], entry: AuditEntry | None, webhooks: list[Webh
 def send_pending() -> int:
     """Send all pending notifications; return the number of events. Two workers may run this at once."""
     now = timezone.now()
-    told = Exists(NotificationEvent.objects.filter(entry_id=OuterRef("pk")))
-    entries = AuditEntry.objects.filter(~told, at__gt=now - _LOOKED_BACK, action__in=[a.value for a in _TOLD])
+    sent = Exists(NotificationEvent.objects.filter(entry_id=OuterRef("pk")))
+    entries = AuditEntry.objects.filter(~sent, at__gt=now - _LOOKED_BACK, action__in=[a.value for a in _NOTIFIED])
     webhooks = list(Webhook.objects.filter(is_enabled=True, archived_at=None))
     stored = sum(_store_all(list(_read_entry(e)), e, webhooks) for e in entries.order_by("pk")[:500])
     return stored + sum(_store_all([news], None, webhooks) for news in _list_expiring(now))

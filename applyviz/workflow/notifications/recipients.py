@@ -27,13 +27,13 @@ def _list_granted() -> list[Person]:
 
 def list_approvers(plan: Plan) -> tuple[Person, ...]:
     """Return the people who may approve a plan and have not, without its authors and requester."""
-    places = policies.list_places(plan)
+    scopes = policies.list_scopes(plan)
     involved = set(quorum.find_involved(plan))
     given = {approval.by_id for approval in quorum.list_valid_approvals(plan)}
     return tuple(
         person
         for person in _list_granted()
-        if person.pk not in involved | given and access.can(person, Action.APPROVE, places) and not person.is_superuser
+        if person.pk not in involved | given and access.can(person, Action.APPROVE, scopes) and not person.is_superuser
     )
 
 
@@ -45,10 +45,10 @@ def list_concerned(plan: Plan, run: ApplyRun) -> tuple[Person, ...]:
 
 def list_guardians(plan: Plan) -> tuple[Person, ...]:
     """Return the people to notify of an emergency apply: author, approvers, auditors, administrators."""
-    places = policies.list_places(plan)
+    scopes = policies.list_scopes(plan)
 
     def guards(person: Person) -> bool:
-        return access.can(person, Action.APPROVE, places) or any(
+        return access.can(person, Action.APPROVE, scopes) or any(
             access.can(person, action) for action in (Action.AUDIT, Action.MANAGE)
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from applyviz.records.enums import NotificationKind
+from applyviz.records.enums import NotificationKind, StartEnd
 from applyviz.records.models import NotificationEvent
 
 _SENTENCES = {
@@ -20,13 +20,16 @@ _SENTENCES = {
     ),
     NotificationKind.APPROVALS_EXPIRING: "The approval by %(by)s of “%(title)s” expires soon",
     NotificationKind.RUN_STARTED: "Run %(run)s applies “%(title)s”",
+    NotificationKind.RUN_RETRIED: "%(by)s retries run %(run)s of “%(title)s”",
     NotificationKind.RUN_FINISHED: "Run %(run)s of “%(title)s” is finished",
     NotificationKind.RUN_FAILED: "Run %(run)s of “%(title)s” failed",
     NotificationKind.RUN_ATTENTION: "Run %(run)s of “%(title)s” needs attention",
     NotificationKind.RUN_STALE: "Run %(run)s of “%(title)s” stopped: live moved after the plan was made",
+    NotificationKind.START_CANCELED: "The scheduled start of “%(title)s” was canceled: %(why)s",
     NotificationKind.EMERGENCY_APPLIED: (
         "%(by)s ran an emergency apply of “%(title)s” without the approvals that its policy requires"
     ),
+    NotificationKind.FOLLOWING_ATTENTION: "The followed branch of “%(title)s” needs attention: %(reason)s",
     NotificationKind.CHECKPOINT_PUBLISHED: "A checkpoint was published: the global chain has %(entries)s entries",
     NotificationKind.WEBHOOK_TRIED: "%(by)s sent a test event",
 }
@@ -40,6 +43,8 @@ def render_sentence(notification_event: NotificationEvent) -> str:
         "plan": (facts.get("plan") or {}).get("number", ""),
         "run": (facts.get("run") or {}).get("number", ""),
         "by": facts.get("by", ""),
+        "why": StartEnd(facts["why"]).label if facts.get("why") else "",
+        "reason": facts.get("reason", ""),
         "entries": str(facts.get("head", "")).partition(":")[0],
     }
 

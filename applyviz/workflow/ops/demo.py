@@ -1,4 +1,6 @@
-"""The demo story on a sandbox: version 1 was reviewed and applied, others wrote since, version 2 awaits review.
+"""The demo story on a sandbox: version 1 was applied, others wrote since, two reviews await approval.
+
+One is version 2, the other a new service whose image does not exist.
 
 Every step uses the use cases that people use, so that the history of the demo is genuine. Only the two strangers of
 the story write to the sandbox directly, as real ones would.
@@ -23,14 +25,16 @@ from applyviz.records.enums import ClusterKind, PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, Grant, Plan, Review
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
-from applyviz.workflow.approvals import acknowledgements, viewed_objects
+from applyviz.workflow.approvals import acknowledgments, viewed_objects
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.foundation.access import Person, Visitor
 from applyviz.workflow.foundation.errors import NotVisibleError
-from applyviz.workflow.plans import planner, reviews
+from applyviz.workflow.plans import planner, presets, reviews
+from applyviz.workflow.plans.presets import PresetDraft
 
 SLUG = "demo"
 SECOND = "Upgrade the web shop to 1.5.0"
+TRIAL = "Try the gift card service"
 ROLES = {
     "alice": (Role.AUTHOR,),
     "bob": (Role.APPROVER,),
@@ -112,8 +116,8 @@ def _review(cluster: Cluster, title: str, reason: str, bundle: SourceBundle, *, 
 
 
 def _apply(plan: Plan, *, by: Person) -> None:
-    for kind in dict.fromkeys(risk.kind for risk in acknowledgements.find_open(plan)):
-        acknowledgements.acknowledge_risks(plan, kind, by=by, note="the first version")
+    for kind in dict.fromkeys(risk.kind for risk in acknowledgments.find_open(plan)):
+        acknowledgments.acknowledge_risks(plan, kind, by=by, note="the first version")
     for row in viewed_objects.find_unopened(plan, by=by):
         viewed_objects.record_viewed(row, plan, by=by)
     started = runs.approve_and_run(plan, by=by, digest=plan.digest, note="the first version")
@@ -124,14 +128,32 @@ def _apply(plan: Plan, *, by: Person) -> None:
         raise DemoError(f"version 1 could not be applied: {run.error or '; '.join(bad)}")
 
 
-def seed_demo(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> tuple[Account, ...]:
-    """Create the story from two versions of one set of manifests; does nothing when it already exists."""
+def _draft_preset(cluster: Cluster) -> PresetDraft:
+    """Return the preset with which authors of the shop only add manifests."""
+    return PresetDraft(
+        slug="shop",
+        name="Web shop in the demo sandbox",
+        description="Applies manifests of the shop server-side into its namespace.",
+        title="Change of the web shop",
+        cluster=cluster,
+        options={"namespace": "shop"},
+    )
+
+
+def seed_demo(
+    first: Mapping[str, bytes], second: Mapping[str, bytes], trial: Mapping[str, bytes]
+) -> tuple[Account, ...]:
+    """Create the story from two versions of one set of manifests and a service that cannot start.
+
+    - Does nothing when the story already exists.
+    """
     if Cluster.objects.filter(slug=SLUG).exists():
         return ()
     with transaction.atomic():
         accounts = make_accounts()
-        cluster = registration.create_sandbox(slug=SLUG, name="Demo sandbox")
-    alice, bob = (Person.objects.get(username=name) for name in ("alice", "bob"))
+        cluster = registration.create_sandbox(slug=SLUG, name="Demo sandbox", simulates_workloads=True)
+    alice, bob, dana = (Person.objects.get(username=name) for name in ("alice", "bob", "dana"))
+    presets.add_preset(_draft_preset(cluster), by=dana)
     plan = _review(cluster, "Web shop 1.4.2", "The first version of the shop.", _bundle(first, "demo v1"), by=alice)
     _apply(plan, by=bob)
     sandbox = open_sandbox(cluster)
@@ -144,6 +166,14 @@ def seed_demo(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> tuple[
         SECOND,
         "New wishlist service, new tax rules; checkout no longer needs the legacy tax API.",
         _bundle(second, "demo v2"),
+        by=alice,
+    )
+    _review(
+        cluster,
+        TRIAL,
+        "A first look at gift cards. Its image was never pushed: apply it, wait until workloads are ready, and see how "
+        "the rollout fails.",
+        _bundle(trial, "demo trial"),
         by=alice,
     )
     return accounts
@@ -202,7 +232,7 @@ def get_sign_in(name: str) -> Person:
     return found
 
 
-def is_told() -> bool:
+def has_story() -> bool:
     """Return whether this installation has anything to show."""
     return Cluster.objects.exists() or Review.objects.exists()
 

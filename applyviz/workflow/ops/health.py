@@ -10,18 +10,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Max, Min, Q, QuerySet
+from django.db.models import Min, Q, QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.enums import PlanState, RunState, WorkerRequestState
-from applyviz.records.models import ApplyRun, ClusterScan, OutboxMessage, Plan, WorkerRequest
+from applyviz.records.models import ApplyRun, Heartbeat, OutboxMessage, Plan, WorkerRequest
 from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.access import Action, Person, require
 
 PATIENCE = timedelta(seconds=60)
 """How long work may wait for a worker before people are warned: long enough for a worker that restarts."""
 LEAST_FREE_BYTES = 500 * 1024 * 1024
+_RECOVERY = "recovery"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class InstallationHealth:
     """The queues and what is wrong; `free_bytes` is None where the data is on another machine."""
 
     queues: tuple[Queue, ...]
@@ -58,9 +59,9 @@ class Health:
 
 
 _NO_WORKER: dict[str, tuple[Promise, Promise]] = {
-    "runs": (_("No worker takes apply runs."), _("Start or restart worker-runs, and read its log.")),
-    "plans": (_("No worker takes plans."), _("Start or restart worker-plans, and read its log.")),
-    "short": (_("No worker answers what pages ask."), _("Start or restart worker-short, and read its log.")),
+    "runs": (_("No worker is picking up apply runs."), _("Start or restart worker-runs, and check its log.")),
+    "plans": (_("No worker is picking up plans."), _("Start or restart worker-plans, and check its log.")),
+    "short": (_("No worker is handling requests from pages."), _("Start or restart worker-short, and check its log.")),
 }
 _RESTART = _("Stop applyviz and start it again. Nothing is lost.")
 
@@ -78,14 +79,14 @@ def _measure(
 
 
 def _measure_queues(now: datetime) -> tuple[Queue, ...]:
-    held = Q(lease_until__gt=now)
+    leased = Q(lease_until__gt=now)
     runs = ApplyRun.objects.filter(state=RunState.QUEUED, plan__target__cluster__paused_at=None)
-    plans = Plan.objects.filter(~held | Q(lease_until=None), state=PlanState.PLANNING)
+    plans = Plan.objects.filter(~leased | Q(lease_until=None), state=PlanState.PLANNING)
     asked = WorkerRequest.objects.filter(state=WorkerRequestState.WAITING, expires_at__gt=now)
     return (
-        _measure("runs", _("Apply runs"), runs, ApplyRun.objects.filter(held, state=RunState.APPLYING).count()),
-        _measure("plans", _("Plans"), plans, Plan.objects.filter(held, state=PlanState.PLANNING).count()),
-        _measure("short", _("Short work"), asked.filter(~held | Q(lease_until=None)), asked.filter(held).count()),
+        _measure("runs", _("Apply runs"), runs, ApplyRun.objects.filter(leased, state=RunState.APPLYING).count()),
+        _measure("plans", _("Plans"), plans, Plan.objects.filter(leased, state=PlanState.PLANNING).count()),
+        _measure("short", _("Short tasks"), asked.filter(~leased | Q(lease_until=None)), asked.filter(leased).count()),
     )
 
 
@@ -94,19 +95,26 @@ def _find_unsent(now: datetime) -> list[Problem]:
     if since is None or now - since <= PATIENCE:
         return []
     advice = _("Check that Redis runs and that beat and worker-short are started.")
-    return [Problem(_("Messages wait to be sent."), advice, since)]
+    return [Problem(_("Messages are waiting to be sent."), advice, since)]
 
 
-def _find_stopped_clock(now: datetime) -> list[Problem]:
-    """Beat asks for every scan; when none was asked for in two intervals and a minute, it does not run."""
-    period = timedelta(minutes=settings.APPLYVIZ_SCAN_MINUTES)
-    if not period:
+def note_recovery(now: datetime) -> None:
+    """Store that the recovery task ran, at most once in a quarter of a minute."""
+    row, is_new = Heartbeat.objects.get_or_create(part=_RECOVERY, defaults={"at": now})
+    if not is_new and now - row.at > PATIENCE / 4:
+        Heartbeat.objects.filter(part=_RECOVERY, at__lt=now).update(at=now)
+
+
+def _find_stopped_clock(now: datetime, installed_at: datetime) -> list[Problem]:
+    """Beat asks for the recovery task every few seconds: when it did not run for a minute, beat or its worker does not.
+
+    - `installed_at`: when the installation has certainly been there, if the task never ran.
+    """
+    last = Heartbeat.objects.filter(part=_RECOVERY).values_list("at", flat=True).first() or installed_at
+    if now - last <= PATIENCE:
         return []
-    scanned = ClusterScan.objects.filter(cluster__archived_at=None, cluster__paused_at=None)
-    last = scanned.aggregate(last=Max("created_at"))["last"]
-    if last is None or now - last <= 2 * period + PATIENCE:
-        return []
-    return [Problem(_("Scheduled work has stopped: no scan was requested."), _("Start or restart beat."), last)]
+    advice = _("Check that beat and worker-short are started and that Redis runs.")
+    return [Problem(_("Scheduled work has stopped."), _RESTART if settings.APPLYVIZ_IS_PERSONAL else advice, last)]
 
 
 def _find_full_disk(free: int | None) -> list[Problem]:
@@ -124,11 +132,11 @@ def _read_free_bytes() -> int | None:
         return None
 
 
-def read_health(*, for_user: Person) -> Health:
+def read_health(*, for_user: Person) -> InstallationHealth:
     """Return the state of the queues and every problem, for administrators; five queries."""
     require(for_user, Action.MANAGE)
     now, free = clock.now(), _read_free_bytes()
     queues = _measure_queues(now)
     stuck = [_describe_stuck(queue) for queue in queues if queue.is_stuck(now)]
-    problems = (*stuck, *_find_unsent(now), *_find_stopped_clock(now), *_find_full_disk(free))
-    return Health(queues, problems, free)
+    problems = (*stuck, *_find_unsent(now), *_find_stopped_clock(now, for_user.date_joined), *_find_full_disk(free))
+    return InstallationHealth(queues, problems, free)

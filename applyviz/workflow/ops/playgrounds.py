@@ -67,17 +67,20 @@ def _seal(content: JSONObject, key: str) -> bytes:
     return hpke.seal(json.dumps(content).encode(), hpke.sealing_key_of(_opening_key(key)))
 
 
-def keep_input(content: JSONObject, *, at: datetime | None = None) -> str:
-    """Store an input and return its key.
+def make_key() -> str:
+    """Return a new key for a link."""
+    return secrets.token_urlsafe(KEY_BYTES)
+
+
+def keep_input(key: str, content: JSONObject, *, at: datetime | None = None) -> None:
+    """Store an input under a new key.
 
     - Removes the oldest inputs when there are very many, so that visitors cannot fill the database.
     """
-    key = secrets.token_urlsafe(KEY_BYTES)
     PlaygroundInput.objects.create(key=_hash(key), content=_seal(content, key), created_at=at or timezone.now())
     surplus = PlaygroundInput.objects.order_by("-pk").values_list("pk", flat=True)[MOST_KEPT : MOST_KEPT + 1].first()
     if surplus is not None:
         PlaygroundInput.objects.filter(pk__lte=surplus).delete()
-    return key
 
 
 def open_input(key: str) -> Kept:

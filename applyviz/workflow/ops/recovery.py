@@ -1,6 +1,7 @@
 """Recovery: every few seconds, find unsent messages, and plans and runs without a worker.
 
-It also removes expired rows. The parts are independent: an error in one does not stop the others, and runs come first.
+It also starts scheduled runs that are due, and removes expired rows. The parts are independent: an error in one does
+not stop the others, and runs come first.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from applyviz import queue
 from applyviz.queue import TaskName
 from applyviz.workflow import notifications, runs, worker_requests
 from applyviz.workflow.audit import anchors, checkpoints
+from applyviz.workflow.following import deliveries, fetching
 from applyviz.workflow.foundation import clock, outbox
 from applyviz.workflow.foundation.logs import log_unexpected
-from applyviz.workflow.live import external_apply, scans
-from applyviz.workflow.ops import playgrounds
-from applyviz.workflow.people import sessions
+from applyviz.workflow.live import external_apply, plan_comparison, scans
+from applyviz.workflow.ops import health, playgrounds
+from applyviz.workflow.people import commit_identities, sessions
 from applyviz.workflow.plans import planner
 
 logger = logging.getLogger(__name__)
@@ -25,6 +27,14 @@ logger = logging.getLogger(__name__)
 
 def _ask_for_runs(now: datetime) -> int:
     return runs.resume_unfinished_runs()
+
+
+def _watch_rollouts(now: datetime) -> int:
+    return runs.watch_parked_runs()
+
+
+def _start_scheduled(now: datetime) -> int:
+    return runs.start_due()
 
 
 def _ask_for_plans(now: datetime) -> int:
@@ -45,12 +55,31 @@ def _ask_for_verifications(now: datetime) -> int:
     return sum(queue.send(TaskName.VERIFY_PLAN, verification_id=verification_id) for verification_id in found)
 
 
+def _ask_for_comparisons(now: datetime) -> int:
+    found = plan_comparison.find_unfinished(now=now)
+    return sum(queue.send(TaskName.COMPARE_PLAN, comparison_id=comparison_id) for comparison_id in found)
+
+
 def _ask_for_worker_requests(now: datetime) -> int:
     worker_requests.end_late(now=now)
     return sum(
         queue.send(TaskName.ANSWER_WORKER_REQUEST, worker_request_id=worker_request_id)
         for worker_request_id in worker_requests.find_unfinished(now=now)
     )
+
+
+def _ask_for_pushes(now: datetime) -> int:
+    found = deliveries.find_unread(now=now)
+    return sum(queue.send(TaskName.READ_PUSH, delivery_id=delivery_id) for delivery_id in found)
+
+
+def _ask_for_branches(now: datetime) -> int:
+    fetching.end_closed()
+    return sum(queue.send(TaskName.FOLLOW_BRANCH, following_id=pk) for pk in fetching.find_due(now=now))
+
+
+def _ask_for_identity_mails(now: datetime) -> int:
+    return sum(queue.send(TaskName.MAIL_IDENTITY, identity_id=pk) for pk in commit_identities.find_due_mails())
 
 
 def _send_notifications(now: datetime) -> int:
@@ -64,15 +93,22 @@ def _anchor_history(now: datetime) -> int:
     return 0
 
 
+def _note_time(now: datetime) -> int:
+    health.note_recovery(now)
+    return 0
+
+
 def _remove_expired(now: datetime) -> int:
     playgrounds.remove_expired(now=now)
     sessions.forget_old(now=now)
+    deliveries.forget_old(now=now)
     return 0
 
 
 _PARTS: tuple[Callable[[datetime], int], ...] = (
-    _ask_for_runs, _send_again, _ask_for_plans, _ask_for_worker_requests, _ask_for_scans, _ask_for_verifications,
-    _send_notifications, _anchor_history, _remove_expired,
+    _ask_for_runs, _start_scheduled, _watch_rollouts, _send_again, _ask_for_plans, _ask_for_worker_requests,
+    _ask_for_scans, _ask_for_verifications, _ask_for_comparisons, _ask_for_pushes, _ask_for_branches,
+    _ask_for_identity_mails, _send_notifications, _anchor_history, _remove_expired, _note_time,
 )  # fmt: skip
 
 

@@ -13,12 +13,13 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.enums import PendingKind, PendingState, Role
+from applyviz.records.git_enums import IdentityKind
 from applyviz.records.models import Grant, PendingChange, Team, TeamMember
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
 from applyviz.workflow.foundation.grant_scopes import Scope
-from applyviz.workflow.people import administrators, pending_changes, rights_changes
+from applyviz.workflow.people import administrators, commit_identities, pending_changes, rights_changes
 from applyviz.workflow.people.rights_changes import Actors
 
 
@@ -57,6 +58,10 @@ def _deactivate(given: JSONObject, actors: Actors) -> None:
     rights_changes.set_active(_person(given), is_active=False, actors=actors)
 
 
+def _link_identity(given: JSONObject, actors: Actors) -> None:
+    commit_identities.store_link(_person(given), IdentityKind(given["kind"]), given["value"], actors=actors)
+
+
 _CHANGES: dict[PendingKind, Callable[[JSONObject, Actors], None]] = {
     PendingKind.GRANT: _grant,
     PendingKind.MEMBER: _add_member,
@@ -65,8 +70,9 @@ _CHANGES: dict[PendingKind, Callable[[JSONObject, Actors], None]] = {
     PendingKind.ARCHIVE_TEAM: _archive_team,
     PendingKind.ACTIVATE: _activate,
     PendingKind.DEACTIVATE: _deactivate,
+    PendingKind.IDENTITY: _link_identity,
 }
-_GAINS = frozenset({PendingKind.GRANT, PendingKind.MEMBER, PendingKind.ACTIVATE})
+_GAINS = frozenset({PendingKind.GRANT, PendingKind.MEMBER, PendingKind.ACTIVATE, PendingKind.IDENTITY})
 
 
 def _gains(change: PendingChange, person: Person) -> bool:

@@ -21,7 +21,7 @@ LASTS = timedelta(days=7)
 
 
 def ask(
-    kind: PendingKind, *, by: Person, given: Mapping[str, JSONValue], told: Mapping[str, JSONValue]
+    kind: PendingKind, *, by: Person, given: Mapping[str, JSONValue], summary: Mapping[str, JSONValue]
 ) -> PendingChange:
     """Store a change until a second administrator confirms it; nothing takes effect before."""
     now = clock.now()
@@ -30,9 +30,9 @@ def ask(
         if any(one.given == given for one in same):
             raise NotPossibleError(_("this is already waiting for a second administrator"))
         made = PendingChange.objects.create(
-            kind=kind, given=dict(given), told=dict(told), asked_by=by, asked_at=now, expires_at=now + LASTS
+            kind=kind, given=dict(given), summary=dict(summary), asked_by=by, asked_at=now, expires_at=now + LASTS
         )
-        detail = {"request": made.pk, "what": kind.value, **told}
+        detail = {"request": made.pk, "what": kind.value, **summary}
         trail.record(AuditAction.SECOND_ASKED, by=by, about=trail.AuditSubject(), detail=detail)
     return made
 
@@ -70,5 +70,5 @@ def decline(change: PendingChange, *, by: Person) -> None:
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         answer(change, PendingState.DECLINED, by=by)
-        detail = {"request": change.pk, "asked by": change.asked_by.get_username(), **change.told}
+        detail = {"request": change.pk, "asked by": change.asked_by.get_username(), **change.summary}
         trail.record(AuditAction.SECOND_DECLINED, by=by, about=trail.AuditSubject(), detail=detail)

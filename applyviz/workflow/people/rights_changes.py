@@ -37,24 +37,24 @@ class Actors:
 
     def record(self, action: AuditAction, detail: dict[str, JSONValue], *, is_sole: bool = False) -> None:
         """Record an audit entry with everyone who took part."""
-        told = dict(detail)
+        recorded = dict(detail)
         if self.confirmed_by is not None and self.by is not None:
-            told |= {"asked by": self.by.get_username(), "confirmed by": self.confirmed_by.get_username()}
+            recorded |= {"asked by": self.by.get_username(), "confirmed by": self.confirmed_by.get_username()}
         if self.reason:
-            told |= {"recovery": True, "reason": self.reason}
+            recorded |= {"recovery": True, "reason": self.reason}
         if is_sole:
-            told |= {"sole administrator": True}
-        trail.record(action, by=self.confirmed_by or self.by, about=trail.AuditSubject(), detail=told)
+            recorded |= {"sole administrator": True}
+        trail.record(action, by=self.confirmed_by or self.by, about=trail.AuditSubject(), detail=recorded)
 
 
 def describe_grant(role: str, person: Person | None, team: Team | None, scope: Scope) -> dict[str, JSONValue]:
     """Return a grant for audit entries and pages; for a team, with its members."""
     whom = person.get_username() if person else f"team {team.slug if team else ''}"
-    told: dict[str, JSONValue] = {"role": role, "to": whom, "where": str(scope)}
+    summary: dict[str, JSONValue] = {"role": role, "to": whom, "where": str(scope)}
     if team is not None:
         members = team.members.filter(ended_at=None).values_list("person__username", flat=True)
-        told["members"] = sorted(members)
-    return told
+        summary["members"] = sorted(members)
+    return summary
 
 
 def scope_of(grant: Grant) -> Scope:

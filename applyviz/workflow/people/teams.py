@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.enums import AuditAction, PendingKind, Role
 from applyviz.records.models import AccountLink, Grant, PendingChange, ServiceAccount, Team, TeamMember
 from applyviz.workflow.audit import trail
@@ -139,7 +139,7 @@ def set_active(person: Person, *, by: Person, is_active: bool) -> PendingChange 
     is_delicate = administrators.holds_sensitive(person) if is_active else _is_administrator(person)
     if is_delicate and administrators.needs_second():
         kind = PendingKind.ACTIVATE if is_active else PendingKind.DEACTIVATE
-        return pending_changes.ask(kind, by=by, given={"person": person.pk}, told={"account": person.get_username()})
+        return pending_changes.ask(kind, by=by, given={"person": person.pk}, summary={"account": person.get_username()})
     rights_changes.set_active(person, is_active=is_active, actors=Actors(by))
     return None
 
@@ -183,7 +183,9 @@ def archive_team(team: Team, *, by: Person) -> PendingChange | None:
     """
     access.require(by, Action.MANAGE)
     if administrators.gives(team, _ADMINISTERS) and administrators.needs_second():
-        return pending_changes.ask(PendingKind.ARCHIVE_TEAM, by=by, given={"team": team.pk}, told={"team": team.slug})
+        return pending_changes.ask(
+            PendingKind.ARCHIVE_TEAM, by=by, given={"team": team.pk}, summary={"team": team.slug}
+        )
     rights_changes.archive_team(team, actors=Actors(by))
     return None
 
@@ -199,8 +201,10 @@ def add_member(team: Team, person: Person, *, by: Person) -> TeamMember | Pendin
     if ServiceAccount.objects.filter(person=person).exists():
         raise NotAllowedError(_("service accounts can't be team members"))
     if administrators.gives(team, administrators.SENSITIVE) and administrators.needs_second():
-        told: dict[str, JSONValue] = {"team": team.slug, "joins": person.get_username()}
-        return pending_changes.ask(PendingKind.MEMBER, by=by, given={"team": team.pk, "person": person.pk}, told=told)
+        summary: dict[str, JSONValue] = {"team": team.slug, "joins": person.get_username()}
+        return pending_changes.ask(
+            PendingKind.MEMBER, by=by, given={"team": team.pk, "person": person.pk}, summary=summary
+        )
     return rights_changes.add_member(team, person, actors=Actors(by))
 
 
@@ -208,8 +212,8 @@ def end_member(member: TeamMember, *, by: Person) -> PendingChange | None:
     """Remove a person from a team; return the pending change if a second administrator must confirm."""
     access.require(by, Action.MANAGE)
     if administrators.gives(member.team, _ADMINISTERS) and administrators.needs_second():
-        told: dict[str, JSONValue] = {"team": member.team.slug, "leaves": member.person.get_username()}
-        return pending_changes.ask(PendingKind.END_MEMBER, by=by, given={"member": member.pk}, told=told)
+        summary: dict[str, JSONValue] = {"team": member.team.slug, "leaves": member.person.get_username()}
+        return pending_changes.ask(PendingKind.END_MEMBER, by=by, given={"member": member.pk}, summary=summary)
     rights_changes.end_member(member, actors=Actors(by))
     return None
 
@@ -217,7 +221,7 @@ def end_member(member: TeamMember, *, by: Person) -> PendingChange | None:
 def _require_grantable(role: Role, *, by: Person, person: Person | None, team: Team | None, scope: Scope) -> None:
     scope.check()
     if (person is None) == (team is None):
-        raise NotValidError(_("a role goes to a person or to a team"))
+        raise NotValidError(_("grant a role to either a person or a team"))
     if team is not None and administrators.is_in_team(by, team):
         raise NotAllowedError(_("you can't grant a role to a team that you belong to"))
     service = ServiceAccount.objects.filter(person=person).select_related("owner").first() if person else None
@@ -244,14 +248,14 @@ def grant_role(
     access.require(by, Action.MANAGE)
     _require_grantable(role, by=by, person=person, team=team, scope=scope)
     if role in administrators.SENSITIVE and administrators.needs_second():
-        given = {
+        given: JSONObject = {
             "role": role.value,
             "person": person.pk if person else None,
             "team": team.pk if team else None,
             "scope": [scope.cluster_pattern, scope.namespace_pattern, scope.is_cluster_scoped],
         }
-        told = rights_changes.describe_grant(role, person, team, scope)
-        return pending_changes.ask(PendingKind.GRANT, by=by, given=given, told=told)
+        summary = rights_changes.describe_grant(role, person, team, scope)
+        return pending_changes.ask(PendingKind.GRANT, by=by, given=given, summary=summary)
     return rights_changes.add_grant(role, actors=Actors(by), person=person, team=team, scope=scope)
 
 
@@ -259,7 +263,7 @@ def end_grant(grant: Grant, *, by: Person) -> PendingChange | None:
     """End a grant; return the pending change if a second administrator must confirm."""
     access.require(by, Action.MANAGE)
     if grant.role == Role.ADMINISTRATOR and administrators.needs_second():
-        told = rights_changes.describe_grant(grant.role, grant.person, grant.team, rights_changes.scope_of(grant))
-        return pending_changes.ask(PendingKind.END_GRANT, by=by, given={"grant": grant.pk}, told=told)
+        summary = rights_changes.describe_grant(grant.role, grant.person, grant.team, rights_changes.scope_of(grant))
+        return pending_changes.ask(PendingKind.END_GRANT, by=by, given={"grant": grant.pk}, summary=summary)
     rights_changes.end_grant(grant, actors=Actors(by))
     return None

@@ -74,8 +74,8 @@ def _hash(text: str) -> str:
 
 
 def _describe(token: ApiToken) -> dict[str, str]:
-    said = {"token": f"{token.hint}…", "name": token.name, "scope": token.scope}
-    return {**said, "acts as": token.person.get_username(), "until": token.expires_at.isoformat()}
+    facts = {"token": f"{token.hint}…", "name": token.name, "scope": token.scope}
+    return {**facts, "acts as": token.person.get_username(), "until": token.expires_at.isoformat()}
 
 
 def _is_owner(person: Person, account: Person) -> bool:
@@ -181,7 +181,7 @@ def _count_request(token: ApiToken, address: str) -> None:
     rows.exclude(minute=minute).update(minute=minute, asked=0, last_used_at=now, last_used_from=address[:45])
     if not rows.filter(minute=minute, asked__lt=PER_MINUTE).update(asked=F("asked") + 1):
         left = 60 - int(now.timestamp()) % 60
-        raise TooManyError(f"this token asked {PER_MINUTE} times within a minute", left)
+        raise TooManyError(f"this token made {PER_MINUTE} requests within a minute", left)
 
 
 def find_caller(text: str, *, address: str) -> Caller:

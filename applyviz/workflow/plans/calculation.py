@@ -14,18 +14,24 @@ from itertools import islice
 
 from applyviz.clusters import discovery
 from applyviz.clusters.reader import ClusterReader
-from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.channels.model import ChannelPlan
+from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.conflicts.file_edits import EditedText
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import PlannedObject, PlanProblem
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets import planner as sets
-from applyviz.engine.requests.flow import Catalog
-from applyviz.engine.requests.options import Prune
+from applyviz.engine.planning.sets.channels import plan_record
+from applyviz.engine.planning.sets.stages import label_member
+from applyviz.engine.requests.applyset import find_parent
+from applyviz.engine.requests.flow import Catalog, run_flow
+from applyviz.engine.requests.leaving_out import find_unknown, list_kept
+from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
 from applyviz.engine.risks.model import RelatedObjects
+from applyviz.engine.risks.quota_reads import list_quota_reads, read_quotas
 from applyviz.engine.risks.reference_reads import list_reference_reads, read_references
 from applyviz.engine.risks.related_objects import find_related_requests, read_related
 from applyviz.engine.schema.crds import CRDSource
@@ -37,7 +43,9 @@ from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.collector import defer_full_gc
 from applyviz.sources.sandboxed import read_bundle
 from applyviz.workflow.foundation.scopes import ScopeEntry
+from applyviz.workflow.plans import channels
 from applyviz.workflow.plans.conflict_rules import rules_from_json
+from applyviz.workflow.plans.prune_history import find_earlier_prune
 from applyviz.workflow.plans.resolutions import read_decisions
 
 _RENDERED = {"kustomize": "kustomize", "helm": "Helm"}
@@ -80,7 +88,7 @@ class Calculation:
     reader: ClusterReader
     catalog: Catalog
     documents: tuple[ManifestDocument, ...]
-    context: PlanContext
+    context: PlanningContext
     planner: sets.SetPlanner
 
     def run(self, beat: Callable[[], object] = lambda: None) -> Iterator[PlannedObject]:
@@ -91,19 +99,51 @@ class Calculation:
         with defer_full_gc():
             yield from _drive(self.planner, self.reader, beat)
 
-    def recompute(self, ref: ObjectRef) -> PlannedObject | None:
-        """Return one object as it would be planned now; None when the source does not name it."""
+    def forget(self) -> None:
+        """Drop the changes that were calculated; single objects can still be recomputed."""
+        self.planner.forget()
+
+    def recompute(self, ref: ObjectRef, *, is_last: bool = False, record: str = "") -> PlannedObject | None:
+        """Return one object as it would be planned now; None when the source does not name it.
+
+        - `is_last`: the last of several writes of the object, as the parent of an ApplySet has them.
+        - `record`: the addon whose record this write is.
+        """
+        if record:
+            return self._recompute_record(record)
         same = [d for d in self.documents if (d.ref.gvk, d.ref.name) == (ref.gvk, ref.name)]
         chosen = [d for d in same if d.ref.namespace in ("", ref.namespace)]
         context = replace(self.context, catalog=self.catalog, now=_now())
         options = self.planner.options
         if chosen:
-            chosen, options = chosen[:1], replace(options, prune=Prune())
+            chosen, context = self._as_members(chosen[:1], context)
+            options = replace(options, prune=Prune(), channel=None)
         else:  # an object that the set prunes: only the whole set knows it
             chosen = list(self.documents)
         planner = sets.SetPlanner(chosen, options=options, context=context)
         found = sets.drive(planner, self.reader.try_send_all)
-        return next((change for change in found if change.ref.key == ref.key), None)
+        same_object = [change for change in found if change.ref.key == ref.key]
+        return next(iter(same_object[-1:] if is_last else same_object), None)
+
+    def _recompute_record(self, name: str) -> PlannedObject | None:
+        """Return the record of one addon, planned on the current namespace."""
+        channel = self.planner.options.channel
+        addon = channel.find(name) if channel is not None else None
+        if channel is None or addon is None:
+            return None
+        context = replace(self.context, catalog=self.catalog, now=_now())
+        flow = plan_record(addon, channel, options=self.planner.options, context=context)
+        return run_flow(flow, self.reader.try_send)
+
+    def _as_members(
+        self, chosen: list[ManifestDocument], context: PlanningContext
+    ) -> tuple[list[ManifestDocument], PlanningContext]:
+        """Return documents as the set applies them: those of an ApplySet carry its label."""
+        options = self.planner.options
+        if options.prune.mode is not PruneMode.APPLYSET:
+            return chosen, context
+        parent = find_parent(options.prune.applyset, namespace=options.namespace, catalog=self.catalog)
+        return [label_member(document, parent) for document in chosen], replace(context, applyset=parent.id)
 
 
 def load_bundle(revision: SourceRevision) -> SourceBundle:
@@ -124,16 +164,42 @@ def read_sources(revision: SourceRevision) -> dict[str, EditedText]:
 
 def _is_crd(document: ManifestDocument) -> bool:
     obj = document.obj
-    return obj.get("kind") == "CustomResourceDefinition" and str(obj.get("apiVersion")).startswith(
-        "apiextensions.k8s.io/"
+    return (
+        document.patch is None
+        and obj.get("kind") == "CustomResourceDefinition"
+        and str(obj.get("apiVersion")).startswith("apiextensions.k8s.io/")
     )
 
 
-def read_documents(revision: SourceRevision) -> tuple[tuple[ManifestDocument, ...], tuple[PlanProblem, ...]]:
+@dataclass(frozen=True, slots=True)
+class _ReadSource:
+    """The frozen files of a plan, parsed; `channel` is set for a kOps channel."""
+
+    bundle: SourceBundle
+    files: tuple[ParsedFile, ...]
+    channel: channels.ReadChannel | None
+
+    def list_content(self, chosen: ChannelPlan | None) -> tuple[tuple[ManifestDocument, ...], tuple[PlanProblem, ...]]:
+        """Return the documents to apply and every problem; of a channel, those of the chosen addons."""
+        if self.channel is not None and chosen is not None:
+            found = channels.list_problems(self.channel, chosen, self.files)
+            return channels.list_documents(chosen, self.files), tuple(found)
+        documents = tuple(document for file in self.files for document in file.documents)
+        return documents, tuple(PlanProblem(one.reason, one.position) for file in self.files for one in file.problems)
+
+
+def _read_source(revision: SourceRevision) -> _ReadSource:
     """Parse the frozen files in a child process with limits; keep every problem."""
-    files = read_bundle(load_bundle(revision))
-    documents = tuple(document for file in files for document in file.documents)
-    return documents, tuple(PlanProblem(found.reason, found.position) for file in files for found in file.problems)
+    bundle = load_bundle(revision)
+    files = read_bundle(bundle)
+    return _ReadSource(bundle, files, channels.read_channel(files, bundle))
+
+
+def _choose_addons(plan: Plan, source: _ReadSource, reader: ClusterReader) -> ChannelPlan | None:
+    """Return what a plan does with each addon of its channel; None without a channel."""
+    if source.channel is None:
+        return None
+    return channels.choose_addons(source.channel, source.bundle, reader, options_from_json(plan.options))
 
 
 def _now() -> str:
@@ -146,9 +212,12 @@ def _read_related_objects(
     """Read the live objects that risks and the graph refer to; skip unreadable ones, or mark them as unread."""
     asked = find_related_requests([document.ref for document in documents], catalog, namespace=namespace)
     reads = list_reference_reads([document.obj for document in documents], catalog, namespace=namespace)
-    answers = reader.try_send_all([*asked, *(read.request for read in reads)])
-    neighbors, knowledge = read_references(reads, answers[len(asked) :])
-    return replace(read_related(answers[: len(asked)]), neighbors=neighbors, knowledge=knowledge)
+    limits = list_quota_reads([document.ref for document in documents], catalog, namespace=namespace)
+    answers = reader.try_send_all([*asked, *(read.request for read in reads), *(read.request for read in limits)])
+    related, rest = read_related(answers[: len(asked)]), answers[len(asked) :]
+    neighbors, knowledge = read_references(reads, rest[: len(reads)])
+    quotas = read_quotas(limits, rest[len(reads) :])
+    return replace(related, neighbors=neighbors, knowledge=knowledge, quotas=quotas)
 
 
 def _list_scopes(
@@ -164,26 +233,55 @@ def _list_scopes(
     return frozenset(found)
 
 
+def _record_scopes(plan: Plan) -> frozenset[ScopeEntry]:
+    """Return the scope of the namespaces whose annotations record installed addons."""
+    return frozenset({ScopeEntry(plan.target.cluster.slug, "")})
+
+
+def _add_definitions(served: Catalog, documents: Sequence[ManifestDocument]) -> Catalog:
+    """Return the catalog of a cluster with the kinds that the documents define; these come first."""
+    crds: list[JSONObject] = [document.obj for document in documents if _is_crd(document)]
+    return SourceChain(CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD), served) if crds else served
+
+
+def _name_unknown(documents: Sequence[ManifestDocument], options: ApplyOptions) -> tuple[PlanProblem, ...]:
+    """Return a problem for each object that is to be left out and is not there."""
+    return tuple(
+        PlanProblem(f"{name} is to be left out, but is not in this set") for name in find_unknown(documents, options)
+    )
+
+
 def prepare(
     plan: Plan,
     reader: ClusterReader,
     *,
     check: Callable[[frozenset[ScopeEntry]], None] = lambda _: None,
+    choose: Callable[[ChannelPlan | None], None] | None = None,
     has_notes: bool = True,
 ) -> Calculation:
     """Prepare the calculation of a plan: documents, catalog, related objects, planner; read nothing more from it.
 
     - `has_notes`: include reasons and risks, and read the objects that they need; effects are the same without.
     - `check` receives the scopes of the source objects before any of them is read, and may raise.
+    - `choose` stores the choice for the addons of a channel; without it, the stored one counts.
     """
+    source = _read_source(plan.revision)
+    if source.channel is not None:
+        check(_record_scopes(plan))
+    if choose is not None:
+        choose(_choose_addons(plan, source, reader))
     options = options_from_json(plan.options)
-    documents, problems = read_documents(plan.revision)
-    crds: list[JSONObject] = [document.obj for document in documents if _is_crd(document)]
+    documents, problems = source.list_content(options.channel)
+    kept = list_kept(documents, options)
+    problems += _name_unknown(documents, options)
     served = discovery.load_catalog(reader)
-    catalog = SourceChain(CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD), served) if crds else served
-    check(_list_scopes(plan, documents, catalog, options.namespace))
-    related = _read_related_objects(documents, catalog, options.namespace, reader) if has_notes else RelatedObjects()
-    context = PlanContext(
+    catalog = _add_definitions(served, kept)
+    check(
+        _list_scopes(plan, documents, catalog, options.namespace) | (_record_scopes(plan) if options.channel else set())
+    )
+    options = options_from_json(plan.options)  # policies of these scopes may have chosen objects to replace
+    related = _read_related_objects(kept, catalog, options.namespace, reader) if has_notes else RelatedObjects()
+    context = PlanningContext(
         served,
         _now(),
         has_notes=has_notes,
@@ -192,6 +290,7 @@ def prepare(
         rules=rules_from_json(plan.rules),
         sources=read_sources(plan.revision),
         server=EstimatingServer(),
+        earlier=find_earlier_prune(plan, documents) if has_notes else None,
     )
     planner = sets.SetPlanner(documents, options=options, context=context, problems=problems)
     return Calculation(reader, catalog, documents, context, planner)

@@ -8,15 +8,17 @@ from typing import Any
 
 from applyviz.engine.diff import masking
 from applyviz.engine.diff.masking import MaskPolicy
+from applyviz.engine.objects.json_text import write_json
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
-from applyviz.engine.planning.digest.serialize import change_from_json, change_to_json, core_from_json
+from applyviz.engine.planning.digest.serialize import CORE, change_from_json, change_to_json, core_from_json, to_json
 from applyviz.engine.planning.model import plan as engine
-from applyviz.engine.risks.model import RiskLevel
+from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import Sealed
 from applyviz.workflow.foundation.digests import digest_effect
+from applyviz.workflow.foundation.nuls import draw_nuls, may_hold_nuls
 
 _LOUDNESS = [RiskLevel.HIGH, RiskLevel.MEDIUM, RiskLevel.INFO]
 
@@ -26,9 +28,9 @@ def _worst(change: engine.PlannedObject) -> str:
     return next((level.value for level in _LOUDNESS if level in found), "")
 
 
-def _list_kinds(change: engine.PlannedObject) -> list[list[str]]:
+def _name_risks(risks: Iterable[Risk]) -> list[list[str]]:
     """Return kind and level of each risk, as `workflow.policies.risks` gathers them for a plan."""
-    return [list(one) for one in dict.fromkeys((h.kind.value, h.level.value) for h in change.risks)]
+    return [list(one) for one in dict.fromkeys((risk.kind.value, risk.level.value) for risk in risks)]
 
 
 def count_open(change: engine.PlannedObject) -> int:
@@ -37,8 +39,11 @@ def count_open(change: engine.PlannedObject) -> int:
     return sum((conflict.path, conflict.manager) not in answered for conflict in change.conflicts)
 
 
-def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject) -> dict[str, Any]:
-    """Return every column of a row that is derived from the change; `masked` is its masked version."""
+def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject, shown: JSONObject) -> dict[str, Any]:
+    """Return every column of a row that is derived from the change.
+
+    - `masked`: its masked version, and `shown` the document of that, without NULs.
+    """
     gvk = change.ref.gvk
     return {
         "step": change.step,
@@ -54,26 +59,39 @@ def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject) -
         "conflicts": count_open(change),
         "risks": len(change.risks),
         "highest_risk": _worst(change),
-        "high_risks": [
-            [kind, level] for kind, level in dict.fromkeys((h.kind.value, h.level.value) for h in masked.risks)
-        ],
-        "error": masked.error,
+        "risk_levels": _name_risks(masked.risks),
+        "error": draw_nuls(masked.error),
         "effect": digest_effect(change),
-        "document": change_to_json(masked),
+        "document": shown,
     }
 
 
 def make_row(change: engine.PlannedObject, masked: engine.PlannedObject, *, plan: Plan, position: int) -> ObjectChange:
     """Return the unsaved row of a change; `masked` is its masked version."""
-    sealed = Sealed.of_json(change_to_json(change))
-    return ObjectChange(plan=plan, position=position, sealed=sealed, **derive_columns(change, masked))
+    shown = change_to_json(masked)
+    # Where nothing is masked, the document is the change. Masking adds no NUL, so one search finds those of both.
+    content = write_json(shown if masked == change else change_to_json(change))
+    columns = derive_columns(change, masked, draw_nuls(shown) if may_hold_nuls(content) else shown)
+    return ObjectChange(plan=plan, position=position, sealed=Sealed.of_bytes(content), **columns)
 
 
-def refresh_row(row: ObjectChange, change: engine.PlannedObject, masked: engine.PlannedObject) -> None:
-    """Set everything of a row that follows from its change; nothing is saved."""
+def refresh_risks(row: ObjectChange, change: engine.PlannedObject, risks: tuple[Risk, ...]) -> None:
+    """Set what follows from the risks of a change, of which nothing else is new; nothing is saved.
+
+    - `risks`: those of its masked version.
+    """
+    row.risks, row.highest_risk, row.risk_levels = len(change.risks), _worst(change), _name_risks(risks)
+    row.document = {**row.document, "risks": draw_nuls(to_json(risks))}
     row.sealed = Sealed.of_json(change_to_json(change))
-    for name, value in derive_columns(change, masked).items():
-        setattr(row, name, value)
+
+
+_NAMING = ("addon", "is_record")
+
+
+def forget_content(row: ObjectChange) -> None:
+    """Drop the content of a stored row from memory; what names its object stays."""
+    row.document = {name: row.document[name] for name in _NAMING if name in row.document}
+    row.sealed = Sealed(b"")
 
 
 def mask_object(obj: JSONObject, ref: ObjectRef, *, tag_key: bytes, policy: MaskPolicy) -> JSONObject:
@@ -84,6 +102,11 @@ def mask_object(obj: JSONObject, ref: ObjectRef, *, tag_key: bytes, policy: Mask
 def ref_of(row: ObjectChange) -> ObjectRef:
     """Return the object that a row describes."""
     return ObjectRef(GroupVersionKind(row.group, row.version, row.kind), row.namespace, row.name)
+
+
+def find_record(row: ObjectChange) -> str:
+    """Return the addon whose record a change writes; "" for every other change."""
+    return str(row.document["addon"]) if row.document.get("is_record") else ""
 
 
 def read_masked(row: ObjectChange) -> engine.PlannedObject:
@@ -103,7 +126,7 @@ def read_masked_core(row: ObjectChange) -> engine.PlannedObject:
 
 def open_sealed_core(row: ObjectChange) -> engine.PlannedObject:
     """Return the change as `open_sealed` does, with only what is sent and verified."""
-    return core_from_json(row.sealed.open_json())
+    return core_from_json(row.sealed.open_members(CORE))
 
 
 def place_rows(rows: Iterable[ObjectChange], ordered: Iterable[engine.PlannedObject]) -> list[ObjectChange]:
@@ -111,12 +134,12 @@ def place_rows(rows: Iterable[ObjectChange], ordered: Iterable[engine.PlannedObj
 
     - An object that the source names twice has two rows; they keep their order.
     """
-    waiting: dict[tuple[str, str, str, str], list[ObjectChange]] = {}
+    waiting: dict[tuple[str, ...], list[ObjectChange]] = {}
     for row in rows:
-        waiting.setdefault(ref_of(row).key, []).append(row)
+        waiting.setdefault((*ref_of(row).key, find_record(row)), []).append(row)
     moved = []
     for position, change in enumerate(ordered):
-        same = waiting.get(change.ref.key)
+        same = waiting.get((*change.ref.key, change.addon if change.is_record else ""))
         if not same:
             continue
         row = same.pop(0)

@@ -19,7 +19,7 @@ from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.objects.conflict_rules import FieldRule as EngineRule
-from applyviz.engine.planning.objects.conflict_rules import RuleWay
+from applyviz.engine.planning.objects.conflict_rules import RuleResolution
 from applyviz.records.enums import AuditAction, RuleState
 from applyviz.records.models import Cluster, ConflictRule, Plan
 from applyviz.workflow.audit import trail
@@ -45,11 +45,11 @@ class RuleDraft:
     namespace: str
     name: str
     path: FieldPath
-    way: RuleWay
+    resolution: RuleResolution
     manager: str = ""
 
 
-def list_places(cluster: Cluster, namespace: str) -> list[ScopeEntry]:
+def list_scopes(cluster: Cluster, namespace: str) -> list[ScopeEntry]:
     """Return the scopes that a rule reaches: one namespace, or everything in its cluster."""
     if namespace:
         return [ScopeEntry(cluster.slug, namespace)]
@@ -65,7 +65,12 @@ def _about(rule: ConflictRule) -> trail.AuditSubject:
 
 
 def _describe(rule: ConflictRule, **more: str) -> dict[str, str | int]:
-    recorded: dict[str, str | int] = {"rule": rule.number, "way": rule.way, "kind": rule.kind, "name": rule.name}
+    recorded: dict[str, str | int] = {
+        "rule": rule.number,
+        "resolution": rule.resolution,
+        "kind": rule.kind,
+        "name": rule.name,
+    }
     return {**recorded, "namespace": rule.namespace, "field": rule.path, "manager": rule.manager, **more}
 
 
@@ -81,7 +86,7 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> Co
 
     - Raises `NotValidError` without a reason or name, `NotPossibleError` when such a rule already exists.
     """
-    access.require(by, Action.DECIDE, list_places(plan.target.cluster, draft.namespace))
+    access.require(by, Action.RESOLVE, list_scopes(plan.target.cluster, draft.namespace))
     _check_draft(draft, reason)
     cluster = plan.target.cluster
     with transaction.atomic():
@@ -110,7 +115,7 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> Co
             path=render_path(draft.path),
             elements=list(draft.path),
             manager=draft.manager,
-            way=draft.way.value,
+            resolution=draft.resolution.value,
             reason=reason.strip(),
             plan=plan,
             proposed_by=by,
@@ -131,7 +136,7 @@ def agree_rule(rule: ConflictRule, *, by: Person) -> None:
 
     - Raises `NotAllowedError` for the person's own rule, `NotPossibleError` when it no longer awaits approval.
     """
-    access.require(by, Action.APPROVE, list_places(rule.cluster, rule.namespace))
+    access.require(by, Action.APPROVE, list_scopes(rule.cluster, rule.namespace))
     if is_own(rule, by):
         raise NotAllowedError(_("you can't approve your own conflict rule"))
     with transaction.atomic():
@@ -156,14 +161,14 @@ def _end(rule: ConflictRule, *, by: Person, note: str, before: RuleState, after:
 
 def decline_rule(rule: ConflictRule, *, by: Person, note: str = "") -> None:
     """End a proposal before it is in force: an approver declines it, or its author withdraws it."""
-    action = Action.DECIDE if rule.proposed_by_id == by.pk else Action.APPROVE
-    access.require(by, action, list_places(rule.cluster, rule.namespace))
+    action = Action.RESOLVE if rule.proposed_by_id == by.pk else Action.APPROVE
+    access.require(by, action, list_scopes(rule.cluster, rule.namespace))
     _end(rule, by=by, note=note, before=RuleState.PROPOSED, after=RuleState.DECLINED)
 
 
 def revoke_rule(rule: ConflictRule, *, by: Person, note: str = "") -> None:
     """End a rule that is in force; later plans leave its conflicts open again."""
-    access.require(by, Action.ACKNOWLEDGE, list_places(rule.cluster, rule.namespace))
+    access.require(by, Action.ACKNOWLEDGE, list_scopes(rule.cluster, rule.namespace))
     _end(rule, by=by, note=note, before=RuleState.IN_FORCE, after=RuleState.REVOKED)
 
 
@@ -193,7 +198,7 @@ def rules_to_json(cluster: Cluster) -> list[JSONObject]:
             "namespace": row.namespace,
             "name": row.name,
             "path": list(row.elements),
-            "way": row.way,
+            "resolution": row.resolution,
             "manager": row.manager,
         }
         for row in rows
@@ -202,7 +207,10 @@ def rules_to_json(cluster: Cluster) -> list[JSONObject]:
 
 def rules_from_json(frozen: Iterable[JSONObject]) -> tuple[EngineRule, ...]:
     """Convert stored rules to engine rules."""
-    return tuple(EngineRule(**{**rule, "path": tuple(rule["path"]), "way": RuleWay(rule["way"])}) for rule in frozen)
+    return tuple(
+        EngineRule(**{**rule, "path": tuple(rule["path"]), "resolution": RuleResolution(rule["resolution"])})
+        for rule in frozen
+    )
 
 
 def find_blockers(plan: Plan) -> tuple[str, ...]:

@@ -1,35 +1,68 @@
-"""Intake of manifests for forms, API and links: collected, rendered or fetched, then parsed once.
+"""Intake of manifests for forms, API, links and git: collected, rendered or fetched, then parsed once.
 
 `applyviz.sources` limits sizes and hosts; nothing is stored here. Parsing happens in a child process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.utils import timezone
 
 from applyviz.engine.manifests.documents import ParsedFile
-from applyviz.sources import kustomize, upload, url
+from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.planning.model.plan import PlanProblem
+from applyviz.records.models import Cluster
+from applyviz.sources import kustomize, links, upload, url
 from applyviz.sources.bundle import BundledFile, SourceBundle
+from applyviz.sources.charts.model import ChartSource, RenderedChart
+from applyviz.sources.charts.packages import is_archive_name
+from applyviz.sources.git.model import GitSource
+from applyviz.sources.pinned import FetchPolicy
+from applyviz.sources.rendering.choose import make_runner
 from applyviz.sources.sandboxed import read_bundle
+from applyviz.sources.upload import is_manifest_name
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.plans import charts, git_sources, source_mix
+from applyviz.workflow.plans.channel_links import fetch_addons
+from applyviz.workflow.plans.channels import find_missing, read_channel
+from applyviz.workflow.plans.chart_notes import mask_notes
 
 PASTED = "pasted.yaml"
+_AT_ONCE, _LONGEST_NAME = 4, 400
+
+
+class Upload(Protocol):
+    """An uploaded file, which is read once."""
+
+    def read(self) -> bytes:
+        """Return its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The input of a review: files by their paths, a text, a link, or several of them.
+class ReviewInput:
+    """The input of a review: files by their paths, a text, links, a git repository, or several of them.
 
-    - `kustomization` names the folder among the files to render; "" renders nothing, "." is their root.
+    - `files`: bytes, or uploads that the intake reads.
+    - `kustomization` names the folder among the files to render; "" renders nothing, "." is their root. A repository
+      names its own.
+    - `chart` is rendered for `cluster` and `namespace`; its files and values are among the files, or it is fetched.
     """
 
-    files: tuple[tuple[str, bytes], ...] = ()
+    files: tuple[tuple[str, bytes | Upload], ...] = ()
     kustomization: str = ""
     text: str = ""
-    link: str = ""
+    links: tuple[str, ...] = ()
+    git: GitSource | None = None
+    chart: ChartSource | None = None
+    cluster: Cluster | None = None
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,31 +77,157 @@ class Intake:
         """Return whether any file holds an object."""
         return any(file.documents for file in self.files)
 
+    @property
+    def channel_problems(self) -> tuple[PlanProblem, ...]:
+        """The entries of a kOps channel that cannot be read."""
+        channel = read_channel(self.files, self.bundle)
+        return () if channel is None else channel.problems
 
-def _take_files(given: Given) -> Iterator[BundledFile]:
+    @property
+    def missing_manifests(self) -> tuple[PlanProblem, ...]:
+        """The entries of a kOps channel whose manifest is not there; some may be for other versions of Kubernetes."""
+        channel = read_channel(self.files, self.bundle)
+        return () if channel is None else tuple(find_missing(channel, self.bundle))
+
+
+def _read_uploads(given: ReviewInput) -> list[tuple[str, bytes]]:
+    return [(name, content if isinstance(content, bytes) else content.read()) for name, content in given.files]
+
+
+def _take_files(given: ReviewInput, files: list[tuple[str, bytes]]) -> Iterator[BundledFile]:
     folder = given.kustomization.strip().strip("/")
-    collected = upload.collect(given.files, takes_all=bool(folder))
+    archives = [name for name, _data in files if is_archive_name(name)]
+    if archives:
+        raise SourceError(f"{archives[0]} is an archive: if it is a Helm chart, enter its name as the chart to render")
+    collected = upload.collect(files, takes_all=bool(folder))
     if folder:
-        yield kustomize.render(collected, "" if folder == "." else folder)
+        run = make_runner(settings.APPLYVIZ_RENDERER_SOCKET)
+        yield kustomize.render(collected, "" if folder == "." else folder, run=run)
     else:
         yield from collected.files
 
 
-def _take_all(given: Given) -> Iterator[BundledFile]:
-    if given.files:
-        yield from _take_files(given)
+@dataclass(slots=True)
+class _ChartIntake:
+    """The chart that was rendered on the way, and the values that were given for it."""
+
+    chart: RenderedChart | None = None
+    values: tuple[bytes, ...] = ()
+
+
+def _take_chart(given: ReviewInput, by: Person, into: _ChartIntake) -> Iterator[BundledFile]:
+    """Yield the files of an upload that belong to no chart, then the templates of the chart."""
+    chart, files = given.chart, _read_uploads(given)
+    if chart is not None:
+        collected = upload.collect(files, takes_all=True).files if files else ()
+        used = charts.list_used(chart, (file.name for file in collected))
+        files = [(file.name, file.data) for file in collected if file.name not in used and is_manifest_name(file.name)]
+        given_values = [file.data for file in collected if file.name in chart.values_files]
+        into.values = (*given_values, chart.values.encode())
+        into.chart = charts.render_chart(
+            chart,
+            {file.name: file.data for file in collected},
+            cluster=given.cluster,
+            namespace=given.namespace,
+            by=by,
+        )
+    if files:
+        yield from _take_files(given, files)
+    if into.chart is not None:
+        yield from into.chart.files
+
+
+def _take_all(given: ReviewInput, by: Person, into: _ChartIntake) -> Iterator[BundledFile]:
+    yield from _take_chart(given, by, into)
     if given.text.strip():
         yield BundledFile(PASTED, given.text.encode(), {"from": "paste"})
-    if given.link:
-        policy = url.FetchPolicy(internal=settings.APPLYVIZ_LINK_HOSTS, ca_file=settings.APPLYVIZ_LINK_CA_FILE)
-        yield url.fetch(given.link, policy=policy, now=timezone.now().isoformat())
+    yield from _fetch_links(given.links)
+    if given.git is not None:
+        yield from git_sources.fetch_files(given.git, by=by)
 
 
-def read_manifests(given: Given) -> Intake:
-    """Freeze the input and parse it once; fetches a link.
+def _fetch_links(given: tuple[str, ...]) -> tuple[BundledFile, ...]:
+    """Fetch every link, several at once; raises `UnreadLinksError` with all that failed."""
+    if len(given) > links.MOST_LINKS:
+        raise SourceError(f"more than {links.MOST_LINKS} links")
+    if not given:
+        return ()
+    found = _fetch_each(given)
+    failed = {n: str(one) for n, one in enumerate(found) if isinstance(one, SourceError)}
+    if failed:
+        raise links.UnreadLinksError(given, failed)
+    return tuple(one for one in found if isinstance(one, BundledFile))
 
-    - Raises `SourceError` for input that is too large, unreachable or cannot be rendered. Problems of single documents
-      do not raise: they are in the files.
+
+def _fetch_each(given: Sequence[str]) -> list[BundledFile | SourceError]:
+    """Fetch addresses, several at once; return the file or the error of each."""
+    policy = FetchPolicy(internal=settings.APPLYVIZ_LINK_HOSTS, ca_file=settings.APPLYVIZ_LINK_CA_FILE)
+    fetch = partial(_try_fetch, policy=policy, now=timezone.now().isoformat())
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="link") as pool:
+        found = list(pool.map(fetch, given))
+    if sum(len(one.data) for one in found if isinstance(one, BundledFile)) > upload.DEFAULT_LIMITS.total_bytes:
+        raise SourceError(
+            f"the linked files are together larger than {upload.DEFAULT_LIMITS.total_bytes:,} bytes together"
+        )
+    return found
+
+
+def _try_fetch(link: str, *, policy: FetchPolicy, now: str) -> BundledFile | SourceError:
+    try:
+        return url.fetch(link, policy=policy, now=now)
+    except SourceError as error:
+        return error
+
+
+def _qualify(file: BundledFile) -> str:
+    """Return the name of a fetched file with its host and path; of another file, its name."""
+    if "final_url" in file.provenance:
+        parts = urlsplit(file.provenance["final_url"])
+        return f"{parts.hostname}{parts.path}"[-_LONGEST_NAME:]
+    if charts.is_rendered(file):
+        return f"helm/{file.name}"[-_LONGEST_NAME:]
+    if "repository" in file.provenance:
+        parts = urlsplit(file.provenance["repository"])
+        return f"{parts.hostname}{parts.path}/{file.name}"[-_LONGEST_NAME:]
+    return file.name
+
+
+def _name_apart(files: Iterable[BundledFile]) -> Iterator[BundledFile]:
+    """Give a fetched file whose name is taken its host and path as its name."""
+    taken = set()
+    for file in files:
+        name = file.name
+        if name in taken:
+            name = _qualify(file)
+        taken.add(name)
+        yield replace(file, name=name)
+
+
+def _add_notes(bundle: SourceBundle, rendered: _ChartIntake, files: tuple[ParsedFile, ...]) -> SourceBundle:
+    """Return a bundle whose rendered files carry the release notes of their chart."""
+    if rendered.chart is None or not rendered.chart.notes:
+        return bundle
+    notes = mask_notes(rendered.chart.notes, files, rendered.values)
+    return SourceBundle(
+        tuple(
+            replace(file, provenance={**file.provenance, "notes": notes}) if charts.is_rendered(file) else file
+            for file in bundle.files
+        )
+    )
+
+
+def read_manifests(given: ReviewInput, *, by: Person) -> Intake:
+    """Freeze the input and parse it once; fetches links and repositories.
+
+    - Raises `SourceError` for input that is too large, unreachable or cannot be rendered, or that names an object in
+      two sources. Other problems of single documents do not raise: they are in the files.
     """
-    bundle = SourceBundle.of(_take_all(given))
-    return Intake(bundle, tuple(read_bundle(bundle)))
+    rendered = _ChartIntake()
+    bundle = SourceBundle.of(_name_apart(_take_all(given, by, rendered)))
+    source_mix.check_limits(bundle)
+    files = read_bundle(bundle)
+    whole = fetch_addons(bundle, files, _fetch_each)
+    files = files if whole is bundle else read_bundle(whole)
+    if read_channel(files, whole) is None:  # entries of a channel for several versions may share objects
+        source_mix.check_duplicates(whole, files, namespace=given.namespace)
+    return Intake(_add_notes(whole, rendered, files), files)

@@ -18,11 +18,17 @@ from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.plans.live_values import WITHHELD, find_readable
 
 _OF_RUNS = (AuditAction.OBJECT_INTENT.value, AuditAction.OBJECT_RESULT.value)
-_OF_LIVE = (AuditAction.LIVE_CHANGED.value, AuditAction.LIVE_DRIFTED.value)
+# A risk that must be acknowledged can follow from a live value, as that of a replacement does.
+_OF_LIVE = (
+    *(AuditAction.LIVE_CHANGED.value, AuditAction.LIVE_DRIFTED.value),
+    *(AuditAction.RISK_ACKNOWLEDGED.value, AuditAction.ACKNOWLEDGMENT_WITHDRAWN.value),
+)
 NOT_SHOWN = {"detail": WITHHELD}
 """The replacement for a detail that a reader may not see."""
 TELLING = Q(group="", kind="Secret", action__in=(*_OF_RUNS, *_OF_LIVE))
 """The actions whose entries reveal how a Secret compares with its live values."""
+SILENT = Q(group="", kind="Secret", action__in=_OF_LIVE)
+"""The actions whose entries about a hidden Secret are not shown at all, so that they must not be counted either."""
 Secret = tuple[str, str, str]
 
 
@@ -54,7 +60,7 @@ def show_entries(entries: Collection[AuditEntry], reader: Visitor | None, *, can
     """Return entries as a reader sees them; `reader` None: the installation itself, which sees all.
 
     - Entries of runs about a hidden Secret keep who, when and which object, and lose their detail.
-    - Entries about what changed live in such a Secret are left out.
+    - Entries about what changed live in such a Secret, and about its risks, are left out.
     """
     telling = [entry for entry in entries if _is_telling(vars(entry))]
     if reader is None or not telling:

@@ -16,7 +16,6 @@ from typing import Any
 
 from django.contrib.auth.models import User as Person
 from django.core.cache import cache
-from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.errors import ApplyVizError
@@ -29,26 +28,16 @@ from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.clusters.permissions import RequiredAccess, is_allowed
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Visitor
+from applyviz.workflow.foundation.compared import COMPARED, compares, is_compared
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.plans import changes
 
 _CACHE_SECONDS = 30
-_TELLING = Q(group="", kind="Secret") & ~Q(operation__in=[Operation.CREATE.value, Operation.PRUNE.value])
 _KEPT = "compared"
 WITHHELD = Operation.WITHHELD.value
 """The outcome on pages and in the API where the real one is hidden; never stored."""
-_NO_LIVE = frozenset({Operation.CREATE.value, Operation.PRUNE.value})
 Name = tuple[str, str]
 Compared = tuple[str, str, int, str]
-
-
-def is_compared(row: ObjectChange) -> bool:
-    """Return whether a row reveals how the manifest of a Secret compares with its live values."""
-    return _compares(row.group, row.kind, row.operation)
-
-
-def _compares(group: str, kind: str, operation: str) -> bool:
-    return not group and kind == "Secret" and operation not in _NO_LIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +63,7 @@ class LiveView:
 def _blur(row: ObjectChange) -> ObjectChange:
     shown = copy(row)
     shown.operation, shown.certainty, shown.has_effect = Operation.WITHHELD.value, Certainty.UNKNOWN.value, True
-    shown.conflicts, shown.risks, shown.highest_risk, shown.high_risks, shown.error = 0, 0, "", [], ""
+    shown.conflicts, shown.risks, shown.highest_risk, shown.risk_levels, shown.error = 0, 0, "", [], ""
     return shown
 
 
@@ -137,7 +126,7 @@ def _list_compared(plan: Plan) -> list[Compared]:
     kept = plan.summary.get(_KEPT)
     if kept is not None:
         return [(namespace, name, position, operation) for namespace, name, position, operation in kept]
-    return list(plan.changes.filter(_TELLING).values_list("namespace", "name", "position", "operation"))
+    return list(plan.changes.filter(COMPARED).values_list("namespace", "name", "position", "operation"))
 
 
 def _find_view(
@@ -178,7 +167,7 @@ def show_plans(plans: Iterable[Plan], reader: Visitor) -> None:
     silent = [plan.pk for plan in waiting if _KEPT not in plan.summary]
     found: dict[int, list[Compared]] = {}
     if silent:
-        rows = ObjectChange.objects.filter(_TELLING, plan__in=silent)
+        rows = ObjectChange.objects.filter(COMPARED, plan__in=silent)
         for pk, space, name, position, operation in rows.values_list(
             "plan", "namespace", "name", "position", "operation"
         ):
@@ -253,19 +242,31 @@ def show_run(run: ApplyRun, reader: Visitor) -> ApplyRun:
     show_plan(run.plan, reader)
     if view_of(run.plan).readable is None:
         return run
-    results = run.results.select_related("change")
-    view = view_of(run.plan)
-    hidden = [r.outcome for r in results.defer("change__document", "change__sealed") if view.hides(r.change)]
+    hidden = [result.outcome for result in list_hidden_results(run)]
     run.summary = blur_counts(run.summary, hidden) if run.summary else run.summary
     return run
+
+
+def list_hidden_results(run: ApplyRun) -> list[ObjectResult]:
+    """Return the results whose outcome is hidden from the reader that the run was loaded for."""
+    view = view_of(run.plan)
+    found = run.results.select_related("change").defer("change__document", "change__sealed")
+    return [result for result in found if view.hides(result.change)]
 
 
 def count_outcomes(run: ApplyRun) -> dict[str, int]:
     """Return the outcomes of a run that everyone may see, without Secrets that are compared with live."""
     rows = list(run.results.values_list("outcome", "change__group", "change__kind", "change__operation"))
     counts = dict(sorted(Counter(outcome for outcome, *_what in rows).items()))
-    hidden = [outcome for outcome, *what in rows if _compares(*what)]
+    hidden = [outcome for outcome, *what in rows if compares(*what)]
     return blur_counts(counts, hidden)
+
+
+def count_owner_checks(run: ApplyRun) -> dict[str, int]:
+    """Return what comparing the field owners found, by state, without Secrets that are compared with live."""
+    rows = run.results.values_list("owners", "change__group", "change__kind", "change__operation")
+    found = Counter(str(owners["state"]) for owners, *what in rows if owners and not compares(*what))
+    return dict(sorted(found.items()))
 
 
 def show_result(result: ObjectResult, view: LiveView) -> ObjectResult:
@@ -275,6 +276,7 @@ def show_result(result: ObjectResult, view: LiveView) -> ObjectResult:
     shown = copy(result)
     shown.change = _blur(result.change)
     shown.outcome, shown.detail, shown.differences = WITHHELD, _("The result is not shown to you."), []
+    shown.owners, shown.reads = {}, []
     shown.step, shown.started_at, shown.finished_at = 0, None, None
     shown.rollout, shown.rollout_detail, shown.pods = "", "", {}
     return shown

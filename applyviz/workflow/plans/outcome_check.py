@@ -9,6 +9,7 @@ ignored as well.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 
 from applyviz.engine.diff.structural import StructuralDifference, diff_objects
 from applyviz.engine.objects.paths import FieldPath
@@ -31,11 +32,11 @@ def identity(live: JSONObject | None) -> dict[str, str]:
     return {name: str(get_at(live, ("metadata", name), "")) for name in ("uid", "resourceVersion")}
 
 
-def _plain(obj: JSONObject) -> dict[str, JSONValue]:
+def _plain(obj: JSONObject, *, with_status: bool = False) -> dict[str, JSONValue]:
     metadata = obj.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     kept = {name: value for name, value in metadata.items() if name not in _NOISE}
-    return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": kept}
+    return {**{name: value for name, value in obj.items() if name != "status" or with_status}, "metadata": kept}
 
 
 def _is_allocated(difference: StructuralDifference) -> bool:
@@ -48,8 +49,7 @@ def _holds(got: JSONValue, promised: JSONValue) -> bool:
     if isinstance(promised, Mapping):
         return isinstance(got, Mapping) and all(k in got and _holds(got[k], v) for k, v in promised.items())
     if isinstance(promised, list):
-        is_as_long = isinstance(got, list) and len(got) == len(promised)
-        return is_as_long and all(map(_holds, got, promised))
+        return isinstance(got, list) and len(got) == len(promised) and all(map(_holds, got, promised))
     return is_same_json(got, promised)
 
 
@@ -94,6 +94,7 @@ def find_broken(
     before: JSONObject | None = None,
     has_moved: bool = False,
     omits_empty: bool = False,
+    writes_status: bool = False,
 ) -> tuple[StructuralDifference, ...]:
     """Return the paths where live differs from the approved change.
 
@@ -101,10 +102,12 @@ def find_broken(
       value from there, even where additions are accepted.
     - `has_moved`: others may have written meanwhile; then only fields that the plan touches count.
     - `omits_empty`: the kind is built in, so the API omits empty values of its fields.
+    - `writes_status`: the change writes the status of the object, which else belongs to controllers.
     """
-    found = diff_objects(_plain(promised), _plain(without_chosen(got, promised, before)), root=root)
+    plain = partial(_plain, with_status=writes_status)
+    found = diff_objects(plain(promised), plain(without_chosen(got, promised, before)), root=root)
     if has_moved:
-        touched = {d.path for d in diff_objects(_plain(before or {}), _plain(promised), root=root)}
+        touched = {d.path for d in diff_objects(plain(before or {}), plain(promised), root=root)}
         found = tuple(d for d in found if _is_within(d.path, touched))
 
     def is_excused(difference: StructuralDifference) -> bool:

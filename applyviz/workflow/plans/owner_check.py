@@ -53,11 +53,11 @@ def find_wrong_owners(
     - `has_moved`: others may have written since; then only owners that the plan adds or removes are compared.
     - Without `is_confirmed`, owning a field that the server added to the promised object is no difference.
     """
-    wanted, found, held = (_read(one, manager) for one in (promised, got, before or {}))
+    wanted, found, earlier = (_read(one, manager) for one in (promised, got, before or {}))
     missing, extra = _Sides(), _Sides()
     for key in sorted({*wanted, *found}):
-        old, new, real = (owners.get(key, EMPTY) for owners in (held, wanted, found))
-        if key not in wanted and key not in held and key[0] != manager:
+        old, new, real = (owners.get(key, EMPTY) for owners in (earlier, wanted, found))
+        if key not in wanted and key not in earlier and key[0] != manager:
             continue
         if has_moved:
             missing.add(key, new.difference(old).difference(real))
@@ -69,6 +69,13 @@ def find_wrong_owners(
     if not is_confirmed:
         paths = [path for path in paths if path in missing.owners or find_value(root, promised, path) is not MISSING]
     return tuple(_describe(path, wanted, found) for path in sorted(paths))
+
+
+def count_owned_fields(promised: JSONObject, got: JSONObject, *, manager: str) -> dict[str, int]:
+    """Return the number of fields of each promised owner that the live object states too, by `manager (operation)`."""
+    wanted, found = _read(promised, manager), _read(got, manager)
+    shared = {key: sum(1 for _path in fields.intersection(found.get(key, EMPTY))) for key, fields in wanted.items()}
+    return {_name_key(key): number for key, number in sorted(shared.items()) if number}
 
 
 class _Sides:
@@ -102,6 +109,8 @@ def _describe(path: FieldPath, wanted: _Owners, found: _Owners) -> OwnerDifferen
 
 
 def _name(owners: _Owners, path: FieldPath) -> Iterator[str]:
-    for (manager, operation), fields in sorted(owners.items()):
-        if fields.has(path):
-            yield f"{manager} ({operation})"
+    return (_name_key(key) for key, fields in sorted(owners.items()) if fields.has(path))
+
+
+def _name_key(key: _Key) -> str:
+    return f"{key[0]} ({key[1]})"

@@ -1,8 +1,9 @@
 """The MAC of a plan: a keyed hash over every stored byte that a run uses, computed when the plan is complete.
 
-It covers the rows in the planner's memory, never rows that were read back, and is stored with the plan. An attacker
-who bypasses the database's triggers cannot compute it: the key is not in the database. A matching MAC proves that
-nothing changed since. Without a matching one, everything is derived again (`runs/plan_integrity.py`).
+It covers what the planner had in memory, never rows that were read back, and is stored with the plan; of the content of
+a row it covers a digest, so that a planner keeps no content. An attacker who bypasses the database's triggers cannot
+compute it: the key is not in the database. A matching MAC proves that nothing changed since. Without a matching one,
+everything is derived again (`runs/plan_integrity.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.models import ObjectChange, Plan
@@ -29,7 +31,25 @@ _OF_A_PLAN = (
     "policy_version",
     "cluster_uid",
 )
-_OF_A_CHANGE = tuple(f.attname for f in ObjectChange._meta.concrete_fields if f.name != "sealed")
+_OF_A_CHANGE = tuple(f.attname for f in ObjectChange._meta.concrete_fields if f.name not in ("sealed", "document"))
+
+
+def hash_bytes(content: bytes) -> str:
+    """Return the SHA-256 of some bytes, in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ContentDigest:
+    """The hashes of the content of one row: its encrypted bytes and its masked document."""
+
+    sealed: str
+    document: str
+
+    @classmethod
+    def of(cls, row: ObjectChange) -> ContentDigest:
+        """Return the digest of the content that a row has in memory."""
+        return cls(hash_bytes(row.sealed.token), hash_bytes(canonical_json(row.document).encode()))
 
 
 def _key() -> bytes:
@@ -37,7 +57,7 @@ def _key() -> bytes:
     return hmac.new(digests.digest_key(), b"applyviz seal of a stored plan", hashlib.sha256).digest()
 
 
-def make_seal(plan: Plan, rows: Iterable[ObjectChange]) -> str:
+def make_seal(plan: Plan, rows: Iterable[tuple[ObjectChange, ContentDigest]]) -> str:
     """Return the hexadecimal MAC of a plan and all its changes, in the order of their positions.
 
     - Covers digest, target, identity, options, resolutions, policies and tag key of the plan, and every column of each
@@ -48,17 +68,13 @@ def make_seal(plan: Plan, rows: Iterable[ObjectChange]) -> str:
     def add(value: JSONValue) -> None:
         found.update(canonical_json(value).encode() + b"\n")
 
-    add([_hash(plan.tag_key.token), *(getattr(plan, name) for name in _OF_A_PLAN)])
-    for row in rows:
-        add([_hash(row.sealed.token), *(getattr(row, name) for name in _OF_A_CHANGE)])
+    add([hash_bytes(plan.tag_key.token), *(getattr(plan, name) for name in _OF_A_PLAN)])
+    for row, content in rows:
+        add([content.sealed, content.document, *(getattr(row, name) for name in _OF_A_CHANGE)])
     return found.hexdigest()
 
 
-def _hash(token: bytes) -> str:
-    return hashlib.sha256(token).hexdigest()
-
-
-def fits(plan: Plan, rows: Iterable[ObjectChange]) -> bool:
+def fits(plan: Plan, rows: Iterable[tuple[ObjectChange, ContentDigest]]) -> bool:
     """Return whether the MAC of a plan matches what is stored now; False when it has none."""
     kept = plan.summary.get(KEY)
     return isinstance(kept, str) and hmac.compare_digest(kept.encode(), make_seal(plan, rows).encode())

@@ -7,36 +7,40 @@ The next worker calculates again what the lost worker had stored.
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
-from django.utils.translation import gettext as _
+from django.db.models import F, OuterRef, Q, Subquery
 
+from applyviz import moments, stopping
 from applyviz.clusters import connect, facts
+from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.planning.digest import fingerprint
-from applyviz.engine.planning.digest.serialize import options_from_json, to_json
+from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json, to_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.overview import Overview, Overviewer
 from applyviz.engine.planning.model.owner_map import map_owners
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.records.enums import AuditAction, PlanState
-from applyviz.records.models import ObjectChange, Plan, ReviewScope
+from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow import policies
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation, lifecycle, masking_settings, permissions, states
 from applyviz.workflow.foundation import access, clock, compatibility, digests, failpoints
 from applyviz.workflow.foundation.access import Action, Visitor, require
-from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
+from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
 from applyviz.workflow.foundation.logs import log_unexpected
+from applyviz.workflow.foundation.row_updates import update_rows
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.plans import (
     calculation,
@@ -46,14 +50,17 @@ from applyviz.workflow.plans import (
     graphs,
     guess_limit,
     live_values,
-    plan_mac,
     revert,
     turns,
 )
+from applyviz.workflow.plans.plan_rows import MOST_TOGETHER, PlanRows
+from applyviz.workflow.plans.plan_scopes import store_scopes
 
 logger = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 3
-_OF_RISKS = ["document", "sealed", "risks", "highest_risk", "high_risks"]
+# A page polls a few times a second: rows that arrive faster are stored together.
+_WINDOW_SECONDS = 0.3
+_OF_PAGES = ("run", "live_comparison", "emergency_apply", "review__undoes__run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,12 @@ class _Claim:
     epoch: int
 
     def renew(self, **values: Any) -> bool:
-        """Renew the lease of the plan; return False when another worker took it or it is finished."""
+        """Renew the lease of the plan; return False when another worker took it or it is finished.
+
+        - Raises `WorkerStoppingError` once the plan is handed over.
+        """
+        if stopping.is_overdue():
+            raise WorkerStoppingError("this plan is left to the next worker")
         return bool(
             Plan.objects.filter(pk=self.plan.pk, state=PlanState.PLANNING, epoch=self.epoch).update(
                 **{"lease_until": _lease_end(), **values}
@@ -81,6 +93,8 @@ def _claim(plan_id: int) -> _Claim | None:
     newer = "" if waiting is None else compatibility.find_newer_plan(waiting)
     if newer:
         logger.warning("%s: it is left to a worker of that version", newer)
+        return None
+    if stopping.is_requested():
         return None
     now = clock.now()
     if waiting is not None and turns.must_wait(waiting, now=now):
@@ -116,17 +130,24 @@ def _count_for_all(stored: Iterable[engine.PlannedObject]) -> dict[str, int]:
     return live_values.blur_counts(_count(found), hidden)
 
 
-def _store_scopes(plan: Plan, scopes: Collection[ScopeEntry]) -> None:
-    """Store the scopes that a plan reads and writes before it does; raise where its requester has no right."""
-    for scope in sorted(scopes):
-        if not access.can(plan.requested_by, Action.WRITE, [scope]):
-            where = f"namespace {scope.namespace}" if scope.namespace else "objects of no namespace"
-            raise NotAllowedError(
-                _("%(name)s can't create plans for %(where)s of %(cluster)s")
-                % {"name": plan.requested_by.get_username(), "where": where, "cluster": scope.cluster}
-            )
-    rows = (ReviewScope(review=plan.review, cluster=plan.target.cluster, namespace=p.namespace) for p in scopes)
-    ReviewScope.objects.bulk_create(rows, ignore_conflicts=True)
+def _take_scopes(claim: _Claim, scopes: Collection[ScopeEntry]) -> None:
+    """Store the scopes of the source, and fix what the policies of these scopes choose for replacement."""
+    plan = claim.plan
+    store_scopes(plan, scopes)
+    policy, options = policies.find_policy_at(scopes), options_from_json(plan.options)
+    chosen = replace(options.replacement, policy_kinds=policy.replaced_kinds, annotations=policy.replace_annotations)
+    if chosen != options.replacement:
+        plan.options = options_to_json(replace(options, replacement=chosen))
+        claim.renew(options=plan.options)
+
+
+def _take_addons(claim: _Claim, chosen: ChannelPlan | None) -> None:
+    """Fix what the plan does with each addon of its kOps channel; None without a channel."""
+    plan = claim.plan
+    options = options_from_json(plan.options)
+    if chosen != options.channel:
+        plan.options = options_to_json(replace(options, channel=chosen))
+        claim.renew(options=plan.options)
 
 
 def _fix_identity(claim: _Claim) -> None:
@@ -148,94 +169,97 @@ def _fix_account(claim: _Claim) -> None:
     claim.renew(account=plan.account)
 
 
+@dataclass(slots=True)
+class _Window:
+    """Stores finished changes in few statements: at once while they are rare, several together while they are many."""
+
+    at: float = 0.0
+
+    def is_full(self, waiting: int) -> bool:
+        """Return whether the rows that wait are to be stored now."""
+        return waiting >= MOST_TOGETHER or time.monotonic() - self.at > _WINDOW_SECONDS
+
+    def store(self, claim: _Claim, rows: PlanRows) -> bool:
+        """Store the rows since the last time, and renew the lease; return False when the plan was lost."""
+        is_stored = rows.store(lambda: claim.renew(counts=dict(rows.counts)))
+        self.at = time.monotonic()
+        return is_stored
+
+
 def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     plan = claim.plan
     tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
-    prepared = calculation.prepare(plan, reader, check=lambda scopes: _store_scopes(plan, scopes))
+    prepared = calculation.prepare(
+        plan,
+        reader,
+        check=lambda scopes: _take_scopes(claim, scopes),
+        choose=lambda chosen: _take_addons(claim, chosen),
+    )
     options = options_from_json(plan.options)
     guess_limit.limit_guesses(
         prepared.documents, plan.target.cluster, namespace=options.namespace, by=plan.requested_by
     )
     if not claim.renew(expected=len(prepared.documents)):
         return
-    counts: Counter[str] = Counter()
-    rows: list[ObjectChange] = []
+    rows = PlanRows(plan)
     overviewer = Overviewer()
     needs: dict[permissions.RequiredAccess, None] = {}
-    known = set(access.places_of(plan.review))
+    known = set(access.scopes_of(plan.review))
+    window = _Window()
     for change in renewer.each(prepared.run(renewer.check)):
         scope = ScopeEntry(plan.target.cluster.slug, change.ref.namespace)
         if scope not in known:  # an object that the set prunes
-            _store_scopes(plan, {scope})
+            store_scopes(plan, {scope})
             known.add(scope)
         with renewer.interruptible():
             masked = mask_change(change, tag_key=tag_key, policy=policy)
-        row = changes.make_row(change, masked, plan=plan, position=len(rows))
+        rows.add(change, masked)
         overviewer.add(masked)
-        counts[change.operation.value] += 1
         needs.update(dict.fromkeys(permissions.list_needs(change.requests)))
-        with transaction.atomic():
-            if not claim.renew(counts=dict(counts)):
-                return
-            row.save(force_insert=True)
-        rows.append(row)
-        failpoints.reach("plan.stored")
+        if window.is_full(rows.waiting) and not window.store(claim, rows):
+            return
+    if not window.store(claim, rows):
+        return
     plan.denied = permissions.describe_denied(permissions.find_denied(reader, tuple(needs)))
     _complete(claim, prepared, rows, overviewer)
 
 
 def _summarize(finished: engine.PlannedSet, overview: Overview) -> dict[str, Any]:
-    return {**asdict(summarize(finished.changes)), "overview": to_json(overview)}
+    quotas = [asdict(line) for line in finished.quotas]
+    return {**asdict(summarize(finished.changes)), "overview": to_json(overview), "quotas": quotas}
 
 
-def _add_risks(
-    plan: Plan, rows: list[ObjectChange], planned: Sequence[engine.PlannedObject], overviewer: Overviewer
-) -> list[ObjectChange]:
-    """Give rows the risks that only the whole set shows; return the rows that have more than before."""
-    tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
-    found = []
-    for number, row in enumerate(rows):
-        change = planned[row.position]
-        if row.risks == len(change.risks):
-            continue
-        masked = mask_change(change, tag_key=tag_key, policy=policy)
-        changes.refresh_row(row, change, masked)
-        overviewer.replace_risks(number, masked)
-        found.append(row)
-    return found
-
-
-def _seal(plan: Plan, rows: list[ObjectChange], bound: dict[str, str]) -> dict[str, str]:
+def _seal(plan: Plan, stored: PlanRows, bound: dict[str, str]) -> dict[str, str]:
     """Compute the MAC of a plan as it will be stored, after setting what it is bound to."""
     for name, value in bound.items():
         setattr(plan, name, value)
-    return {plan_mac.KEY: plan_mac.make_seal(plan, sorted(rows, key=lambda row: row.position))}
+    return stored.make_seal()
 
 
-def _complete(
-    claim: _Claim, prepared: calculation.Calculation, rows: list[ObjectChange], overviewer: Overviewer
-) -> None:
-    plan, finished = claim.plan, prepared.planner.plan()
-    placed = changes.place_rows(rows, finished.changes)
-    with_risks = _add_risks(plan, rows, finished.changes, overviewer)
-    policy_version = policies.find_policy(plan).version
+def _bind(plan: Plan, finished: engine.PlannedSet, rows: Iterable[ObjectChange]) -> dict[str, str]:
+    """Return what a plan is bound to: its digest, the key of it, the policy and the cluster."""
+    policy_version, uid = policies.find_policy(plan).version, plan.target.cluster.uid
     digest = fingerprint.digest_plan(
         finished,
         key=digests.digest_key(),
-        target=plan.target.cluster.uid,
+        target=uid,
         identity=impersonation.name_for_digest(plan),
         policy_version=policy_version,
         decisions=plan.decisions,
+        effects=[row.effect for row in sorted(rows, key=lambda row: row.position)],
     )
-    bound = {
-        "digest": digest,
-        "digest_key_id": digests.digest_key_id(),
-        "policy_version": policy_version,
-        "cluster_uid": plan.target.cluster.uid,
-    }
+    names = {"digest_key_id": digests.digest_key_id(), "policy_version": policy_version, "cluster_uid": uid}
+    return {"digest": digest, **names}
+
+
+def _complete(claim: _Claim, prepared: calculation.Calculation, stored: PlanRows, overviewer: Overviewer) -> None:
+    plan, finished, rows = claim.plan, prepared.planner.plan(), stored.rows
+    placed = changes.place_rows(rows, finished.changes)
+    for number in stored.add_risks(finished.changes, claim.renew):
+        overviewer.replace_risks(number, finished.changes[rows[number].position])
+    bound = _bind(plan, finished, rows)
     with transaction.atomic():
-        ObjectChange.objects.bulk_update(placed, ["step", "position"], batch_size=200)
-        ObjectChange.objects.bulk_update(with_risks, _OF_RISKS, batch_size=200)
+        update_rows(placed, ["step", "position"])
         is_mine = claim.renew(
             state=PlanState.COMPLETE,
             **bound,
@@ -245,7 +269,7 @@ def _complete(
             | live_values.keep_compared(rows)
             | graphs.keep_graph(finished.graph)
             | graphs.keep_owners(map_owners(finished.changes))
-            | _seal(plan, rows, bound),
+            | _seal(plan, stored, bound),
             problems=[_problem(problem) for problem in finished.problems],
             denied=plan.denied,
             completed_at=clock.now(),
@@ -303,7 +327,7 @@ def make_plan(plan_id: int) -> None:
 def _calculate_claimed(claim: _Claim) -> None:
     plan_id = claim.plan.pk
     try:
-        with LeaseRenewer(claim.renew) as renewer:
+        with LeaseRenewer(claim.renew, release=partial(_release, claim)) as renewer:
             states.require_open(claim.plan.target.cluster)
             _fix_identity(claim)
             _fix_account(claim)
@@ -324,14 +348,20 @@ def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
     """Return one plan of a review by its number."""
     require(for_user, Action.VIEW)
     plans = Plan.objects.select_related("review__author", "target__cluster", "requested_by", "revision")
+    if moments.is_within():  # a use case must not keep that something does not exist yet
+        newest = Plan.objects.filter(review=OuterRef("review")).order_by("-number").values("pk")[:1]
+        plans = plans.select_related(*_OF_PAGES).defer("live_comparison__same").annotate(newest=Subquery(newest))
     missing = NotVisibleError(f"there is no plan {number} of review {review_number}")
     try:
         found = plans.get(number=number, review__number=review_number)
     except Plan.DoesNotExist as error:
         raise missing from error
-    if not access.can(for_user, Action.VIEW, access.places_of(found.review)):
+    if not access.can(for_user, Action.VIEW, access.scopes_of(found.review)):
         raise missing
-    return live_values.show_plan(found, for_user)
+    shown = live_values.show_plan(found, for_user)
+    if getattr(shown, "newest", None) == shown.pk:
+        moments.keep(("latest plan", shown.review_id), shown)
+    return shown
 
 
 def find_unfinished() -> list[int]:

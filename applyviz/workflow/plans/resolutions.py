@@ -35,7 +35,7 @@ class Choice:
     ref: ObjectRef
     path: FieldPath
     manager: str
-    way: ResolutionKind
+    resolution: ResolutionKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def list_refused(plan: Plan, scope: ResolutionScope | None = None) -> Iterator[t
 
 
 def choose_everywhere(
-    plan: Plan, way: ResolutionKind, *, manager: str = "", scope: ResolutionScope | None = None
+    plan: Plan, resolution: ResolutionKind, *, manager: str = "", scope: ResolutionScope | None = None
 ) -> list[Choice]:
     """Return the same resolution for every open conflict of a plan, or for those within a scope.
 
@@ -84,7 +84,7 @@ def choose_everywhere(
     """
     scope = scope or ResolutionScope(manager)
     return [
-        Choice(change.ref, conflict.path, conflict.manager, way)
+        Choice(change.ref, conflict.path, conflict.manager, resolution)
         for _position, change in list_refused(plan, scope)
         for conflict in list_open(change)
         if scope.has(conflict)
@@ -107,7 +107,7 @@ def _to_json(choice: Choice) -> JSONObject:
         "object": list(choice.ref.key),
         "path": list(choice.path),
         "manager": choice.manager,
-        "way": choice.way.value,
+        "resolution": choice.resolution.value,
     }
 
 
@@ -121,7 +121,7 @@ def _record(plan: Plan, ref: ObjectRef, choices: list[Choice], *, by: Person, no
             path=render_path(choice.path),
             elements=list(choice.path),
             manager=choice.manager,
-            choice=choice.way.value,
+            choice=choice.resolution.value,
             note=note,
             created_at=timezone.now(),
         )
@@ -133,7 +133,7 @@ def _record(plan: Plan, ref: ObjectRef, choices: list[Choice], *, by: Person, no
         about=trail.AuditSubject(
             cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, ref=ref
         ),
-        detail={"note": note, "fields": [[c.way.value, c.manager, render_path(c.path)] for c in choices]},
+        detail={"note": note, "fields": [[c.resolution.value, c.manager, render_path(c.path)] for c in choices]},
     )
 
 
@@ -146,29 +146,29 @@ def record_choices(plan: Plan, choices: Iterable[Choice], *, by: Person, note: s
     choices = list(choices)
     if not choices:
         return list(plan.decisions)
-    access.require(by, Action.DECIDE, access.places_of(plan.review))
+    access.require(by, Action.RESOLVE, access.scopes_of(plan.review))
     _check_open(plan, choices)
     for ref in dict.fromkeys(choice.ref for choice in choices):
         _record(plan, ref, [choice for choice in choices if choice.ref == ref], by=by, note=note)
-    ways = {(choice.ref.key, choice.path): choice.way for choice in choices}
+    chosen = {(choice.ref.key, choice.path): choice.resolution for choice in choices}
     made = [_to_json(choice) for choice in choices]
 
     def is_kept(entry: JSONObject) -> bool:
-        way = ways.get((tuple(entry["object"]), tuple(entry["path"])))
-        return way is None or (way.value == entry["way"] and entry not in made)
+        resolution = chosen.get((tuple(entry["object"]), tuple(entry["path"])))
+        return resolution is None or (resolution.value == entry["resolution"] and entry not in made)
 
     return [*(entry for entry in plan.decisions if is_kept(entry)), *made]
 
 
-def undo_decision(plan: Plan, index: int, *, by: Person) -> list[JSONObject]:
+def undo_resolution(plan: Plan, index: int, *, by: Person) -> list[JSONObject]:
     """Return the resolutions of the next plan without one of this plan; the removed one stays on record.
 
     - Raises `NotPossibleError` when the plan has no such resolution.
     """
-    access.require(by, Action.DECIDE, access.places_of(plan.review))
+    access.require(by, Action.RESOLVE, access.scopes_of(plan.review))
     if not 0 <= index < len(plan.decisions):
         raise NotPossibleError(
-            _("plan %(number)s has no resolution %(place)s") % {"number": plan.number, "place": index}
+            _("plan %(number)s has no resolution %(index)s") % {"number": plan.number, "index": index}
         )
     undone = plan.decisions[index]
     field = (undone["object"], undone["path"])
@@ -176,7 +176,7 @@ def undo_decision(plan: Plan, index: int, *, by: Person) -> list[JSONObject]:
     ref = ObjectRef(GroupVersionKind(group, "", kind), namespace, name)
     path = render_path(tuple(undone["path"]))
     made = Resolution.objects.filter(
-        review=plan.review_id, object_key="/".join(ref.key), path=path, choice=undone["way"], undone_at=None
+        review=plan.review_id, object_key="/".join(ref.key), path=path, choice=undone["resolution"], undone_at=None
     )
     made.update(undone_by=by, undone_at=timezone.now())
     trail.record(
@@ -185,14 +185,14 @@ def undo_decision(plan: Plan, index: int, *, by: Person) -> list[JSONObject]:
         about=trail.AuditSubject(
             cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, ref=ref
         ),
-        detail={"undone": [[undone["way"], undone["manager"], path]]},
+        detail={"undone": [[undone["resolution"], undone["manager"], path]]},
     )
     return [d for d in plan.decisions if (d["object"], d["path"]) != field]
 
 
 def list_made(plan: Plan) -> dict[tuple[str, str], Resolution]:
     """Return the latest resolution before the plan for each field that it resolves, by object and field."""
-    in_force = {("/".join(d["object"]), render_path(tuple(d["path"]))): d["way"] for d in plan.decisions}
+    in_force = {("/".join(d["object"]), render_path(tuple(d["path"]))): d["resolution"] for d in plan.decisions}
     if not in_force:
         return {}
     made = Resolution.objects.filter(review=plan.review_id, plan__number__lt=plan.number).select_related("by", "plan")
@@ -205,6 +205,6 @@ def read_decisions(plan: Plan) -> dict[tuple[str, str, str, str], tuple[EngineDe
     found: dict[tuple[str, str, str, str], tuple[EngineDecision, ...]] = {}
     for entry in plan.decisions:
         group, kind, namespace, name = entry["object"]
-        decision = EngineDecision(tuple(entry["path"]), entry["manager"], ResolutionKind(entry["way"]))
+        decision = EngineDecision(tuple(entry["path"]), entry["manager"], ResolutionKind(entry["resolution"]))
         found[group, kind, namespace, name] = (*found.get((group, kind, namespace, name), ()), decision)
     return found

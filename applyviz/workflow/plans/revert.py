@@ -13,18 +13,23 @@ from functools import partial
 
 import yaml
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
+from applyviz.engine.merge import last_applied
+from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, get_at, is_same_json
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects import revert
-from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
+from applyviz.engine.planning.objects.patch_revert import revert_patch
+from applyviz.engine.requests.applyset import MANAGER_SUFFIX
+from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode, SetAction, TakenField
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, find_value
-from applyviz.records.enums import Outcome
+from applyviz.records.enums import EntryState, Outcome
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult, Plan, Review, Undo
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow.foundation import access
@@ -33,6 +38,7 @@ from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.plans import changes, reviews
 
 _SHOWN = 10
+_NOT_CREATED = (Outcome.REFUSED, Outcome.FAILED, Outcome.UNKNOWN, Outcome.STALE)
 
 
 @dataclass(slots=True)
@@ -55,8 +61,26 @@ def _results(run: ApplyRun) -> Iterable[ObjectResult]:
 
 
 def _list_done(run: ApplyRun) -> list[ObjectResult]:
-    applied = (Outcome.VERIFIED, Outcome.DIFFERS)
-    return [result for result in _results(run) if result.outcome in applied and result.change.has_effect]
+    return [result for result in _results(run) if result.outcome in Outcome.written() and result.change.has_effect]
+
+
+def find_lost(results: Iterable[ObjectResult]) -> list[ObjectResult]:
+    """Return the results of objects that a run deleted to replace them, and did not create again."""
+    replaced = Operation.REPLACE.value
+    open_ones = [r for r in results if r.change.operation == replaced and r.outcome in _NOT_CREATED]
+    if not open_ones:
+        return []
+    entries = JournalEntry.objects.filter(result__in=open_ones)
+    # Whatever follows the deletion was sent because the object was gone.
+    gone = Q(method="DELETE", state=EntryState.ANSWERED, status__range=(200, 299)) | Q(part__gt=0)
+    lost = set(entries.filter(gone).values_list("result_id", flat=True))
+    return [result for result in open_ones if result.pk in lost]
+
+
+def _list_changed(run: ApplyRun) -> list[ObjectResult]:
+    """Return the results that a revert of the run covers, in order: what it wrote, and what it deleted and lost."""
+    found = [*_list_done(run), *find_lost(_results(run))]
+    return sorted(found, key=lambda result: result.position)
 
 
 def find_undo_blockers(run: ApplyRun, *, for_user: Visitor) -> tuple[str, ...]:
@@ -64,9 +88,9 @@ def find_undo_blockers(run: ApplyRun, *, for_user: Visitor) -> tuple[str, ...]:
     blockers = []
     if not run.is_finished:
         blockers.append(_("the run is not finished"))
-    elif not _list_done(run):
+    elif not _list_changed(run):
         blockers.append(_("the run changed nothing"))
-    if not access.can(for_user, Action.WRITE, access.places_of(run.plan.review)):
+    if not access.can(for_user, Action.WRITE, access.scopes_of(run.plan.review)):
         blockers.append(_("only authors can do this"))
     return tuple(blockers)
 
@@ -86,16 +110,55 @@ def _name_deletion(change: PlannedObject, made: JSONObject | None) -> str:
     return "/".join((gvk.group or "core", gvk.version, gvk.kind, change.ref.namespace, change.ref.name, str(uid)))
 
 
-def _gather(run: ApplyRun, options: ApplyOptions) -> _Gathered:
-    found = _Gathered()
-    for result in _results(run):
-        if result.outcome == Outcome.UNKNOWN:
-            found.notes.append(f"{changes.ref_of(result.change)} is left out: its outcome is unknown")
-    for number, result in enumerate(_list_done(run)):
+def _is_parent(result: ObjectResult, options: ApplyOptions) -> bool:
+    """Return whether an object is the parent of the ApplySet: its fields belong to the tool that keeps the set."""
+    if options.prune.mode is not PruneMode.APPLYSET:
+        return False
+    requests = changes.read_masked_core(result.change).requests
+    return any(request.query.get("fieldManager", "").endswith(MANAGER_SUFFIX) for request in requests)
+
+
+def _list_reverted(run: ApplyRun, options: ApplyOptions, notes: list[str]) -> list[ObjectResult]:
+    """Return the results that a revert covers; note the others."""
+    kept = []
+    for result in _list_changed(run):
+        addon = changes.find_record(result.change)
+        if addon:
+            notes.append(f"addon {addon} stays recorded as installed: plan the former channel to go back to it")
+            continue
+        if not _is_parent(result, options):
+            kept.append(result)
+            continue
+        note = f"{changes.ref_of(result.change)} keeps its record of the ApplySet: apply the set again to correct it"
+        notes.extend([note] if note not in notes else [])
+    return kept
+
+
+def _invert(change: PlannedObject, options: ApplyOptions) -> revert.Revert:
+    """Return the revert of a change; that of a patch is a patch document."""
+    if not options.is_patching:
+        return revert.invert(change, mode=options.mode, manager=options.field_manager, root=_root(change))
+    found = revert_patch(change, manager=options.field_manager, kind=bundled().find_kind(change.ref.gvk))
+    return revert.Revert(found.document, notes=found.notes)
+
+
+def _gather(run: ApplyRun, options: ApplyOptions, *, only_lost: bool) -> _Gathered:
+    found, lost = _Gathered(), find_lost(_results(run))
+    gone = {result.pk for result in lost}
+    if not only_lost:
+        unknown = [r for r in _results(run) if r.outcome == Outcome.UNKNOWN and r.pk not in gone]
+        found.notes += [f"{changes.ref_of(r.change)} is left out: its outcome is unknown" for r in unknown]
+    for number, result in enumerate(lost if only_lost else _list_reverted(run, options, found.notes)):
         change, answer = changes.open_sealed(result.change), _last_answer(result)
+        if result.pk in gone:  # only its deletion happened
+            change, answer = replace(change, operation=Operation.PRUNE), None
         if answer is not None:  # the admitted object counts, not the planned one
             change = replace(change, versions=replace(change.versions, after=answer))
-        undo = revert.invert(change, mode=options.mode, manager=options.field_manager, root=_root(change))
+        if options.is_recording:
+            found.files.extend(_restore_record(number, run, change, options, found.notes))
+            continue
+        found.notes.extend(_note_owners(change, options))
+        undo = _invert(change, options)
         found.notes.extend(undo.notes)
         found.is_replacing |= change.operation is Operation.REPLACE
         if undo.deletes and answer is not None:
@@ -103,9 +166,39 @@ def _gather(run: ApplyRun, options: ApplyOptions) -> _Gathered:
         elif undo.deletes:
             found.notes.append(f"{change.ref} is not deleted: the run has no answer that names its uid")
         if undo.manifest is not None:
-            name = f"{number:03d}-{change.ref.gvk.kind.lower()}-{change.ref.name}.yaml"
-            found.files.append(BundledFile(name, _write(undo.manifest), {"from": f"run {run.number}"}))
+            found.files.append(_make_file(number, run, change, undo.manifest))
     return found
+
+
+def _make_file(number: int, run: ApplyRun, change: PlannedObject, manifest: JSONObject) -> BundledFile:
+    name = f"{number:03d}-{change.ref.gvk.kind.lower()}-{change.ref.name}.yaml"
+    return BundledFile(name, _write(manifest), {"from": f"run {run.number}"})
+
+
+def _restore_record(
+    number: int, run: ApplyRun, change: PlannedObject, options: ApplyOptions, notes: list[str]
+) -> Iterator[BundledFile]:
+    """Yield the manifest that last-applied held before a run that set it; note what cannot come back."""
+    if options.action is SetAction.CLEAR_OWNERSHIP:
+        notes.append(f"{change.ref}: cleared managedFields cannot be restored")
+        return
+    try:
+        before = last_applied.find(change.versions.live or {})
+    except MergeError:
+        before = None
+    if before:
+        yield _make_file(number, run, change, before)
+    else:
+        notes.append(f"{change.ref} had no last-applied annotation that could be restored: the new one stays")
+
+
+def _note_owners(change: PlannedObject, options: ApplyOptions) -> Iterator[str]:
+    """Yield which moves of ownership stay: nothing says any more which of the fields each manager had."""
+    moved = {name for r in change.requests for p in r.placeholders for name in p.managers or ()}
+    moved |= {one.manager for r in change.requests for p in r.placeholders for one in p.taken}
+    if moved and change.operation is Operation.UPDATE:
+        names = ", ".join(sorted(moved))
+        yield f"{change.ref}: fields that {names} owned before the run stay with {options.field_manager}"
 
 
 def _write(manifest: JSONObject) -> bytes:
@@ -120,42 +213,50 @@ def _make_options(options: ApplyOptions, found: _Gathered) -> ApplyOptions:
     return replace(
         options,
         prune=prune,
+        action=options.action if options.is_recording or options.is_patching else SetAction.APPLY,
         selector="",
+        channel=None,
         takes_over=False,
+        takes_from=(),
+        handovers=(),
+        taken_fields=tuple(TakenField(one.key, one.path, one.manager) for one in options.handovers),
         is_replacing_on_error=options.is_replacing_on_error or found.is_replacing,
     )
 
 
 def require_undo(run: ApplyRun, *, by: Person) -> None:
     """Raise `NotPossibleError` with everything that blocks reverting this run."""
-    access.require(by, Action.WRITE, access.places_of(run.plan.review))
+    access.require(by, Action.WRITE, access.scopes_of(run.plan.review))
     blockers = find_undo_blockers(run, for_user=by)
     if blockers:
         raise NotPossibleError("; ".join(blockers))
 
 
-def prepare_inverse(run: ApplyRun, *, by: Person) -> Callable[[], Review]:
+def prepare_revert(run: ApplyRun, *, by: Person, only_lost: bool = False) -> Callable[[], Review]:
     """Decrypt the run's versions and calculate the revert; the result opens its review.
 
+    - `only_lost`: only create again what the run deleted to replace it, and could not create.
     - Raises `NotPossibleError` with everything that blocks; approves and applies nothing.
     """
     require_undo(run, by=by)
     options = options_from_json(run.plan.options)
-    found = _gather(run, options)
+    found = _gather(run, options, only_lost=only_lost)
     if not found.files and not found.deletions:
         raise NotPossibleError(_("this run can't be reverted: %(why)s") % {"why": "; ".join(found.notes)})
     if not found.files:
         lines = ["# Nothing is applied; these objects are deleted:", *(f"# - {d}" for d in found.deletions)]
         found.files.append(BundledFile("deletions.yaml", "\n".join([*lines, ""]).encode()))
-    return partial(_open_review, run, found, _make_options(options, found), by)
+    return partial(_open_review, run, found, _make_options(options, found), by, only_lost)
 
 
-def _open_review(run: ApplyRun, found: _Gathered, options: ApplyOptions, by: Person) -> Review:
+def _open_review(run: ApplyRun, found: _Gathered, options: ApplyOptions, by: Person, only_lost: bool) -> Review:
+    act, why = ("Restore from", "Creates again what") if only_lost else ("Undo", "Reverts")
+    lost = " deleted and could not replace" if only_lost else ""
     with transaction.atomic():
         review = reviews.create_review(
             by=by,
-            title=f"Undo run {run.number}: {run.plan.review.title}"[:200],
-            reason=f"Reverts run {run.number} of review {run.plan.review.number}.",
+            title=f"{act} run {run.number}: {run.plan.review.title}"[:200],
+            reason=f"{why} run {run.number} of review {run.plan.review.number}{lost}.",
             ticket=run.plan.review.ticket,
             cluster=run.plan.target.cluster,
             options=options,

@@ -5,8 +5,9 @@ Plans are immutable: every change creates a new plan with its own number.
 
 from __future__ import annotations
 
+import hmac
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from django.db import transaction
@@ -14,7 +15,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
 from applyviz.engine.requests.options import ApplyOptions
@@ -23,6 +24,8 @@ from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
 from applyviz.records.models import Cluster, Plan, Review, ReviewScope, SourceFile, SourceRevision, Target
 from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import SourceBundle, digest_bytes
+from applyviz.sources.git.model import GIT
+from applyviz.sources.links import hide_query
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import states
 from applyviz.workflow.foundation import access, outbox
@@ -31,8 +34,29 @@ from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError,
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.foundation.sequences import next_number
-from applyviz.workflow.plans import resolutions, source_digests
+from applyviz.workflow.plans import charts, git_sources, resolutions, source_digests, source_mix
+from applyviz.workflow.plans.charts import CHART
+from applyviz.workflow.plans.object_choices import take_back
+from applyviz.workflow.plans.presets import UsedPreset
 from applyviz.workflow.plans.resolutions import Choice
+
+
+def _list_links(bundle: SourceBundle) -> dict[str, list[str]]:
+    """Return the links that files were fetched from, without their queries; {} without any."""
+    links = [hide_query(file.provenance["url"]) for file in bundle.files if "url" in file.provenance]
+    return {"links": links} if links else {}
+
+
+def _find_commit(bundle: SourceBundle) -> dict[str, JSONValue]:
+    """Return the facts of the commit that files were taken from, and their number; {} without a repository."""
+    facts = dict(git_sources.find_facts(bundle))
+    return {GIT: facts, "git_files": git_sources.count_files(bundle)} if facts else {}
+
+
+def _find_chart(bundle: SourceBundle) -> dict[str, JSONValue]:
+    """Return the facts of the chart that files were rendered from; {} without one."""
+    facts = dict(charts.find_facts(bundle))
+    return {CHART: facts} if facts else {}
 
 
 def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
@@ -41,7 +65,14 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
     revision = SourceRevision.objects.create(
         digest=bundle.make_digest(key),
         salt=salt,
-        provenance={"files": len(bundle.files), "bytes": bundle.size},
+        provenance={
+            "files": len(bundle.files),
+            "bytes": bundle.size,
+            **_list_links(bundle),
+            **_find_commit(bundle),
+            **_find_chart(bundle),
+            "sources": source_mix.count_kinds(bundle),
+        },
         created_at=timezone.now(),
         created_by=by,
     )
@@ -53,11 +84,31 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
             content=Sealed.of_bytes(file.data),
             digest=digest_bytes(file.data, key),
             size=len(file.data),
-            provenance=dict(file.provenance),
+            provenance=(charts if charts.is_rendered(file) else git_sources).keep_of_file(file),
         )
         for position, file in enumerate(bundle.files)
     )
     return revision
+
+
+def _keep_origins(revision: SourceRevision) -> dict[str, JSONValue]:
+    """Return what the audit log keeps of where manifests came from: links, commit, chart, and the files of each."""
+    kept: dict[str, JSONValue] = {}
+    if "links" in revision.provenance:
+        kept["links"] = revision.provenance["links"]
+    facts = revision.provenance.get(GIT, {})
+    if facts:
+        kept[GIT] = {name: facts.get(name, "") for name in ("repository", "ref", "commit")}
+    kinds = revision.provenance.get("sources", [])
+    if len(kinds) > 1:
+        kept["sources"] = [f"{count} {kind}" for kind, count in kinds]
+    if CHART in revision.provenance:
+        kept[CHART] = {name: text for name, text in revision.provenance[CHART].items() if name != "notes"}
+    return kept
+
+
+note_commits: Callable[[Plan], None] | None = None
+"""Records the people behind the commits of a new plan, set by `approvals.commit_ranges`."""
 
 
 def _request_plan(
@@ -68,6 +119,7 @@ def _request_plan(
     options: ApplyOptions,
     by: Person,
     decided: Sequence[JSONObject] = (),
+    followed: str = "",
 ) -> Plan:
     states.require_open(target.cluster)
     plan = Plan.objects.create(
@@ -85,10 +137,25 @@ def _request_plan(
         AuditAction.PLAN_REQUESTED,
         by=by,
         about=trail.AuditSubject(cluster=target.cluster.slug, review=review.number, plan=plan.number),
-        detail={"source": revision.digest, "options": plan.options},
+        detail={
+            "source": revision.digest,
+            **_keep_origins(revision),
+            "options": plan.options,
+            **({"followed": followed} if followed else {}),
+        },
     )
+    if note_commits is not None:
+        note_commits(plan)
     outbox.post(TaskName.MAKE_PLAN, plan_id=plan.id)
     return plan
+
+
+def _keep_preset(review: Review) -> dict[str, JSONValue]:
+    """Return what the audit log keeps of the preset: its slug and version, and the names of the changed fields."""
+    if review.preset is None:
+        return {}
+    changed = [str(change["field"]) for change in review.preset_changes]
+    return {"preset": review.preset.slug, "preset version": review.preset_version, "changed from preset": changed}
 
 
 def create_review(
@@ -101,9 +168,13 @@ def create_review(
     options: ApplyOptions,
     bundle: SourceBundle,
     applied_by: Applier = Applier.SELF,
+    preset: UsedPreset | None = None,
+    followed: str = "",
 ) -> Review:
     """Open a review: freeze its manifests and request plan 1.
 
+    - `preset`: what filled the options; the review remembers it, and nothing else does.
+    - `followed`: the branch whose push led to it, for the audit log.
     - `applied_by`: another tool applies it; its plans can be approved, but never run here.
     - Raises `NotAllowedError` without the role author, `NotValidError` without title or manifests.
     """
@@ -124,6 +195,9 @@ def create_review(
             author=by,
             created_at=now,
             updated_at=now,
+            preset=preset.preset if preset else None,
+            preset_version=preset.preset.version if preset else 0,
+            preset_changes=list(preset.changes) if preset else [],
         )
         target = Target.objects.create(review=review, cluster=cluster)
         ReviewScope.objects.create(review=review, cluster=cluster, namespace=scope.namespace)
@@ -131,10 +205,15 @@ def create_review(
             AuditAction.REVIEW_CREATED,
             by=by,
             about=trail.AuditSubject(cluster=cluster.slug, review=review.number),
-            detail={"title": review.title, "ticket": ticket, **({"applied by": applied_by} if applied_by else {})},
+            detail={
+                "title": review.title,
+                "ticket": ticket,
+                **({"applied by": applied_by} if applied_by else {}),
+                **_keep_preset(review),
+            },
         )
         revision = _freeze(bundle, by=by)
-        _request_plan(review, target=target, revision=revision, options=options, by=by)
+        _request_plan(review, target=target, revision=revision, options=options, by=by, followed=followed)
     return review
 
 
@@ -147,15 +226,17 @@ def replan_review(
     choices: Iterable[Choice] = (),
     note: str = "",
     undone: int | None = None,
+    followed: str = "",
 ) -> Plan:
     """Request the next plan of a review, from the same manifests and options or new ones.
 
+    - `followed`: the branch whose push led to it, for the audit log.
     - `choices` resolve conflicts of the latest plan; earlier resolutions stay valid for their fields.
     - `undone`: the index of one resolution of the latest plan that the next plan drops.
     - Options that force conflicts resolve each open conflict by its field: a conflict that was not shown is not forced.
     - Raises `NotPossibleError` while a plan is being created, and once the review was applied or closed.
     """
-    access.require(by, Action.WRITE, access.places_of(review))
+    access.require(by, Action.WRITE, access.scopes_of(review))
     with transaction.atomic():
         review = lock_review(review.pk)
         latest = review.latest_plan
@@ -166,23 +247,37 @@ def replan_review(
         if latest is None or latest.state == PlanState.PLANNING:
             raise NotPossibleError(_("a plan is already being created"))
         options_before = options_from_json(latest.options)
-        options = options_before if options is None else options
+        if options is None:  # what was left out of other manifests is in again
+            options = options_before if bundle is None else take_back(options_before)
         if options.takes_over and not options_before.takes_over:
             choices = (*choices, *resolutions.choose_everywhere(latest, ResolutionKind.OVERWRITE))
             options = replace(options, takes_over=False)
         if undone is None:
             decided = resolutions.record_choices(latest, choices, by=by, note=note)
         else:
-            decided = resolutions.undo_decision(latest, undone, by=by)
+            decided = resolutions.undo_resolution(latest, undone, by=by)
         revision = latest.revision if bundle is None else _freeze(bundle, by=by)
-        plan = _request_plan(review, target=latest.target, revision=revision, options=options, by=by, decided=decided)
+        plan = _request_plan(
+            review,
+            target=latest.target,
+            revision=revision,
+            options=options,
+            by=by,
+            decided=decided,
+            followed=followed,
+        )
         Review.objects.filter(pk=review.pk).update(updated_at=timezone.now())
     return plan
 
 
+def has_same_bytes(revision: SourceRevision, bundle: SourceBundle) -> bool:
+    """Return whether a bundle holds the same files, byte for byte, as a stored revision."""
+    return hmac.compare_digest(bundle.make_digest(source_digests.key_of(revision.salt)), revision.digest)
+
+
 def close_review(review: Review, *, by: Person) -> None:
     """Close a review without applying it."""
-    access.require(by, Action.WRITE, access.places_of(review))
+    access.require(by, Action.WRITE, access.scopes_of(review))
     with transaction.atomic():
         closed = Review.objects.filter(pk=review.pk, state=ReviewState.OPEN).update(
             state=ReviewState.CLOSED, updated_at=timezone.now()
@@ -200,7 +295,7 @@ def get_review(number: int, *, for_user: Visitor) -> Review:
         found = Review.objects.select_related("author").get(number=number)
     except Review.DoesNotExist as error:
         raise missing from error
-    if not access.can(for_user, Action.VIEW, access.places_of(found)):
+    if not access.can(for_user, Action.VIEW, access.scopes_of(found)):
         raise missing
     return found
 

@@ -64,7 +64,7 @@ def compare_file(plan: Plan, *, by: Person, name: str, data: bytes) -> ComparedF
     - Limited to `MOST_A_DAY` per day and person, because a comparison confirms a guess; audited.
     - Raises `NotVisibleError` for a hidden review, `NotValidError` for a file that is too large.
     """
-    access.require(by, Action.VIEW, access.places_of(plan.review))
+    access.require(by, Action.VIEW, access.scopes_of(plan.review))
     if len(data) > MOST_BYTES:
         raise NotValidError(_("the file is larger than %(most)d bytes") % {"most": MOST_BYTES})
     _count(by)

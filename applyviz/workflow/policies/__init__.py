@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
+from applyviz import moments
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.records.models import ObjectChange, Plan, PolicyVersion
+from applyviz.workflow.foundation import plan_rows
+from applyviz.workflow.foundation.compared import COMPARED, is_compared, list_possible_risks
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
-from applyviz.workflow.policies import risks
+from applyviz.workflow.policies import kept_kinds, risks
+from applyviz.workflow.policies.kept_kinds import KeptObject, describe_kept
 from applyviz.workflow.policies.rules import (
     BUILT_IN,
     POLICY_RISKS,
@@ -36,33 +40,46 @@ __all__ = [
     "POLICY_RISKS",
     "Demand",
     "Freeze",
+    "KeptObject",
     "OnFailure",
     "PolicyRules",
     "RiskDemand",
     "Rules",
     "Window",
     "count_high_risks",
+    "describe_kept",
+    "find_demands",
+    "find_kept",
     "find_policies",
     "find_policy",
     "find_policy_at",
     "list_demands",
     "list_in_force",
-    "list_places",
+    "list_scopes",
     "rules_from_json",
     "rules_to_json",
 ]
 
+_MAY_WRITE = ~Q(operation=Operation.UNCHANGED.value) | COMPARED
 
-def _list_places(plan: Plan, spaces: Iterable[str]) -> tuple[ScopeEntry, ...]:
+
+def _list_scopes(plan: Plan, spaces: Iterable[str]) -> tuple[ScopeEntry, ...]:
     slug = plan.target.cluster.slug
     found = tuple(ScopeEntry(slug, namespace) for namespace in spaces)
     return found or (ScopeEntry(slug, options_from_json(plan.options).namespace),)
 
 
-def list_places(plan: Plan) -> tuple[ScopeEntry, ...]:
+def list_scopes(plan: Plan) -> tuple[ScopeEntry, ...]:
     """Return the scopes that a plan writes to; before planning, the requested namespace."""
-    rows = plan.changes.exclude(operation=Operation.UNCHANGED.value)
-    return _list_places(plan, rows.order_by("namespace").values_list("namespace", flat=True).distinct())
+    return moments.read_once(("scopes of plan", plan.pk), lambda: _list_scopes(plan, _list_namespaces(plan)))
+
+
+def _list_namespaces(plan: Plan) -> Iterable[str]:
+    kept = plan_rows.find_kept(plan)
+    if kept is not None:
+        return sorted({row.namespace for row in kept if row.operation != Operation.UNCHANGED or is_compared(row)})
+    rows = plan.changes.filter(_MAY_WRITE)
+    return rows.order_by("namespace").values_list("namespace", flat=True).distinct()
 
 
 def list_in_force() -> QuerySet[PolicyVersion]:
@@ -71,34 +88,43 @@ def list_in_force() -> QuerySet[PolicyVersion]:
     return versions.select_related("policy").order_by("policy__slug")
 
 
-def _find_strictest_at(places: Collection[ScopeEntry], in_force: Iterable[PolicyVersion]) -> PolicyRules:
+def _read_in_force() -> tuple[PolicyVersion, ...]:
+    return moments.read_once("policies in force", lambda: tuple(list_in_force()))
+
+
+def _find_strictest_at(scopes: Collection[ScopeEntry], in_force: Iterable[PolicyVersion]) -> PolicyRules:
     found = [
         (row.policy.slug, row.number, rules_from_json(row.rules))
         for row in in_force
-        if any(holds_at(row, place) for place in places)
+        if any(holds_at(row, scope) for scope in scopes)
     ]
     return find_strictest(found) if found else PolicyRules()
 
 
-def find_policy_at(places: Iterable[ScopeEntry]) -> PolicyRules:
+def find_policy_at(scopes: Iterable[ScopeEntry]) -> PolicyRules:
     """Return the strictest of all policies within any of these scopes; the built-in one when none applies."""
-    return _find_strictest_at(tuple(places), list_in_force())
+    return _find_strictest_at(tuple(scopes), _read_in_force())
 
 
 def find_policy(plan: Plan) -> PolicyRules:
     """Return the policy of a plan: frozen, complete, and with the version that its digest is bound to."""
-    return find_policy_at(list_places(plan))
+    return moments.read_once(("policy of plan", plan.pk), lambda: find_policy_at(list_scopes(plan)))
 
 
 def find_policies(plans: Iterable[Plan]) -> dict[int, PolicyRules]:
     """Return the policies of many plans by their ids, as `find_policy` does of one, in two queries."""
     plans = list(plans)
     spaces: dict[int, list[str]] = {plan.pk: [] for plan in plans}
-    rows = ObjectChange.objects.filter(plan__in=spaces).exclude(operation=Operation.UNCHANGED.value)
+    rows = ObjectChange.objects.filter(_MAY_WRITE, plan__in=spaces)
     for pk, namespace in rows.order_by("namespace").values_list("plan_id", "namespace").distinct():
         spaces[pk].append(namespace)
-    in_force = list(list_in_force())
-    return {plan.pk: _find_strictest_at(_list_places(plan, spaces[plan.pk]), in_force) for plan in plans}
+    in_force = _read_in_force()
+    return {plan.pk: _find_strictest_at(_list_scopes(plan, spaces[plan.pk]), in_force) for plan in plans}
+
+
+def find_kept(plans: Iterable[Plan], *, hidden: Collection[int] = ()) -> dict[int, tuple[KeptObject, ...]]:
+    """Return the objects that policies in force keep and plans would delete, by the ids of the plans."""
+    return kept_kinds.find_kept(tuple(plans), _read_in_force(), hidden)
 
 
 def count_high_risks(plan: Plan, policy: PolicyRules, *, hidden: Collection[int] = ()) -> dict[RiskKind, int]:
@@ -112,6 +138,24 @@ def count_high_risks(plan: Plan, policy: PolicyRules, *, hidden: Collection[int]
             shown = sum(position not in hidden for position in risk.positions)
             counts[risk.kind] = counts.get(risk.kind, 0) + shown
     return {kind: count for kind, count in counts.items() if count}
+
+
+def _list_compared_namespaces(plan: Plan) -> list[str]:
+    kept = plan_rows.find_kept(plan)
+    if kept is not None:
+        return [row.namespace for row in kept if is_compared(row)]
+    return list(plan.changes.filter(COMPARED).order_by().values_list("namespace", flat=True).distinct())
+
+
+def find_demands(plan: Plan, policy: PolicyRules) -> tuple[Demand, ...]:
+    """Return the approvals that a plan needs, for its risks and those that its Secrets may have (`compared.py`)."""
+    found = {*count_high_risks(plan, policy)}
+    spaces = _list_compared_namespaces(plan) if policy.risk_demands else []
+    if spaces:
+        options = options_from_json(plan.options)
+        is_forced = options.takes_over or plan.review.decisions.filter(undone_at=None).exists()
+        found |= list_possible_risks(spaces, options, is_forced=is_forced)
+    return list_demands(policy, found)
 
 
 def list_demands(policy: PolicyRules, high_risks: Iterable[RiskKind]) -> tuple[Demand, ...]:

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from applyviz.engine.requests.replacement import find_odd_kinds
 from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Plan, Policy, PolicyVersion, Team
@@ -22,10 +23,12 @@ from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
 from applyviz.workflow.people.teams import Scope
-from applyviz.workflow.policies.rules import Demand, Rules, find_strictest, rules_from_json, rules_to_json
+from applyviz.workflow.policies.kept_kinds import find_kept
+from applyviz.workflow.policies.rules import EVERY_KIND, Demand, Rules, find_strictest, rules_from_json, rules_to_json
 from applyviz.workflow.policies.rules import PolicyRules as Strictest
 from applyviz.workflow.policies.windows import Freeze, Window, find_closed, find_opening
 
+_ANNOTATION = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 MOST_APPROVALS, MOST_AT_ONCE, LONGEST_HOURS, LONGEST_ROLLOUT = 9, 64, 24 * 365, 6 * 3600
 
@@ -39,6 +42,7 @@ class Evaluation:
     high_risks: dict[RiskKind, int]
     demands: tuple[Demand, ...]
     closed: tuple[str, ...]
+    kept: tuple[str, ...] = ()
 
 
 def _is_time(text: str) -> bool:
@@ -87,6 +91,16 @@ def _find_problems(rules: Rules) -> Iterator[str]:
         ),
     )
     yield from (f"{name}: from {low} to {high}" for name, given, low, high in numbers if not low <= given <= high)
+    yield from (
+        _("%(kind)r is not a kind: use group/Kind, such as batch/Job or core/Service") % {"kind": kind}
+        for kind in find_odd_kinds(rules.replaced_kinds)
+    )
+    yield from (
+        _("%(kind)r is not a kind: use group/Kind, such as core/PersistentVolumeClaim, or *") % {"kind": kind}
+        for kind in find_odd_kinds(kind for kind in rules.kept_kinds if kind != EVERY_KIND)
+    )
+    if rules.replace_annotation and not _ANNOTATION.fullmatch(rules.replace_annotation):
+        yield _("%(name)r is not the name of an annotation") % {"name": rules.replace_annotation}
     yield from _find_time_problems(rules.windows, rules.freezes)
 
 
@@ -117,7 +131,7 @@ def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str 
     problems = (
         []
         if _SLUG.fullmatch(slug)
-        else [_("%(slug)r is not a valid slug: use lower-case letters, digits and dashes") % {"slug": slug}]
+        else [_("%(slug)r is not a valid slug: use lowercase letters, digits and dashes") % {"slug": slug}]
     )
     problems += _find_problems(rules)
     if problems:
@@ -162,23 +176,32 @@ def archive_policy(slug: str, *, by: Person, note: str = "") -> None:
 
 def evaluate(plan: Plan, *, slug: str = "", scope: Scope | None = None, rules: Rules | None = None) -> Evaluation:
     """Return what a plan would require under a changed policy, or under the present ones; stores nothing."""
-    places = policies.list_places(plan)
+    scopes = policies.list_scopes(plan)
+    others = [row for row in policies.list_in_force() if row.policy.slug != slug]
     found = [
         (row.policy.slug, row.number, rules_from_json(row.rules))
-        for row in policies.list_in_force()
-        if row.policy.slug != slug and any(holds_at(row, place) for place in places)
+        for row in others
+        if any(holds_at(row, entry) for entry in scopes)
     ]
-    holds = scope is not None and rules is not None and _holds(scope, places)
-    if holds and rules is not None:
+    holds = scope is not None and rules is not None and _holds(scope, scopes)
+    if holds and scope is not None and rules is not None:
         found.append((slug or "draft", 0, rules))
+        others.append(_draft(slug or "draft", scope, rules))
     policy = find_strictest(found) if found else policies.find_policy_at(())
     high_risks = policies.count_high_risks(plan, policy)
     closed = find_closed(policy.windows, policy.freezes, clock.now())
-    return Evaluation(policy, holds, high_risks, policies.list_demands(policy, high_risks), closed)
+    kept = tuple(policies.describe_kept(find_kept([plan], others)[plan.pk]))
+    return Evaluation(policy, holds, high_risks, policies.find_demands(plan, policy), closed, kept)
 
 
-def _holds(scope: Scope, places: tuple[ScopeEntry, ...]) -> bool:
-    return any(holds_at(PolicyVersion(**{n: getattr(scope, n) for n in scope.__slots__}), place) for place in places)
+def _draft(slug: str, scope: Scope, rules: Rules) -> PolicyVersion:
+    """Return a version that is not stored."""
+    where = {name: getattr(scope, name) for name in scope.__slots__}
+    return PolicyVersion(policy=Policy(slug=slug), rules=rules_to_json(rules), **where)
+
+
+def _holds(scope: Scope, scopes: tuple[ScopeEntry, ...]) -> bool:
+    return any(holds_at(PolicyVersion(**{n: getattr(scope, n) for n in scope.__slots__}), entry) for entry in scopes)
 
 
 __all__ = [

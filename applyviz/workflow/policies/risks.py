@@ -1,4 +1,4 @@
-"""The risks of a plan: one list for pages, acknowledgements, policies and counts.
+"""The risks of a plan: one list for pages, acknowledgments, policies and counts.
 
 An object that is blocked by a conflict has no risk yet; its risks count once its conflicts are resolved.
 """
@@ -8,36 +8,52 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.db.models import Q
+
+from applyviz import moments
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
-from applyviz.engine.risks.rules import needs_acknowledgement
+from applyviz.engine.risks.rules import needs_acknowledgment
 from applyviz.records.models import ObjectChange, Plan
+from applyviz.workflow.foundation import plan_rows
+from applyviz.workflow.foundation.compared import COMPARED, is_compared
+from applyviz.workflow.people import commit_people
 
 _LEVELS = (RiskLevel.HIGH, RiskLevel.MEDIUM, RiskLevel.INFO)
-_NOT_WRITTEN = (Operation.BLOCKED.value, Operation.ERROR.value, Operation.UNCHANGED.value)
+_NOT_WRITTEN = (
+    Operation.BLOCKED.value,
+    Operation.ERROR.value,
+    Operation.UNCHANGED.value,
+    Operation.NOT_FOUND.value,
+    Operation.LEFT_OUT.value,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRisk:
     """One kind of risk at one level, and the positions of the objects that have it.
 
-    - `limit`: for many objects, the number that the policy allows without it.
+    - For many objects, `limit` is the number that the policy allows without it, and `unsure` counts the Secrets among
+      the objects that may not change: it is shown only where the others alone do not exceed the limit.
+    - `unknown` says who edited the commits of a plan and is no account.
     """
 
     kind: RiskKind
     level: RiskLevel
     positions: tuple[int, ...]
     limit: int = 0
+    unsure: int = 0
+    unknown: tuple[str, ...] = ()
 
     @property
     def is_of_plan(self) -> bool:
         """Return whether it is a risk of the whole plan instead of its objects."""
-        return self.kind is RiskKind.MANY_OBJECTS
+        return self.kind in (RiskKind.MANY_OBJECTS, RiskKind.UNKNOWN_EDITORS)
 
     @property
-    def needs_acknowledgement(self) -> bool:
+    def needs_acknowledgment(self) -> bool:
         """Return whether it must be acknowledged before the plan can be approved."""
-        return needs_acknowledgement(Risk(self.kind, self.level))
+        return needs_acknowledgment(Risk(self.kind, self.level))
 
 
 def _place(risk: PlanRisk) -> tuple[int, bool, int, int]:
@@ -45,19 +61,29 @@ def _place(risk: PlanRisk) -> tuple[int, bool, int, int]:
     return _LEVELS.index(risk.level), risk.is_of_plan, risk.positions[0], kinds.index(risk.kind)
 
 
-def gather_risks(rows: Iterable[ObjectChange], *, many: int) -> tuple[PlanRisk, ...]:
-    """Return the risks of the changes of a plan, worst first; `many`: the number of changes above which is a risk."""
+def gather_risks(rows: Iterable[ObjectChange], *, many: int, unknown: tuple[str, ...] = ()) -> tuple[PlanRisk, ...]:
+    """Return the risks of the changes of a plan, worst first; `many`: the number of changes above which is a risk.
+
+    - `unknown`: who edited its commits and is no account (`commit_people.name_unknown`).
+    - A Secret that is compared with live counts as one of many, because this number is shown to everyone.
+    """
     found: dict[tuple[RiskLevel, RiskKind], list[int]] = {}
-    written = []
+    written, unsure = [], []
     for row in rows:
         if not row.has_effect or row.operation in _NOT_WRITTEN:
+            if is_compared(row):
+                unsure.append(row.position)
             continue
         written.append(row.position)
-        for kind, level in row.high_risks:
+        for kind, level in row.risk_levels:
             found.setdefault((RiskLevel(level), RiskKind(kind)), []).append(row.position)
     risks = [PlanRisk(kind, level, tuple(positions)) for (level, kind), positions in found.items()]
-    if len(written) > many:
-        risks.append(PlanRisk(RiskKind.MANY_OBJECTS, RiskLevel.HIGH, tuple(written), many))
+    if len(written) + len(unsure) > many:
+        more = 0 if len(written) > many else len(unsure)
+        risks.append(PlanRisk(RiskKind.MANY_OBJECTS, RiskLevel.HIGH, tuple(written or unsure), many, more))
+    if unknown and (written or unsure):
+        touched = tuple(written or unsure)
+        risks.append(PlanRisk(RiskKind.UNKNOWN_EDITORS, RiskLevel.HIGH, touched, unknown=unknown))
     order = list(RiskKind)
     return tuple(
         sorted(risks, key=lambda r: (_LEVELS.index(r.level), r.is_of_plan, r.positions[0], order.index(r.kind)))
@@ -66,5 +92,14 @@ def gather_risks(rows: Iterable[ObjectChange], *, many: int) -> tuple[PlanRisk, 
 
 def list_risks(plan: Plan, *, many: int) -> tuple[PlanRisk, ...]:
     """Return the risks of a stored plan."""
-    rows = plan.changes.filter(has_effect=True).only("position", "operation", "has_effect", "high_risks", "plan_id")
-    return gather_risks(rows.order_by("position"), many=many)
+    return moments.read_once(("risks of plan", plan.pk, many), lambda: _read_risks(plan, many))
+
+
+def _read_risks(plan: Plan, many: int) -> tuple[PlanRisk, ...]:
+    kept = plan_rows.find_kept(plan)
+    unknown = commit_people.name_unknown(plan)
+    if kept is not None:
+        return gather_risks(kept, many=many, unknown=unknown)
+    fields = ("position", "group", "kind", "operation", "has_effect", "risk_levels", "plan_id")
+    rows = plan.changes.filter(Q(has_effect=True) | COMPARED).only(*fields)
+    return gather_risks(rows.order_by("position"), many=many, unknown=unknown)

@@ -22,7 +22,10 @@ MANY_OBJECTS = 50
 POLICY_RISKS = (
     RiskKind.DELETED,
     RiskKind.REPLACED,
+    RiskKind.DATA_LOST,
+    RiskKind.REFERS_TO_LEFT_OUT,
     RiskKind.FORCED,
+    RiskKind.OWNERSHIP_MOVED,
     RiskKind.RBAC_CHANGED,
     RiskKind.CRD_CHANGED,
     RiskKind.API_SERVICE_CHANGED,
@@ -31,11 +34,13 @@ POLICY_RISKS = (
     RiskKind.CLUSTER_SCOPED,
     RiskKind.SYSTEM_NAMESPACE,
     RiskKind.PRUNE_SHARE,
+    RiskKind.PRUNE_CHANGED,
     RiskKind.AUTOSCALED_FIELD,
     RiskKind.PODS_RESTART,
     RiskKind.MANY_OBJECTS,
 )
 AT_ONCE = 16
+EVERY_KIND = "*"
 
 
 class OnFailure(StrEnum):
@@ -61,8 +66,13 @@ class Rules:
     - `asking_teams`: the teams whose members may request (none: every author); `approvals` come from members of
       `approving_team` ("": anyone who may approve).
     - `refuses_sole`: approvals by people whose role rests on a grant of the sole administrator do not count.
+    - `allows_unknown_editors`: a plan of a followed branch can be approved although no account matches somebody who
+      wrote, committed or pushed it; a high risk names them.
     - `approval_hours` 0: approvals do not expire; `windows` empty: always open.
     - `concurrency`: objects of one step that are written in parallel; `rollout_seconds`: the rollout deadline.
+    - `replaced_kinds` (`group/Kind`) and the objects with `replace_annotation: "true"` are replaced where the server
+      refuses their change as immutable; the replacement is a high risk like any other.
+    - `kept_kinds` (`group/Kind`, `*` for every kind) are never deleted, pruned or replaced (`kept_kinds.py`).
     """
 
     asking_teams: tuple[str, ...] = ()
@@ -74,12 +84,16 @@ class Rules:
     freezes: tuple[Freeze, ...] = ()
     approval_hours: int = 0
     refuses_sole: bool = False
+    allows_unknown_editors: bool = False
     may_run_estimated: bool = True
     may_run_unknown: bool = False
     on_failure: OnFailure = OnFailure.STOP
     concurrency: int = AT_ONCE
     waits_for_rollout: bool = False
     rollout_seconds: int = 600
+    replaced_kinds: tuple[str, ...] = ()
+    replace_annotation: str = ""
+    kept_kinds: tuple[str, ...] = ()
 
 
 def rules_to_json(rules: Rules) -> dict[str, Any]:
@@ -110,6 +124,7 @@ class PolicyRules:
     - `asking`: the requester must be in one team of each group. `demands`: all must be met, one approval may meet
       several. `risk_demands` are added when the plan has that risk.
     - `windows`: one of each group must be open. `rollout_deadline`: the longest of all.
+    - `replaced_kinds`, `replace_annotations`: of all of them, because they only choose what is proposed.
     """
 
     version: str = BUILT_IN
@@ -122,12 +137,15 @@ class PolicyRules:
     freezes: tuple[Freeze, ...] = ()
     approval_lasts: timedelta | None = None
     refuses_sole: bool = False
+    allows_unknown_editors: bool = False
     may_run_estimated: bool = True
     may_run_unknown: bool = False
     on_failure: OnFailure = OnFailure.STOP
     concurrency: int = AT_ONCE
     waits_for_rollout: bool = False
     rollout_deadline: timedelta = timedelta(seconds=600)
+    replaced_kinds: tuple[str, ...] = ()
+    replace_annotations: tuple[str, ...] = ()
 
 
 def keep_strictest(demands: Iterable[Demand]) -> tuple[Demand, ...]:
@@ -157,12 +175,15 @@ def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> PolicyRules:
         freezes=tuple(dict.fromkeys(f for r in rules for f in r.freezes)),
         approval_lasts=timedelta(hours=min(lasting)) if lasting else None,
         refuses_sole=any(r.refuses_sole for r in rules),
+        allows_unknown_editors=all(r.allows_unknown_editors for r in rules),
         may_run_estimated=all(r.may_run_estimated for r in rules),
         may_run_unknown=all(r.may_run_unknown for r in rules),
         on_failure=OnFailure.STOP if stops else OnFailure.CONTINUE,
         concurrency=min(r.concurrency for r in rules),
         waits_for_rollout=bool(waiting),
         rollout_deadline=timedelta(seconds=max(waiting or [600])),
+        replaced_kinds=tuple(dict.fromkeys(kind for r in rules for kind in r.replaced_kinds)),
+        replace_annotations=tuple(dict.fromkeys(r.replace_annotation for r in rules if r.replace_annotation)),
     )
 
 

@@ -1,7 +1,8 @@
 """Authorization of a run when a worker claims it: do its approvals and roles still count?
 
 Checked before the first write and by every worker that resumes. The change window is checked until the first request
-was sent: a run that began inside the window may finish.
+was sent: a run that began inside the window may finish. A further attempt of a run counts for itself; it also needs
+approvals that have not expired, and a plan without open change requests.
 """
 
 from __future__ import annotations
@@ -11,33 +12,75 @@ from collections.abc import Iterator
 from applyviz.records.models import ApplyRun, EmergencyApply, JournalEntry
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving, quorum
+from applyviz.workflow.approvals.quorum import Need
 from applyviz.workflow.audit import approval_macs
 from applyviz.workflow.clusters import impersonation, states
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.plans import conflict_rules
+from applyviz.workflow.policies import PolicyRules
+from applyviz.workflow.runs.attempts import find_attempt
 
 
-def _find_people(run: ApplyRun, places: tuple[ScopeEntry, ...]) -> Iterator[str]:
+def _find_people(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[str]:
     plan = run.plan
-    if not access.can(plan.requested_by, Action.WRITE, places):
-        yield f"{plan.requested_by.get_username()}, who asked for the plan, may no longer do so"
+    if not access.can(plan.requested_by, Action.WRITE, scopes):
+        yield f"{plan.requested_by.get_username()}, who requested the plan, can no longer do so"
     broken = EmergencyApply.objects.filter(plan=plan).select_related("by", "entry").first()
     if broken is not None:
         if approval_macs.find_fault(broken):
             yield f"the emergency apply by {broken.by_name} is forged: {approval_macs.find_fault(broken)}"
-        if not access.can(broken.by, Action.BREAK_GLASS, places):
-            yield f"{broken.by_name} may no longer run plans without approval"
+        if not access.can(broken.by, Action.BREAK_GLASS, scopes):
+            yield f"{broken.by_name} can no longer run plans without approval"
         return
-    if not access.can(run.requested_by, Action.APPLY, places):
-        yield f"{run.requested_by.get_username()} may no longer start apply runs"
+    attempt = find_attempt(run)
+    starter = attempt.requested_by if attempt else run.requested_by
+    if not access.can(starter, Action.APPLY, scopes):
+        yield f"{starter.get_username()} can no longer start apply runs"
+    yield from _find_approvers(run, scopes)
+
+
+def _find_approvers(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[str]:
     for approval in run.approvals.select_related("by", "entry"):
         fault = approval_macs.find_fault(approval)
         if fault:
             yield f"the approval by {approval.by_name} is forged: {fault}"
-        if not access.can(approval.by, Action.APPROVE, places):
-            yield f"{approval.by_name}, who approved, may no longer approve: the plan needs approval again"
+        if not access.can(approval.by, Action.APPROVE, scopes):
+            yield f"{approval.by_name}, who approved, can no longer approve: the plan needs approval again"
+
+
+def _find_lapsed(run: ApplyRun) -> Iterator[str]:
+    """Yield why the approvals that were spent on a run carry no further attempt."""
+    now = clock.now()
+    for approval in run.approvals.all():
+        if approval.expires_at is not None and approval.expires_at <= now:
+            yield f"the approval by {approval.by_name} expired: the plan needs approval again"
+
+
+def _find_objections(run: ApplyRun) -> Iterator[str]:
+    for change_request in approving.list_change_requests(run.plan):
+        yield f"{change_request.by.get_username()} requests changes"
+
+
+def _match_spent(run: ApplyRun, policy: PolicyRules) -> tuple[Need, ...]:
+    genuine = approval_macs.keep_genuine(run.approvals.select_related("by", "entry"))
+    spent = quorum.keep_distinct(run.plan, quorum.keep_counted(policy, genuine))
+    return quorum.match_demands(policies.find_demands(run.plan, policy), spent)
+
+
+def find_retry_faults(run: ApplyRun) -> tuple[str, ...]:
+    """Return why the approvals that were spent on a failed run do not carry a further attempt now.
+
+    - What blocks the plan itself (`approving.find_plan_blockers`) is not repeated; objections are part of that.
+    """
+    scopes, policy = policies.list_scopes(run.plan), policies.find_policy(run.plan)
+    faults = [*_find_approvers(run, scopes), *_find_lapsed(run)]
+    if not access.can(run.plan.requested_by, Action.WRITE, scopes):
+        faults.append(f"{run.plan.requested_by.get_username()}, who requested the plan, can no longer do so")
+    if not faults and any(need.missing for need in _match_spent(run, policy)):
+        faults.append("the policy requires more approvals than were given")
+    return tuple(faults)
 
 
 def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
@@ -49,8 +92,8 @@ def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
     - `plan_integrity.py` checks separately, for every row, that the stored plan is the approved one.
     - Until the first request was sent, the change window must be open as well, even after a change of workers.
     """
-    places = policies.list_places(run.plan)
-    blockers = list(_find_people(run, places))
+    scopes = policies.list_scopes(run.plan)
+    blockers = list(_find_people(run, scopes))
     if run.plan.target.cluster.archived_at is not None:
         blockers += states.find_stop(run.plan.target.cluster)
     blockers += impersonation.find_moved(run.plan)
@@ -60,11 +103,11 @@ def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
         blockers.append("the policy changed since the plan was approved: re-plan")
     if EmergencyApply.objects.filter(plan=run.plan).exists():
         return tuple(blockers)
-    genuine = approval_macs.keep_genuine(run.approvals.select_related("by", "entry"))
-    spent = quorum.keep_distinct(run.plan, quorum.keep_counted(policy, genuine))
-    needs = quorum.match_demands(policies.list_demands(policy, policies.count_high_risks(run.plan, policy)), spent)
-    if any(need.missing for need in needs):
+    if any(need.missing for need in _match_spent(run, policy)):
         blockers.append("the policy requires more approvals than were given")
-    if not JournalEntry.objects.filter(result__run=run).exists():
+    attempt = find_attempt(run)
+    sent = JournalEntry.objects.filter(result__run=run, epoch__gte=attempt.first_epoch if attempt else 1)
+    if not sent.exists():
+        blockers += [*_find_lapsed(run), *_find_objections(run)] if attempt else ()
         blockers += approving.find_timing_blockers(policy)
     return tuple(blockers)

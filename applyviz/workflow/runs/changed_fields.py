@@ -15,12 +15,12 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectChange
+from applyviz.workflow.foundation.compared import is_compared
 from applyviz.workflow.plans import changes
-from applyviz.workflow.plans.live_values import is_compared
 
 MOST_FIELDS = 60
 _LONGEST = 200
-_TOLD = frozenset({FieldOperation.SET.value, FieldOperation.CHANGED.value, FieldOperation.CLEARED.value})
+_CHANGING = frozenset({FieldOperation.SET.value, FieldOperation.CHANGED.value, FieldOperation.CLEARED.value})
 # The server changes these fields at every write; the manifest does not.
 _OF_SERVER = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
 _WRITTEN = (Outcome.VERIFIED, Outcome.DIFFERS)
@@ -42,13 +42,13 @@ def describe_changed_fields(row: ObjectChange, masked: PlannedObject, outcome: O
 
     - `masked` is the change of the row as it may be shown.
     """
-    if outcome not in _WRITTEN or is_compared(row) or masked.operation is Operation.PRUNE:
+    if outcome not in _WRITTEN or is_compared(row) or masked.operation.is_deletion:
         return {}
-    told_of = (one for one in row.document.get("fields", ()) if one.get("operation") in _TOLD)
-    found: list[FieldPath] = [path for one in told_of if not _is_of_server(path := tuple(one["path"]))]
+    changing = (one for one in row.document.get("fields", ()) if one.get("operation") in _CHANGING)
+    found: list[FieldPath] = [path for one in changing if not _is_of_server(path := tuple(one["path"]))]
     after = masked.versions.after or masked.versions.merged
     before = None if masked.operation is Operation.REPLACE else masked.versions.live
     shown = found[:MOST_FIELDS]
-    told = [{"path": render_path(path), "before": _show(before, path), "after": _show(after, path)} for path in shown]
-    more = len(found) - len(told)
-    return {"changes": told, **({"more": more} if more > 0 else {})} if told else {}
+    listed = [{"path": render_path(path), "before": _show(before, path), "after": _show(after, path)} for path in shown]
+    more = len(found) - len(listed)
+    return {"changes": listed, **({"more": more} if more > 0 else {})} if listed else {}

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
+from applyviz import moments
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import ApplyRun, EmergencyApply, Grant, Plan, Review
 from applyviz.workflow import policies
@@ -58,7 +59,7 @@ def start_emergency_apply(plan: Plan, *, by: Person, digest: str, reason: str, t
     with transaction.atomic():
         lock_review(plan.review_id)
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
-        access.require(by, Action.BREAK_GLASS, access.places_of(plan.review))
+        access.require(by, Action.BREAK_GLASS, access.scopes_of(plan.review))
         blockers = find_break_glass_blockers(plan)
         if digest != plan.digest or not digest:
             raise NotPossibleError(_("this plan has changed. Reload and review again"))
@@ -69,9 +70,9 @@ def start_emergency_apply(plan: Plan, *, by: Person, digest: str, reason: str, t
         if not missing:
             raise NotPossibleError(_("no approval is missing: start the run normally"))
         detail = {"reason": reason.strip(), "ticket": ticket.strip(), "missing": list(missing)}
-        told = [person.get_username() for person in list_administrators()]
-        said = {**detail, "told": told}
-        entry = trail.record(AuditAction.EMERGENCY_APPLIED, by=by, about=trail.AuditSubject.of_plan(plan), detail=said)
+        notified = [person.get_username() for person in list_administrators()]
+        facts = {**detail, "notified": notified}
+        entry = trail.record(AuditAction.EMERGENCY_APPLIED, by=by, about=trail.AuditSubject.of_plan(plan), detail=facts)
         made = EmergencyApply(
             plan=plan,
             digest=digest,
@@ -88,6 +89,8 @@ def start_emergency_apply(plan: Plan, *, by: Person, digest: str, reason: str, t
 
 def find_broken(plan: Plan) -> EmergencyApply | None:
     """Return the record of a plan's emergency apply, or None."""
+    if moments.is_within():
+        return getattr(plan, "emergency_apply", None)
     return EmergencyApply.objects.filter(plan=plan).first()
 
 

@@ -1,7 +1,7 @@
 """Execution of a run: claim it, check every effect, then apply step by step and object by object.
 
 A worker that resumes does not repeat the check: finished objects stay finished, and the others are compared with live
-one by one.
+one by one. A further attempt checks and executes its own objects only.
 """
 
 from __future__ import annotations
@@ -9,36 +9,50 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from django.db import InterfaceError, InternalError, OperationalError, transaction
 
 from applyviz.clusters import connect, facts
+from applyviz.clusters.read_log import ReadLog
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.records.enums import Outcome, RunState
-from applyviz.records.models import ObjectResult
+from applyviz.records.enums import Outcome, RolloutState, RunState
+from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.workflow.clusters import impersonation, permissions
-from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.foundation import clock, failpoints
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.plans import calculation, changes
-from applyviz.workflow.runs import effect_check
+from applyviz.workflow.plans.object_choices import is_left_out
+from applyviz.workflow.runs import attempts, effect_check
 from applyviz.workflow.runs.authorization import find_claim_blockers
 from applyviz.workflow.runs.flow_executor import FlowExecutor
-from applyviz.workflow.runs.journal import Journal
-from applyviz.workflow.runs.lease import Claim, claim_run
+from applyviz.workflow.runs.journal import Journal, ObjectOutcome
+from applyviz.workflow.runs.lease import Claim, RunParkedError, claim_run
 from applyviz.workflow.runs.objects import Access, Ended, ObjectRun
 from applyviz.workflow.runs.plan_integrity import find_difference
 from applyviz.workflow.runs.request_sender import StopError
+from applyviz.workflow.runs.rollout import LOOK_SECONDS
 from applyviz.workflow.runs.rules import RunRules
-from applyviz.workflow.runs.step_runner import StepRunner, read_journal
+from applyviz.workflow.runs.run_content import RunContent
+from applyviz.workflow.runs.step_runner import StepRunner, find_closing_writes, read_journal
 
 logger = logging.getLogger(__name__)
 _READING_PAUSES = (0.5, 1.0, 2.0)
+_LOOK_SECONDS = 0.5
+T = TypeVar("T")
+
+
+class _CanceledError(Exception):
+    """A person canceled the run before anything was written."""
 
 
 class RunStoppedError(ApplyVizError):
@@ -47,20 +61,27 @@ class RunStoppedError(ApplyVizError):
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A claimed run with everything needed to execute it; `fresh` holds the changes from the check, by result."""
+    """A claimed run with everything needed to execute it; `fresh` holds the changes from the check, by result.
+
+    - `closing`: the results that write their object for the second time; they start from what the first one left.
+    """
 
     claim: Claim
     reader: ClusterReader
     prepared: calculation.Calculation
     tag_key: bytes
     renewer: LeaseRenewer
+    closing: frozenset[int] = frozenset()
     fresh: dict[int, PlannedObject] = field(default_factory=dict)
+    log: ReadLog = field(kw_only=True)
 
     def recompute(self, result: ObjectResult) -> PlannedObject:
         """Return the change of one object as it would be planned now."""
-        change = self.prepared.recompute(changes.ref_of(result.change))
+        record = changes.find_record(result.change)
+        is_last = result.pk in self.closing
+        change = self.prepared.recompute(changes.ref_of(result.change), is_last=is_last, record=record)
         if change is None:
-            raise StopError(Outcome.STALE, "the object is no longer part of what would be planned")
+            raise StopError(Outcome.STALE, "the object is no longer part of the plan")
         return change
 
     def pop_checked(self, result: ObjectResult) -> PlannedObject | None:
@@ -69,22 +90,32 @@ class _Work:
 
     def find_path(self, change: PlannedObject) -> str:
         """Return the URL path of an object."""
-        resource = self.prepared.catalog.find_resource(change.ref.gvk)
-        if resource is None:
+        path = self._try_find_path(change.ref)
+        if not path:
             raise StopError(
                 Outcome.FAILED, f"the cluster does not serve {change.ref.gvk.kind} ({change.ref.gvk.api_version})"
             )
-        return resource.path(change.ref.namespace, change.ref.name)
+        return path
+
+    def _try_find_path(self, ref: ObjectRef) -> str:
+        resource = self.prepared.catalog.find_resource(ref.gvk)
+        return resource.path(ref.namespace, ref.name) if resource is not None else ""
+
+    def take_reads(self, change: PlannedObject) -> Sequence[Mapping[str, JSONValue]]:
+        """Return the reads of an object since the last time."""
+        return self.log.take(self._try_find_path(change.ref))
+
+    def store_shared_reads(self, results: Iterable[ObjectResult]) -> None:
+        """Store the reads that belong to no object: discovery and schemas."""
+        paths = {self._try_find_path(changes.ref_of(result.change)) for result in results}
+        found = self.log.take_others(paths)
+        if found:
+            run = self.claim.run
+            ApplyRun.objects.filter(pk=run.pk, epoch=self.claim.epoch).update(reads=[*run.reads, *found])
 
 
-def _read_results(claim: Claim) -> list[ObjectResult]:
-    """Return all results in order, with their changes: the rows that are checked are the rows that are used."""
-    rows = ObjectResult.objects.filter(run=claim.run).select_related("change")
-    return list(rows.order_by("step", "position"))
-
-
-def _check_plan(claim: Claim, results: list[ObjectResult]) -> None:
-    odd = find_difference(claim.run, [result.change for result in results])
+def _check_plan(claim: Claim, content: RunContent) -> None:
+    odd = find_difference(claim.run, content)
     if odd:
         raise RunStoppedError(f"the stored plan is not the one that was approved ({odd}): re-plan")
 
@@ -101,14 +132,18 @@ def _check_target(claim: Claim, reader: ClusterReader) -> None:
         )
 
 
-def _check_permissions(claim: Claim, reader: ClusterReader, results: list[ObjectResult]) -> None:
+def _check_permissions(claim: Claim, reader: ClusterReader, content: RunContent) -> None:
     """Stop an identity that no longer has the permissions for the approved writes."""
     identity = impersonation.read_identity(claim.run.plan)
-    left = [result for result in results if result.outcome in Outcome.unfinished()]
-    requests = [r for result in left for r in changes.read_masked_core(result.change).requests]
-    denied = permissions.find_denied(reader, permissions.list_needs(requests))
+    left = [r for r in content.results if claim.is_due(r) and r.outcome in Outcome.unfinished()]
+    denied = permissions.find_denied(reader, content.list_needs(left))
     if denied:
         raise RunStoppedError("; ".join(permissions.name_denied(identity, permissions.describe_denied(denied))))
+
+
+def _recalculate(work: _Work, change: PlannedObject) -> PlannedObject | None:
+    work.renewer.check()
+    return work.prepared.recompute(change.ref, record=change.addon if change.is_record else "")
 
 
 def _read_again(work: _Work, change: PlannedObject | None, sleep: Callable[[float], None]) -> PlannedObject | None:
@@ -117,47 +152,78 @@ def _read_again(work: _Work, change: PlannedObject | None, sleep: Callable[[floa
         if change is None or not effect_check.is_unreadable(change):
             return change
         sleep(pause)
-        work.renewer.check()
-        change = work.prepared.recompute(change.ref)
+        change = _recalculate(work, change)
     return change
 
 
+def _end_when_canceled(claim: Claim, found: Iterator[T]) -> Iterator[T]:
+    """Yield the items of an iterator; raise `_CanceledError` soon after a person canceled the run."""
+    due = time.monotonic() + _LOOK_SECONDS
+    for item in found:
+        if time.monotonic() >= due:
+            if claim.is_canceled():
+                raise _CanceledError
+            due = time.monotonic() + _LOOK_SECONDS
+        yield item
+
+
+def _check_effect(work: _Work, access: Access, result: ObjectResult, change: PlannedObject | None) -> None:
+    """Raise `StopError` unless the effect of one object is still the approved one, or it is still applied."""
+    if change is None:
+        raise StopError(Outcome.STALE, "the object is no longer part of the plan")
+    load = partial(access.content.load, [result])
+    if result.outcome in Outcome.unfinished():
+        kind = work.prepared.catalog.find_kind(change.ref.gvk)
+        effect_check.raise_if_stale(result, change, tag_key=work.tag_key, kind=kind, load=load)
+    elif effect_check.is_unreadable(change):  # its outcome stays
+        raise RunStoppedError(f"{change.ref} could not be read, so its rollout was not watched again")
+    else:
+        load()
+        ObjectRun(access, result).check_applied(change)
+
+
 def _check_effects(
-    work: _Work, results: list[ObjectResult], sleep: Callable[[float], None]
+    work: _Work, access: Access, results: list[ObjectResult], sleep: Callable[[float], None]
 ) -> tuple[RunState, str] | None:
-    """Return None when every effect is still the approved one; else record outcomes and return how the run ends."""
-    pairs = effect_check.match(results, work.renewer.each(work.prepared.run(work.renewer.check)))
+    """Return None when every effect is still the approved one; else record outcomes and return how the run ends.
+
+    - Objects of earlier attempts are left alone.
+    """
+    planned = work.renewer.each(work.prepared.run(work.renewer.check))
+    pairs = effect_check.match(results, _end_when_canceled(work.claim, planned))
+    pairs = [pair for pair in pairs if work.claim.is_due(pair[0])]
     pairs = [(result, _read_again(work, change, sleep)) for result, change in pairs]
+    pairs = list(effect_check.calculate_twice(pairs, partial(_recalculate, work)))
     stale = []
     for result, change in pairs:
-        kind = work.prepared.catalog.find_kind(changes.ref_of(result.change).gvk)
         try:
-            if change is None:
-                raise StopError(Outcome.STALE, "the object is no longer part of what would be planned")
-            effect_check.raise_if_stale(result, change, tag_key=work.tag_key, kind=kind)
+            _check_effect(work, access, result, change)
         except StopError as stop:
             stale.append((result, stop))
     with transaction.atomic():
         work.claim.keep()
         for result, found in stale:
+            access.content.load([result])
             masked = changes.read_masked_core(result.change)
-            journal = Journal(work.claim, result, changes.open_sealed_core(result.change), masked, work.tag_key)
-            journal.conclude(found.outcome, found.detail, found.differences)
+            sealed = changes.open_sealed_core(result.change)
+            journal = Journal(work.claim, result, sealed, masked, work.tag_key, partial(work.take_reads, sealed))
+            journal.conclude(ObjectOutcome(found.outcome, found.detail, found.differences))
         if not stale:
             effect_check.remember_checked(pairs)
-            work.fresh.update({result.pk: change for result, change in pairs if change is not None})
+            fresh = {result.pk: change for result, change in pairs if change is not None}
+            work.fresh.update({pk: change for pk, change in fresh.items() if pk not in work.closing})
     return _read_verdict((result, stop.outcome, stop.detail) for result, stop in stale)
 
 
 def _read_verdict(found: Iterable[tuple[ObjectResult, Outcome, str]]) -> tuple[RunState, str] | None:
     """Return how a run ends after these failed checks; None without any."""
-    told = list(found)
+    failed = list(found)
     unread = [
-        f"{changes.ref_of(result.change)}: {detail}" for result, outcome, detail in told if outcome != Outcome.STALE
+        f"{changes.ref_of(result.change)}: {detail}" for result, outcome, detail in failed if outcome != Outcome.STALE
     ]
     if unread:
         return RunState.FAILED, unread[0]
-    return (RunState.STALE, "") if told else None
+    return (RunState.STALE, "") if failed else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +235,10 @@ class _ClusterClients:
     writer: ClusterWriter
     sleep: Callable[[float], None]
     renewer: LeaseRenewer
+    log: ReadLog
 
 
-def _open_access(lines: _ClusterClients, work: _Work, rules: RunRules) -> Access:
+def _open_access(lines: _ClusterClients, work: _Work, rules: RunRules, content: RunContent) -> Access:
     return Access(
         claim=work.claim,
         reader=lines.reader,
@@ -180,8 +247,10 @@ def _open_access(lines: _ClusterClients, work: _Work, rules: RunRules) -> Access
         find_path=work.find_path,
         recompute=work.recompute,
         pop_checked=work.pop_checked,
+        take_reads=work.take_reads,
         tag_key=work.tag_key,
         rules=rules,
+        content=content,
     )
 
 
@@ -190,19 +259,21 @@ def _check_last_write(claim: Claim, lines: _ClusterClients) -> bool:
 
     - When live cannot be read, the write stays open, and the end of the run records it as unknown.
     """
-    results = _read_results(claim)
-    begun = [result for result in results if result.outcome == Outcome.APPLYING]
+    begun = list(ObjectResult.objects.filter(run=claim.run, outcome=Outcome.APPLYING).values_list("pk", flat=True))
     if not begun:
         return False
+    content = RunContent(claim.run)
     plan, rules = claim.run.plan, RunRules.from_json(claim.run.rules)
     try:
-        _check_plan(claim, results)
+        _check_plan(claim, content)
         _check_target(claim, lines.own)
         prepared = calculation.prepare(plan, lines.reader, has_notes=False)
-        work = _Work(claim, lines.reader, prepared, plan.tag_key.open_bytes(), lines.renewer)
-        around = _open_access(lines, work, rules)
+        key, closing = plan.tag_key.open_bytes(), find_closing_writes(content.results)
+        work = _Work(claim, lines.reader, prepared, key, lines.renewer, closing, log=lines.log)
+        around = _open_access(lines, work, rules, content)
         last = read_journal(claim)
-        flows = [ObjectRun(around, result, last.get(result.pk)).check_last_write() for result in begun]
+        results = content.each([result for result in content.results if result.pk in begun])
+        flows = [ObjectRun(around, result, last.get(result.pk)).check_last_write() for result in results]
     except (LeaseLostError, WorkerStoppingError):
         raise
     except ApplyVizError as error:
@@ -210,6 +281,8 @@ def _check_last_write(claim: Claim, lines: _ClusterClients) -> bool:
         return False
     with FlowExecutor[Ended](claim, width=min(rules.at_once, lines.reader.parallel), sleep=lines.sleep) as crew:
         deque(crew.execute(iter(flows), may_start=lambda: True, may_wait=lambda: True), maxlen=0)
+        if crew.has_given_up:
+            raise WorkerStoppingError("this worker was asked to stop")
     found = ObjectResult.objects.filter(run=claim.run).values_list("outcome", flat=True)
     return all(Outcome(outcome).is_good for outcome in found)
 
@@ -219,36 +292,68 @@ def _carry_out(claim: Claim, lines: _ClusterClients) -> tuple[RunState, str]:
     if claim.is_canceled():
         return (RunState.APPLIED if _check_last_write(claim, lines) else RunState.CANCELED), ""
     if claim.is_hopeless():
-        raise RunStoppedError("several workers were lost during this run; check their logs")
+        raise RunStoppedError("several workers stopped responding during this run; check their logs")
     blockers = find_claim_blockers(claim.run)
     if blockers:  # approvers and requester must still have their roles
         is_done = _check_last_write(claim, lines)
         return (RunState.APPLIED, "") if is_done else (RunState.FAILED, "; ".join(blockers))
-    return _check_and_write(claim, lines)
+    try:
+        return _check_and_write(claim, lines)
+    except _CanceledError:
+        return RunState.CANCELED, ""
 
 
 def _check_and_write(claim: Claim, lines: _ClusterClients) -> tuple[RunState, str]:
     plan, reader, renewer = claim.run.plan, lines.reader, lines.renewer
-    results = _read_results(claim)
-    _check_plan(claim, results)
+    content = RunContent(claim.run)
+    every = content.results
+    _check_plan(claim, content)
     _check_target(claim, lines.own)
+    results = [result for result in every if claim.is_due(result)]
     is_checked = all(result.checked is not None for result in results)
     if not is_checked:  # an earlier worker found that the run must stop, and was lost before recording it
-        told = ((r, Outcome(r.outcome), r.detail) for r in results if r.outcome not in Outcome.unfinished())
-        if (verdict := _read_verdict(told)) is not None:
+        recorded = ((r, Outcome(r.outcome), r.detail) for r in results if not _is_to_do(r))
+        if (verdict := _read_verdict(recorded)) is not None:
             return verdict
     renewer.check()
-    _check_permissions(claim, reader, results)
+    _check_permissions(claim, reader, content)
     renewer.check()
     prepared = calculation.prepare(plan, reader, has_notes=False)
     failpoints.reach("run.prepared")
-    work = _Work(claim, reader, prepared, plan.tag_key.open_bytes(), lines.renewer)
-    if not is_checked and (ended := _check_effects(work, results, lines.sleep)) is not None:
-        return ended
-    failpoints.reach("run.checked")
+    key, closing = plan.tag_key.open_bytes(), find_closing_writes(every)
+    work = _Work(claim, reader, prepared, key, lines.renewer, closing, log=lines.log)
     rules = RunRules.from_json(claim.run.rules)
+    around = _open_access(lines, work, rules, content)
+    if not is_checked and (ended := _check_effects(work, around, every, lines.sleep)) is not None:
+        return ended
+    work.store_shared_reads(every)
+    prepared.forget()
+    failpoints.reach("run.checked")
     with FlowExecutor[Ended](claim, width=min(rules.at_once, reader.parallel), sleep=lines.sleep) as crew:
-        return StepRunner(_open_access(lines, work, rules), crew, results).go()
+        state, error = StepRunner(around, crew, results).go()
+    return _judge_rest(every, claim) if state is RunState.APPLIED else (state, error)
+
+
+def _is_to_do(result: ObjectResult) -> bool:
+    """Return whether a result waits for its write, or again for its rollout."""
+    is_watched = result.outcome == Outcome.VERIFIED and result.rollout == RolloutState.WAITING
+    return result.outcome in Outcome.unfinished() or is_watched
+
+
+def _is_left(result: ObjectResult) -> bool:
+    """Return whether the plan promised more for an object than its result; nothing for one that it leaves out."""
+    is_done = Outcome(result.outcome).is_good and result.rollout not in attempts.NOT_READY
+    return not (is_done or is_left_out(result.change))
+
+
+def _judge_rest(every: list[ObjectResult], claim: Claim) -> tuple[RunState, str]:
+    """Return how a run ends whose attempt succeeded: its other objects may not be applied, or not be ready."""
+    left = [result for result in every if not claim.is_due(result) and _is_left(result)]
+    if not left:
+        return RunState.APPLIED, ""
+    first = f"{changes.ref_of(left[0].change)}: {left[0].rollout_detail or Outcome(left[0].outcome).label}"
+    more = f", and {len(left) - 1} more" if len(left) > 1 else ""
+    return RunState.FAILED, f"the retry succeeded; {first}{more}: re-plan"
 
 
 def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -257,7 +362,9 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
     - Writes only approved effects, bound to the live object that was just read.
     - Stops at once when the lease is lost or the database goes away, because the last write may or may not be stored,
       and leaves everything to the next worker.
-    - A worker that is asked to stop finishes the objects in progress, and leaves the rest to the next worker.
+    - A worker that is asked to stop starts no more objects, waits for the requests in flight for a few seconds, and
+      leaves the rest to the next worker.
+    - A run that only waits for rollouts gives its worker back (`rollout_watch`).
     """
     claim = claim_run(run_id)
     if claim is None:
@@ -267,13 +374,17 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
         transport = connect.open_transport(cluster)
         try:
             acting = connect.act_as(transport, impersonation.read_identity(claim.run.plan))
-            own, reader = connect.reader_over(cluster, transport), connect.reader_over(cluster, acting)
-            with LeaseRenewer(claim.keep) as renewer:
-                state, error = _carry_out(claim, _ClusterClients(own, reader, ClusterWriter(acting), sleep, renewer))
+            log = ReadLog(clock.start_steady())
+            own, reader = connect.reader_over(cluster, transport), connect.reader_over(cluster, acting, log=log)
+            with LeaseRenewer(claim.keep, release=claim.release) as renewer:
+                clients = _ClusterClients(own, reader, ClusterWriter(acting), sleep, renewer, log)
+                state, error = _carry_out(claim, clients)
         finally:
             transport.close()
         failpoints.reach("run.finishing")
         claim.finish(state, error=error)
+    except RunParkedError:
+        claim.park(seconds=LOOK_SECONDS)
     except LeaseLostError:
         logger.info("run %s is owned by another worker", claim.run.number)
     except WorkerStoppingError:

@@ -2,7 +2,8 @@
 
 The calling thread drives every flow: it starts objects in order, persists the pending records of several flows in one
 transaction that also renews the lease, and only then lets threads call the cluster. A started flow is always finished;
-no flow is started once the run must stop.
+no flow is started once the run must stop. Only a worker that must stop abandons flows: those that pause, and at the end
+of its grace those whose request has no answer; the next worker determines their outcome by reading live.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from typing import Any, Generic, Self, TypeVar
 from django.conf import settings
 from django.db import transaction
 
+from applyviz import stopping
+from applyviz.workflow.foundation.gathering import gather
 from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, OutcomeRecorded, Persist, Sleep, Step
 from applyviz.workflow.runs.lease import Claim
 
 T = TypeVar("T")
+_LOOK_SECONDS = 0.5  # how late a cancellation or a stop is noticed at most
 
 
 @dataclass(eq=False, slots=True)
@@ -32,7 +36,7 @@ class _Member(Generic[T]):
     future: Future[Any] | None = None
     until: float = 0.0
     is_concluded: bool = False
-    held: list[Callable[[], Any]] = field(default_factory=list)
+    deferred: list[Callable[[], Any]] = field(default_factory=list)
     ended: list[T] = field(default_factory=list)
 
     def advance(self, value: object = None, error: Exception | None = None) -> None:
@@ -42,7 +46,7 @@ class _Member(Generic[T]):
             self.step = self.flow.throw(error) if error is not None else self.flow.send(value)
             while isinstance(self.step, OutcomeRecorded) or (isinstance(self.step, Persist) and self.step.can_wait):
                 if isinstance(self.step, Persist):
-                    self.held.append(self.step.do)
+                    self.deferred.append(self.step.do)
                 else:
                     self.is_concluded = True
                 self.step = self.flow.send(None)
@@ -52,7 +56,7 @@ class _Member(Generic[T]):
 
     def persist(self) -> object:
         """Persist what was deferred, then the current step."""
-        for do in self.held:
+        for do in self.deferred:
             do()
         return self.step.do() if isinstance(self.step, Persist) else None
 
@@ -74,9 +78,10 @@ class FlowExecutor(Generic[T]):
         self._claim, self._width = claim, max(1, width)
         self._sleep, self._clock = sleep, clock
         self._beat = settings.APPLYVIZ_LEASE_SECONDS / 4
+        self._skipped = 0.0
         self._kept = clock()
         self._members: list[_Member[T]] = []
-        self.has_given_up = False
+        self.has_given_up = self.is_parked = False
         self._pool = ThreadPoolExecutor(self._width, thread_name_prefix="run") if self._width > 1 else None
 
     def __enter__(self) -> Self:
@@ -86,7 +91,7 @@ class FlowExecutor(Generic[T]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool.shutdown(wait=not stopping.is_overdue(), cancel_futures=True)
 
     def execute(
         self, flows: Iterator[ObjectFlow[T]], *, may_start: Callable[[], bool], may_wait: Callable[[], bool]
@@ -94,6 +99,7 @@ class FlowExecutor(Generic[T]):
         """Drive flows; yield the result of each as soon as it ends.
 
         - `may_start()` is called before each start; `may_wait()` says whether objects with an outcome are waited for.
+        - Ends early when every unfinished object only waits for a long time (`is_parked`).
         - Raises `LeaseLostError` at the first write after the run was lost.
         """
         is_more = True
@@ -126,20 +132,21 @@ class FlowExecutor(Generic[T]):
 
     def _persist_pending(self) -> None:
         """Persist all pending records in one transaction that renews the lease; raise when the lease is lost."""
-        while told := [m for m in self._members if isinstance(m.step, Persist) or m.held]:
+        while pending := [m for m in self._members if isinstance(m.step, Persist) or m.deferred]:
             with transaction.atomic():
                 self._claim.keep()
-                values = [member.persist() for member in told]
+                with gather():
+                    values = [member.persist() for member in pending]
             self._kept = self._clock()
-            for member, value in zip(told, values, strict=True):
-                member.held.clear()
+            for member, value in zip(pending, values, strict=True):
+                member.deferred.clear()
                 if isinstance(member.step, Persist):
                     member.advance(value)
 
     def _ask(self) -> None:
         for member in self._members:
             step = member.step
-            if not isinstance(step, CallCluster) or member.future is not None:
+            if not isinstance(step, CallCluster) or member.future is not None or stopping.is_overdue():
                 continue
             if self._pool is not None:
                 member.future = self._pool.submit(step.do)
@@ -153,6 +160,7 @@ class FlowExecutor(Generic[T]):
 
     def _go_on_waiting(self, may_wait: Callable[[], bool]) -> None:
         """Wait for the first answer or the end of a pause, and take everything that has arrived by then."""
+        self._abandon_for_stop()
         self._begin_pauses()
         asking = [m.future for m in self._members if m.future is not None]
         pausing = [m for m in self._members if isinstance(m.step, Sleep)]
@@ -161,21 +169,43 @@ class FlowExecutor(Generic[T]):
         if pausing and all(m.is_concluded for m in self._members) and not may_wait():
             self._give_up_waiting()
             return
+        if self._members and all(isinstance(m.step, Sleep) and m.step.may_park for m in self._members):
+            self._give_up_waiting()
+            self.is_parked = True
+            return
         self._keep_lease()
-        rest = min((m.until for m in pausing), default=self._clock() + self._beat) - self._clock()
+        rest = min((m.until for m in pausing), default=self._now() + self._beat) - self._now()
+        seconds = max(0.0, min(rest, self._beat, _LOOK_SECONDS))
         if asking:
-            wait(asking, timeout=max(0.0, min(rest, self._beat)), return_when=FIRST_COMPLETED)
+            wait(asking, timeout=min(seconds, stopping.seconds_left()), return_when=FIRST_COMPLETED)
         elif pausing:
-            self._sleep(max(0.0, min(rest, self._beat)))
-            if rest <= self._beat:
-                first = min(pausing, key=lambda m: m.until)
-                first.until = self._clock()
+            self._pause(seconds)
         self._take_answers()
+
+    def _now(self) -> float:
+        return self._clock() + self._skipped
+
+    def _pause(self, seconds: float) -> None:
+        """Sleep; time that the given function did not sleep counts as slept."""
+        began = self._clock()
+        self._sleep(seconds)
+        self._skipped += max(0.0, began + seconds - self._clock())
+
+    def _abandon_for_stop(self) -> None:
+        """Drop the flows that a worker which must stop waits for no longer."""
+        if not stopping.is_requested():
+            return
+        is_over = stopping.is_overdue()
+        left = [m for m in self._members if m.step is not None and (is_over or isinstance(m.step, Sleep))]
+        for member in left:
+            member.flow.close()
+            self.has_given_up = True
+        self._members = [m for m in self._members if m not in left]
 
     def _begin_pauses(self) -> None:
         for member in self._members:
             if isinstance(member.step, Sleep) and not member.until:
-                member.until = self._clock() + member.step.seconds
+                member.until = self._now() + member.step.seconds
 
     def _take_answers(self) -> None:
         for member in list(self._members):
@@ -187,7 +217,7 @@ class FlowExecutor(Generic[T]):
                     member.advance(error=error)
                 else:
                     member.advance(member.future.result())
-            elif isinstance(member.step, Sleep) and member.until and member.until <= self._clock():
+            elif isinstance(member.step, Sleep) and member.until and member.until <= self._now():
                 member.until = 0.0
                 member.advance()
 

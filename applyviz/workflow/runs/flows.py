@@ -34,9 +34,13 @@ class Persist:
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """A pause of some seconds."""
+    """A pause of some seconds.
+
+    - `may_park`: a run whose unfinished objects are all in such a pause needs no worker until one looks again.
+    """
 
     seconds: float
+    may_park: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,26 +8,33 @@ caller, which renews the lease.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, TypeGuard
 
 from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.conflicts.server_errors import read_server_errors
-from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects import withheld_messages
 from applyviz.engine.requests.options import PRODUCT_MANAGER
+from applyviz.engine.requests.replacement import is_chosen
 from applyviz.records.enums import AuditAction, EntryState, Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.records.sealing import Sealed
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import masking_settings
-from applyviz.workflow.foundation import clock, digests, failpoints
+from applyviz.workflow.foundation import clock, digests, failpoints, gathering
+from applyviz.workflow.foundation.compared import is_compared
+from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.plans import changes
-from applyviz.workflow.plans.live_values import is_compared
 from applyviz.workflow.runs.changed_fields import describe_changed_fields
 from applyviz.workflow.runs.lease import Claim
+
+_SERVER_ERROR = 500
+_OF_ANSWER = ("state", "status", "answer", "sealed_answer", "warnings", "answered_at", "took_effect")
 
 
 def digest_request(request: Request) -> str:
@@ -36,8 +43,18 @@ def digest_request(request: Request) -> str:
     return hmac.digest(digests.digest_key(), text.encode(), "sha256").hex()
 
 
-def _is_status(body: JSONValue) -> bool:
+def _is_status(body: JSONValue) -> TypeGuard[JSONObject]:
     return isinstance(body, Mapping) and body.get("kind") == "Status" and body.get("apiVersion", "v1") == "v1"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOutcome:
+    """The result of an object: its outcome, one sentence, masked differences, and what comparing its owners found."""
+
+    outcome: Outcome
+    detail: str = ""
+    differences: Sequence[Mapping[str, JSONValue]] = ()
+    owners: Mapping[str, JSONValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +62,7 @@ class Journal:
     """The journal of one object of a run.
 
     - `change` is the decrypted change, `masked` the same without Secret values.
+    - `take_reads()` returns the reads of the object since it was called last.
     """
 
     claim: Claim
@@ -52,6 +70,7 @@ class Journal:
     change: PlannedObject
     masked: PlannedObject
     tag_key: bytes
+    take_reads: Callable[[], Sequence[Mapping[str, JSONValue]]] = tuple
 
     @property
     def is_withholding(self) -> bool:
@@ -120,9 +139,10 @@ class Journal:
     ) -> JournalEntry:
         """Store a request before it is sent."""
         digest, now = digest_request(request), clock.now()
-        if sequence == 0:
-            ObjectResult.objects.filter(pk=self.result.pk).update(outcome=Outcome.APPLYING, started_at=now)
-        entry = JournalEntry.objects.create(
+        if self.result.outcome == Outcome.WAITING:
+            self._update_result(outcome=Outcome.APPLYING, started_at=now)
+            self.result.outcome = Outcome.APPLYING
+        entry = JournalEntry(
             result=self.result,
             sequence=sequence,
             part=part,
@@ -133,11 +153,13 @@ class Journal:
             query=dict(request.query),
             content_type=request.content_type,
             before=dict(before),
-            request=shown,
+            reads=list(self.take_reads()),
+            request=draw_nuls(shown),
             sealed_request=Sealed.of_json(request.body),
             request_digest=digest,
             sent_at=now,
         )
+        gathering.insert(entry)
         self._audit(
             AuditAction.OBJECT_INTENT,
             {
@@ -153,39 +175,67 @@ class Journal:
         return entry
 
     def answer(self, entry: JournalEntry, answer: Answer, at: datetime) -> None:
-        """Store the server's answer and its time."""
-        JournalEntry.objects.filter(pk=entry.pk).update(
+        """Store the server's answer and its time; whether an error of the server had an effect is still unknown."""
+        took_effect = None if answer.status >= _SERVER_ERROR else answer.is_ok
+        changed = JournalEntry(
+            pk=entry.pk,
             state=EntryState.ANSWERED,
             status=answer.status,
-            answer=self.mask_answer(answer.body),
+            answer=draw_nuls(self.mask_answer(answer.body)),
             sealed_answer=Sealed.of_json(answer.body),
             warnings=[withheld_messages.WARNING] if answer.warnings and self.is_withholding else list(answer.warnings),
             answered_at=at,
+            took_effect=took_effect,
         )
+        gathering.update(changed, _OF_ANSWER)
         failpoints.reach("run.recording")
+
+    def _update_result(self, **values: Any) -> None:
+        gathering.update(ObjectResult(pk=self.result.pk, **values), tuple(values))
 
     def has_earlier_without_answer(self, entry: JournalEntry) -> bool:
         """Return whether the same request was sent before without an answer: it may still arrive."""
         earlier = JournalEntry.objects.filter(result=self.result, part=entry.part, sequence__lt=entry.sequence)
         return earlier.exclude(state=EntryState.ANSWERED).exists()
 
-    def resolve(self, entry: JournalEntry, note: str) -> None:
-        """Store the determined outcome of a request without an answer."""
-        JournalEntry.objects.filter(pk=entry.pk).update(state=EntryState.RESOLVED, note=note, answered_at=clock.now())
+    def resolve(self, entry: JournalEntry, note: str, took_effect: bool | None) -> None:
+        """Store the determined outcome of a request without an answer; `took_effect` None: it is unknown."""
+        JournalEntry.objects.filter(pk=entry.pk).update(
+            state=EntryState.RESOLVED, note=note, took_effect=took_effect, answered_at=clock.now()
+        )
         failpoints.reach("run.resolving")
 
-    def conclude(self, outcome: Outcome, detail: str, differences: list[dict[str, JSONValue]]) -> None:
+    def _count_missing_intents(self) -> int:
+        if not is_compared(self.result.change):
+            return 0
+        options, manifest = options_from_json(self.claim.run.plan.options), self.masked.versions.manifest or {}
+        most = 2 if is_chosen(self.change.ref, manifest, options) else 1  # a replacement deletes and creates
+        return max(0, most - self.result.journal.count())
+
+    def conclude(self, found: ObjectOutcome) -> None:
         """Store the outcome of the object.
 
-        - An unchanged Secret also gets an intent entry: the number of entries must not reveal that its manifest has the
-          live values.
+        - A Secret gets as many intent entries as its options can cause, also if it is unchanged: the number of entries
+          must not reveal whether its manifest has the live values.
         """
-        if is_compared(self.result.change) and not self.result.journal.exists():
+        for _ in range(self._count_missing_intents()):
             self._audit(AuditAction.OBJECT_INTENT, {"method": "", "request digest": ""})
-        ObjectResult.objects.filter(pk=self.result.pk).update(
-            outcome=outcome, detail=detail, differences=differences, finished_at=clock.now()
+        self._update_result(
+            outcome=found.outcome,
+            detail=draw_nuls(found.detail),
+            differences=draw_nuls(list(found.differences)),
+            owners=dict(found.owners),
+            reads=list(self.take_reads()),
+            finished_at=clock.now(),
         )
-        changed = describe_changed_fields(self.result.change, self.masked, outcome)
-        said = {"outcome": outcome.value, "detail": detail, "differences": differences, **changed}
-        self._audit(AuditAction.OBJECT_RESULT, said)
+        changed = describe_changed_fields(self.result.change, self.masked, found.outcome)
+        detail: dict[str, Any] = {"outcome": found.outcome.value, "detail": found.detail}
+        detail["differences"] = list(found.differences)
+        if self.change.operation is Operation.DELETE:
+            detail["operation"] = self.change.operation.value
+        if found.owners:
+            detail["owners"] = dict(found.owners)
+        if self.claim.run.attempt > 1:
+            detail["attempt"] = self.claim.run.attempt
+        self._audit(AuditAction.OBJECT_RESULT, {**detail, **changed})
         failpoints.reach("run.telling")

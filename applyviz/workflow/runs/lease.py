@@ -15,15 +15,18 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, Max, Q
+from django.db.models import F, Max, Q, QuerySet
 
+from applyviz import stopping
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import clock, compatibility, failpoints
-from applyviz.workflow.foundation.leases import LeaseLostError
+from applyviz.workflow.foundation import clock, compatibility, failpoints, outbox
+from applyviz.workflow.foundation.leases import LeaseLostError, WorkerStoppingError
 from applyviz.workflow.plans import changes, live_values
-from applyviz.workflow.runs import run_order
+from applyviz.workflow.runs import attempts, run_order
 from applyviz.workflow.runs.rules import RunRules
 
 logger = logging.getLogger(__name__)
@@ -35,20 +38,34 @@ def _lease_end(now: datetime) -> datetime:
     return now + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
 
 
+class RunParkedError(ApplyVizError):
+    """The run only waits for rollouts: its worker takes other work until it is resumed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A run and the epoch under which this worker owns it."""
+    """A run and the epoch under which this worker owns it; `first_epoch` is that of the attempt's first worker."""
 
     run: ApplyRun
     epoch: int
+    first_epoch: int = 1
 
     @property
     def is_first(self) -> bool:
         """Return whether no other worker had the run before."""
         return self.epoch == 1
 
+    def is_due(self, result: ObjectResult) -> bool:
+        """Return whether an object belongs to the attempt of this claim."""
+        return result.attempt == self.run.attempt
+
     def keep(self) -> None:
-        """Renew the lease of the run; raises `LeaseLostError` when another worker owns it."""
+        """Renew the lease of the run.
+
+        - Raises `LeaseLostError` when another worker owns it, `WorkerStoppingError` once it is handed over.
+        """
+        if stopping.is_overdue():
+            raise WorkerStoppingError(f"run {self.run.number} is left to the next worker")
         kept = ApplyRun.objects.filter(pk=self.run.pk, state=RunState.APPLYING, epoch=self.epoch).update(
             lease_until=_lease_end(clock.now())
         )
@@ -61,13 +78,27 @@ class Claim:
             lease_until=clock.now()
         )
 
+    def park(self, *, seconds: float) -> None:
+        """Leave the run without a worker; its rollouts are looked at again in some seconds."""
+        now = clock.now()
+        ApplyRun.objects.filter(pk=self.run.pk, state=RunState.APPLYING, epoch=self.epoch).update(
+            lease_until=now, watch_at=now + timedelta(seconds=seconds)
+        )
+
+    def unpark(self) -> None:
+        """End the wait of a run for its rollouts: ask for a worker that resumes it."""
+        with transaction.atomic():
+            self.keep()
+            self.release()
+            outbox.post(TaskName.EXECUTE_RUN, run_id=self.run.pk)
+
     def is_hopeless(self) -> bool:
         """Return whether so many workers in a row were lost without a finished object that the next would be, too."""
         if self.epoch <= _MOST_LOST:
             return False
-        told = AuditEntry.objects.filter(chain=self.run.number)
-        last = told.filter(action=AuditAction.OBJECT_RESULT).aggregate(last=Max("sequence"))["last"] or 0
-        return told.filter(action=AuditAction.RUN_CLAIMED, sequence__gt=last).count() > _MOST_LOST
+        entries = AuditEntry.objects.filter(chain=self.run.number)
+        last = entries.filter(action=AuditAction.OBJECT_RESULT).aggregate(last=Max("sequence"))["last"] or 0
+        return entries.filter(action=AuditAction.RUN_CLAIMED, sequence__gt=last).count() > _MOST_LOST
 
     def is_canceled(self) -> bool:
         """Return whether a person asked to cancel the run."""
@@ -90,6 +121,7 @@ class Claim:
         now = clock.now()
         with transaction.atomic():
             self.keep()
+            attempts.restore_untouched(self.run)
             results = ObjectResult.objects.filter(run=self.run)
             results.filter(outcome=Outcome.WAITING).update(outcome=Outcome.SKIPPED, finished_at=now)
             self._record_unknown(results.filter(outcome=Outcome.APPLYING).select_related("change"), now)
@@ -106,7 +138,13 @@ class Claim:
                 AuditAction.RUN_FINISHED,
                 by=None,
                 about=trail.AuditSubject.of_run(self.run),
-                detail={"state": state.value, "outcomes": live_values.count_outcomes(self.run), "error": error},
+                detail={
+                    "state": state.value,
+                    "outcomes": live_values.count_outcomes(self.run),
+                    "owners": live_values.count_owner_checks(self.run),
+                    "error": error,
+                    **({"attempt": self.run.attempt} if self.run.attempt > 1 else {}),
+                },
             )
             run_order.wake_next(self.run)
             failpoints.reach("run.ending")
@@ -144,6 +182,8 @@ def _find_newer(run: ApplyRun) -> str:
 
 def _must_wait(run_id: int) -> bool:
     """Return whether this worker must not claim a run yet; any worker may claim a canceled one."""
+    if stopping.is_requested():
+        return True
     run = (
         ApplyRun.objects.select_related("plan__target__cluster")
         .filter(pk=run_id, state__in=RunState.unfinished())
@@ -173,13 +213,14 @@ def claim_run(run_id: int) -> Claim | None:
     if _must_wait(run_id):
         return None
     now = clock.now()
-    free = Q(state=RunState.QUEUED) | Q(state=RunState.APPLYING, lease_until__lte=now)
+    is_due = Q(watch_at=None) | Q(cancel_requested_at__isnull=False)
+    free = Q(state=RunState.QUEUED) | Q(is_due, state=RunState.APPLYING, lease_until__lte=now)
     me = f"{socket.gethostname()}:{os.getpid()}"
     with transaction.atomic():
         try:
             with transaction.atomic():
                 claimed = ApplyRun.objects.filter(free, pk=run_id).update(
-                    state=RunState.APPLYING, epoch=F("epoch") + 1, lease_until=_lease_end(now)
+                    state=RunState.APPLYING, epoch=F("epoch") + 1, lease_until=_lease_end(now), watch_at=None
                 )
         except IntegrityError:  # the database finds no approval that was spent on it (`records/triggers.py`)
             _refuse(run_id, now)
@@ -187,7 +228,7 @@ def claim_run(run_id: int) -> Claim | None:
         if not claimed:
             return None
         ApplyRun.objects.filter(pk=run_id, started_at=None).update(started_at=now)
-        run = ApplyRun.objects.select_related("plan__review", "plan__target__cluster", "plan__revision").get(pk=run_id)
+        run = _select_with_plan().get(pk=run_id)
         trail.record(
             AuditAction.RUN_CLAIMED,
             by=None,
@@ -196,4 +237,27 @@ def claim_run(run_id: int) -> Claim | None:
         )
         failpoints.reach("run.claiming")
     failpoints.reach("run.claimed")
-    return Claim(run, run.epoch)
+    return _make_claim(run)
+
+
+def _select_with_plan() -> QuerySet[ApplyRun]:
+    return ApplyRun.objects.select_related("plan__review", "plan__target__cluster", "plan__revision")
+
+
+def _make_claim(run: ApplyRun) -> Claim:
+    attempt = attempts.find_attempt(run)
+    return Claim(run, run.epoch, attempt.first_epoch if attempt else 1)
+
+
+def claim_parked(run_id: int) -> Claim | None:
+    """Claim a parked run to look at its rollouts; return None when it is not due, or its cluster is busy.
+
+    - The epoch stays, because nothing is sent: when this worker is lost, the next one resumes the run as usual.
+    """
+    now = clock.now()
+    due = _select_with_plan().filter(state=RunState.APPLYING, cancel_requested_at=None, watch_at__lte=now)
+    run = due.filter(pk=run_id, lease_until__lte=now).first()
+    if run is None or stopping.is_requested() or not run_order.has_turn(run, now=now):
+        return None
+    mine = ApplyRun.objects.filter(pk=run_id, state=RunState.APPLYING, epoch=run.epoch, watch_at=run.watch_at)
+    return _make_claim(run) if mine.update(watch_at=None, lease_until=_lease_end(now)) else None

@@ -28,7 +28,7 @@ def get_run(number: int, *, for_user: Visitor) -> ApplyRun:
         found = _with_names().get(number=number)
     except ApplyRun.DoesNotExist as error:
         raise missing from error
-    if not access.can(for_user, Action.VIEW, access.places_of(found.plan.review)):
+    if not access.can(for_user, Action.VIEW, access.scopes_of(found.plan.review)):
         raise missing
     return live_values.show_run(found, for_user)
 
@@ -43,6 +43,13 @@ def list_runs(*, for_user: Visitor) -> QuerySet[ApplyRun]:
 def find_unfinished(*, now: datetime) -> list[int]:
     """Return runs without a worker: unclaimed for a while, or with an expired lease."""
     may_start = Q(plan__target__cluster__paused_at=None) | Q(cancel_requested_at__isnull=False)
-    lost = Q(state=RunState.APPLYING, lease_until__lt=now)
+    is_due = Q(watch_at=None) | Q(cancel_requested_at__isnull=False)
+    lost = Q(is_due, state=RunState.APPLYING, lease_until__lt=now)
     lost |= Q(may_start, state=RunState.QUEUED, created_at__lt=now - _PATIENCE)
     return list(ApplyRun.objects.filter(lost).order_by("created_at").values_list("pk", flat=True))
+
+
+def find_parked(*, now: datetime) -> list[int]:
+    """Return runs without a worker that only wait for rollouts, and are due to be looked at."""
+    due = ApplyRun.objects.filter(state=RunState.APPLYING, watch_at__lte=now, lease_until__lte=now)
+    return list(due.order_by("watch_at").values_list("pk", flat=True))

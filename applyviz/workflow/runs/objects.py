@@ -4,52 +4,54 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
 
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.errors import ApplyVizError
-from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
-from applyviz.engine.planning.objects.conflict_rules import is_left_out
+from applyviz.engine.planning.objects import conflict_rules
 from applyviz.engine.planning.objects.progress import has_moved, is_rest
-from applyviz.engine.planning.objects.withheld_messages import without_messages
 from applyviz.engine.requests.calls import moves_ownership
 from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.engine.schema.model import KindSchema
-from applyviz.records.enums import Outcome
-from applyviz.records.models import JournalEntry, ObjectResult
+from applyviz.records.enums import Outcome, OwnerCheck
+from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
 from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import failpoints
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.plans import changes
+from applyviz.workflow.plans.object_choices import is_left_out
 from applyviz.workflow.plans.outcome_check import find_broken, identity
-from applyviz.workflow.plans.owner_check import find_wrong_owners, states_owners
-from applyviz.workflow.runs.effect_check import raise_if_stale
+from applyviz.workflow.plans.owner_check import count_owned_fields, find_wrong_owners, states_owners
+from applyviz.workflow.runs import deletions
+from applyviz.workflow.runs.effect_check import has_other_effect, raise_if_stale
 from applyviz.workflow.runs.establish import wait_until_served
 from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, OutcomeRecorded, Persist, Sleep
-from applyviz.workflow.runs.journal import Journal
+from applyviz.workflow.runs.journal import Journal, ObjectOutcome
 from applyviz.workflow.runs.lease import Claim
+from applyviz.workflow.runs.live_objects import read_object, withhold_texts
 from applyviz.workflow.runs.pod_reports import read_pod_report
-from applyviz.workflow.runs.request_sender import RequestSender, SendContext, StopError, is_the_object
+from applyviz.workflow.runs.request_sender import RequestSender, SendContext, StopError
 from applyviz.workflow.runs.rollout import Rollout
 from applyviz.workflow.runs.rules import RunRules
+from applyviz.workflow.runs.run_content import RunContent
 
 logger = logging.getLogger(__name__)
-_GONE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """The context that all objects of a run share.
 
-    - `recompute(result)` returns the change as it would be planned now.
-    - `pop_checked(result)` returns, once, the change that this process calculated during its check.
+    - `recompute(result)` returns the change as it would be planned now; `pop_checked(result)`, once, the change that
+      this process calculated during its check; `take_reads(change)`, once, the reads of the object that it sent.
+    - `content`: the changes of the run; that of an object must be loaded while its `ObjectRun` lives.
     """
 
     claim: Claim
@@ -59,8 +61,10 @@ class Access:
     find_path: Callable[[PlannedObject], str]
     recompute: Callable[[ObjectResult], PlannedObject]
     pop_checked: Callable[[ObjectResult], PlannedObject | None]
+    take_reads: Callable[[PlannedObject], Sequence[Mapping[str, JSONValue]]]
     tag_key: bytes
     rules: RunRules
+    content: RunContent
     clock: Callable[[], float] = time.monotonic
 
 
@@ -76,10 +80,12 @@ class Ended:
     @property
     def is_good(self) -> bool:
         """Return whether objects that depend on this one may follow."""
-        return self.outcome.is_good and self.is_ready
+        return (self.outcome.is_good and self.is_ready) or is_left_out(self.result.change)
 
 
-Finding: TypeAlias = tuple[Outcome, str, list[dict[str, JSONValue]]]
+def read_patience(run: ApplyRun) -> float:
+    """Return how many seconds a run waits until a deleted object is gone."""
+    return float(options_from_json(run.plan.options).deletion_seconds)
 
 
 def _find_before(change: PlannedObject) -> JSONObject | None:
@@ -91,9 +97,9 @@ def _list_owners(owners: tuple[str, ...]) -> str:
     return f"owners: {', '.join(owners) or 'none'}"
 
 
-def _is_around(outer: str, inner: str) -> bool:
-    """Return whether a rendered path is another one, or leads to it."""
-    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
+def _is_close(one: str, other: str) -> bool:
+    """Return whether a rendered path is another one, or one leads to the other: owners follow from a wrong value."""
+    return one == other or one.startswith((f"{other}.", f"{other}[")) or other.startswith((f"{one}.", f"{one}["))
 
 
 class ObjectRun:
@@ -103,17 +109,19 @@ class ObjectRun:
         self._access = access
         self._result = result
         result.run = access.claim.run  # read by executor threads, which must not query the database
-        self._last = last
+        # The journal goes on; an earlier attempt left nothing of this object to resume.
+        self._last = last if last is not None and last.epoch >= access.claim.first_epoch else None
         self._row = result.change
         self._change = changes.open_sealed_core(self._row)
         self._masked = changes.read_masked_core(self._row)
         self._promised = self._change.versions.after or self._change.versions.merged
         self._before = _find_before(self._change)
         # An object that is read after a lost answer may contain writes of controllers: only the plan's fields count.
-        self._has_moved = last is not None
+        self._has_moved = self._last is not None
         self._kind = access.find_kind(self._change)
         self._writes = [(n, r) for n, r in enumerate(self._change.requests) if r.is_write]
-        self._journal = Journal(access.claim, result, self._change, self._masked, access.tag_key)
+        take_reads = partial(access.take_reads, self._change)
+        self._journal = Journal(access.claim, result, self._change, self._masked, access.tag_key, take_reads)
         around = SendContext(access.writer, self._read, self._recheck, self._is_done, self._may_repeat)
         self._sender = RequestSender(self._journal, around, sent=last.sequence + 1 if last else 0)
 
@@ -130,23 +138,42 @@ class ObjectRun:
         outcome, detail, _ = yield from self._conclude(self._find_end())
         return Ended(self._result, outcome, detail=detail)
 
+    def check_applied(self, now: PlannedObject) -> None:
+        """Raise `StopError` unless live still is what was approved and applied, before its rollout is awaited again."""
+        self._has_moved = True
+        live = now.versions.live
+        if live is None:
+            raise StopError(Outcome.DIFFERS, "it was deleted after it was applied: re-plan")
+        broken = self._broken(live)
+        if broken:
+            paths = ", ".join(str(one["path"]) for one in broken[:5])
+            raise StopError(Outcome.DIFFERS, f"it changed after it was applied: {paths}: re-plan", list(broken))
+
     def _conclude(self, steps: ObjectFlow[JSONObject | None]) -> ObjectFlow[tuple[Outcome, str, JSONObject | None]]:
         live: JSONObject | None = None
         try:
             live = yield from steps
-            found = self._verify(live) if self._writes else (Outcome.UNCHANGED, "", [])
+            found = self._verify(live) if self._writes else self._find_calm()
         except StopError as stop:
-            found = stop.outcome, stop.detail, stop.differences
+            found = ObjectOutcome(stop.outcome, stop.detail, stop.differences)
         except ApplyVizError as error:
             found = self._fail(str(error))
         except Exception as error:  # any error: other objects continue or stop according to the rules
             log_unexpected(logger, f"run {self._access.claim.run.number}: {self._change.ref} stopped", error)
             found = self._fail(f"an unexpected error stopped it ({type(error).__name__})")
         failpoints.reach("run.concluding")
-        yield Persist(partial(self._journal.conclude, *found))
+        yield Persist(partial(self._journal.conclude, found))
         failpoints.reach("run.concluded")
-        outcome, detail, _ = found
-        return outcome, detail, live
+        return found.outcome, found.detail, live
+
+    def _find_calm(self) -> ObjectOutcome:
+        """Return the outcome of an object that the plan does not write."""
+        if self._change.operation is not Operation.LEFT_OUT:
+            return deletions.conclude_unwritten(self._change)
+        return ObjectOutcome(
+            Outcome.LEFT_OUT,
+            f"left out by the plan: {options_from_json(self._access.claim.run.plan.options).left_out_reason}",
+        )
 
     def follow_up(self) -> ObjectFlow[Ended]:
         """Continue waiting for the rollout of an object whose outcome a lost worker recorded."""
@@ -156,18 +183,18 @@ class ObjectRun:
     def _follow_up(self, outcome: Outcome, live: JSONObject | None) -> ObjectFlow[Ended]:
         yield from wait_until_served(self._access.reader, self._change, clock=self._access.clock)
         rules = self._access.rules
-        if not rules.waits_for_rollout or self._change.operation is Operation.PRUNE:
+        if not rules.waits_for_rollout or self._change.operation.is_deletion:
             return Ended(self._result, outcome)
         report = partial(read_pod_report, self._access.reader, is_withholding=self._journal.is_withholding)
         waiting = Rollout(
-            self._result, self._read_told, report, seconds=rules.rollout_seconds, clock=self._access.clock
+            self._result, self._read_without_texts, report, seconds=rules.rollout_seconds, clock=self._access.clock
         )
-        is_ready, detail = yield from waiting.flow(self._without_words(live))
+        is_ready, detail = yield from waiting.flow(self._without_texts(live))
         return Ended(self._result, outcome, is_ready, detail)
 
-    def _fail(self, detail: str) -> Finding:
+    def _fail(self, detail: str) -> ObjectOutcome:
         """Return the outcome after an internal error: the last request may have been executed."""
-        return (Outcome.UNKNOWN if self._sender.sent else Outcome.FAILED), detail, []
+        return ObjectOutcome(Outcome.UNKNOWN if self._sender.sent else Outcome.FAILED, detail)
 
     def _carry_out(self) -> ObjectFlow[JSONObject | None]:
         position, live = 0, None
@@ -180,7 +207,9 @@ class ObjectRun:
             now = self._access.pop_checked(self._result)
             live = self._expect(now) if now is not None else (yield CallCluster(self._find_live))
         for part, template in self._writes[position:]:
-            live = yield from self._sender.send(part, template, self._shown(part), live)
+            if deletions.is_going(self._change, live):
+                return (yield from self._wait_until_gone(live))
+            live = yield from self._sender.send(part, template, self._masked.requests[part].body, live)
             if template.method == "DELETE":
                 live = yield from self._wait_until_gone(live)
         return live
@@ -196,32 +225,20 @@ class ObjectRun:
 
     def _find_end(self) -> ObjectFlow[JSONObject | None]:
         if self._last is None:
-            raise StopError(Outcome.FAILED, "nothing of it was sent")
+            raise StopError(Outcome.FAILED, "none of its requests was sent")
         done, live = yield from self._resume(self._last)
         if done < len(self._writes):
             raise StopError(Outcome.FAILED, f"the run ended early: {done} of {len(self._writes)} requests were done")
         return live
 
-    def _shown(self, part: int) -> JSONValue:
-        return self._masked.requests[part].body
-
     def _read(self) -> JSONObject | None:
-        answer = self._access.reader.try_send(Request("GET", self._access.find_path(self._change), purpose="read"))
-        if answer.status == 404 and answer.reason == "NotFound":  # any other 404 comes from a proxy in between
-            return None
-        if not answer.is_ok or not is_the_object(answer.body, self._change.ref, {}):
-            raise StopError(Outcome.FAILED, f"the live object could not be read ({answer.status or 'no answer'})")
-        found: JSONObject = answer.body
-        return found
+        return read_object(self._access.reader, self._change.ref, self._access.find_path(self._change))
 
-    def _read_told(self) -> JSONObject | None:
-        return self._without_words(self._read())
+    def _read_without_texts(self) -> JSONObject | None:
+        return self._without_texts(self._read())
 
-    def _without_words(self, live: JSONObject | None) -> JSONObject | None:
-        """Return an object without the free text of its status where texts are withheld; reasons stay."""
-        if live is None or "status" not in live or not self._journal.is_withholding:
-            return live
-        return {**live, "status": without_messages(live["status"])}
+    def _without_texts(self, live: JSONObject | None) -> JSONObject | None:
+        return withhold_texts(live) if self._journal.is_withholding else live
 
     def _find_live(self) -> JSONObject | None:
         """Read live; when it changed since the effect was compared, compare again."""
@@ -236,6 +253,10 @@ class ObjectRun:
         now = self._access.recompute(self._result)
         done = [request for number, request in self._writes if number < part]
         is_left = bool(done) and is_rest(changes.open_sealed(self._row), part, now)
+        if not is_left and has_other_effect(self._result, now):
+            # A controller may have written between the read and the dry run.
+            now = self._access.recompute(self._result)
+            is_left = bool(done) and is_rest(changes.open_sealed(self._row), part, now)
         if not is_left:
             raise_if_stale(self._result, now, tag_key=self._access.tag_key, kind=self._kind)
         if done and not is_left:
@@ -292,6 +313,7 @@ class ObjectRun:
             is_confirmed=self._change.certainty is Certainty.CONFIRMED,
             has_moved=self._has_moved,
             omits_empty=kind is not None and not kind.is_custom,
+            writes_status=self._change.writes_status,
         )
         if not find(promised, live, before=before):
             return ()
@@ -301,50 +323,65 @@ class ObjectRun:
         return tuple(
             {"path": render_path(d.path), "promised": changes.show_value(d.before), "got": changes.show_value(d.after)}
             for d in shown
-            if not is_left_out(self._change, d.path)
+            if not conflict_rules.is_left_out(self._change, d.path)
         )
 
-    def _verify(self, live: JSONObject | None) -> Finding:
-        if self._change.operation is Operation.PRUNE:
-            return (Outcome.VERIFIED, "it is gone", []) if live is None else (Outcome.DIFFERS, "it is still there", [])
+    def _verify(self, live: JSONObject | None) -> ObjectOutcome:
+        if self._change.operation.is_deletion:
+            return deletions.conclude(self._result, live, was_sent=bool(self._sender.sent))
         if live is None:
-            return Outcome.DIFFERS, "it was applied, and no longer exists", []
+            return ObjectOutcome(Outcome.DIFFERS, "it was applied, and no longer exists")
         broken = list(self._broken(live))
-        owners = self._find_wrong_owners(live, [str(one["path"]) for one in broken])
+        wrong = self._find_wrong_owners(live)
+        report = self._report_owners(live, has_wrong=bool(wrong))
+        owners = [one for one in wrong if not any(_is_close(str(one["path"]), str(other["path"])) for other in broken)]
         if not broken and not owners:
-            states = self._promised is not None and states_owners(self._promised)
-            return Outcome.VERIFIED, "" if states else "the plan states no field owners: only values were compared", []
+            is_stated = report["state"] != OwnerCheck.NOT_STATED
+            detail = "" if is_stated else "the plan lists no field owners: only values were compared"
+            return ObjectOutcome(Outcome.VERIFIED, detail, owners=report)
         count = len(broken)
-        told = [f"{count} field{'s differ' if count > 1 else ' differs'} from the approved result"] if broken else []
+        parts = [f"{count} field{'s differ' if count > 1 else ' differs'} from the approved result"] if broken else []
         if owners:
-            told.append(f"{len(owners)} field{'s have' if len(owners) > 1 else ' has'} other owners than approved")
-        return Outcome.DIFFERS, ", ".join(told), [*broken, *owners]
+            parts.append(f"{len(owners)} field{'s have' if len(owners) > 1 else ' has'} other owners than approved")
+        return ObjectOutcome(Outcome.DIFFERS, ", ".join(parts), [*broken, *owners], report)
 
-    def _find_wrong_owners(self, live: JSONObject, broken: list[str]) -> list[dict[str, JSONValue]]:
-        """Return the fields with other owners than promised; where a value differs already, owners follow from that."""
+    def _report_owners(self, live: JSONObject, *, has_wrong: bool) -> dict[str, JSONValue]:
+        """Return the result of the comparison of owners, as it is stored and recorded."""
+        promised = self._promised
+        if promised is None or not states_owners(promised):
+            return {"state": OwnerCheck.NOT_STATED.value}
+        state = OwnerCheck.DIFFER if has_wrong else OwnerCheck.VERIFIED
+        return {"state": state.value, "fields": dict(count_owned_fields(promised, live, manager=self._manager))}
+
+    @property
+    def _manager(self) -> str:
+        named: str = self._access.claim.run.plan.options.get("field_manager", PRODUCT_MANAGER)
+        return named
+
+    def _find_wrong_owners(self, live: JSONObject) -> list[dict[str, JSONValue]]:
+        """Return the fields with other owners than promised."""
         if self._promised is None or not states_owners(self._promised):
             return []
         found = find_wrong_owners(
             self._promised,
             live,
-            manager=self._access.claim.run.plan.options.get("field_manager", PRODUCT_MANAGER),
+            manager=self._manager,
             root=self._kind.root if self._kind else None,
             is_confirmed=self._change.certainty is Certainty.CONFIRMED,
             before=self._before,
             has_moved=self._has_moved,
         )
-        rendered = [(render_path(one.path), one) for one in found if not is_left_out(self._change, one.path)]
         return [
-            {"path": path, "promised": _list_owners(one.promised), "got": _list_owners(one.got)}
-            for path, one in rendered
-            if not any(_is_around(path, other) or _is_around(other, path) for other in broken)
+            {"path": render_path(o.path), "promised": _list_owners(o.promised), "got": _list_owners(o.got)}
+            for o in found
+            if not conflict_rules.is_left_out(self._change, o.path)
         ]
 
     def _wait_until_gone(self, live: JSONObject | None) -> ObjectFlow[JSONObject | None]:
         uid = identity(live or self._change.versions.live).get("uid")
-        deadline = self._access.clock() + _GONE_SECONDS
+        seconds = read_patience(self._access.claim.run)
+        deadline = self._access.clock() + seconds
         while True:
-            why = f"it is being deleted, and still there after {_GONE_SECONDS:g} s (finalizers?)"
             try:
                 live = yield CallCluster(self._read)
             except (
@@ -354,6 +391,7 @@ class ObjectRun:
             else:
                 if live is None or identity(live).get("uid") != uid:
                     return None
+                why = deletions.describe_remaining(live, seconds)
             if self._access.clock() >= deadline:
                 raise StopError(Outcome.UNKNOWN, why)
             yield Sleep(0.5)

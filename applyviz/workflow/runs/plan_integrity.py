@@ -11,18 +11,21 @@ from collections.abc import Iterable
 
 from applyviz.engine.diff.masking import MaskPolicy
 from applyviz.engine.planning.digest import fingerprint
-from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.digest.serialize import change_to_json, options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.records.models import ApplyRun, ObjectChange, Plan
 from applyviz.workflow.clusters import impersonation, masking_settings
 from applyviz.workflow.foundation import digests
+from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.plans import changes, plan_mac
+from applyviz.workflow.runs.run_content import RunContent
 
 
 def _find_differing_column(row: ObjectChange, change: engine.PlannedObject, tag_key: bytes, policy: MaskPolicy) -> str:
     """Return the first column of a stored change that differs from its encrypted content; "" when all match."""
-    derived = changes.derive_columns(change, mask_change(change, tag_key=tag_key, policy=policy))
+    hidden = mask_change(change, tag_key=tag_key, policy=policy)
+    derived = changes.derive_columns(change, hidden, draw_nuls(change_to_json(hidden)))
     stored = {name: getattr(row, name) for name in derived}
     # A finished plan assigns steps to objects after their content was masked.
     shown, masked = ({k: v for k, v in one["document"].items() if k != "step"} for one in (stored, derived))
@@ -30,16 +33,18 @@ def _find_differing_column(row: ObjectChange, change: engine.PlannedObject, tag_
     return differing[0] if differing else "" if shown == masked else "what was shown of it"
 
 
-def _derive_again(plan: Plan, rows: list[ObjectChange]) -> str:
+def _derive_again(plan: Plan, rows: Iterable[ObjectChange]) -> str:
     """Return the first difference between the plan and its encrypted content; "" when there is none."""
     tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
     stored: list[engine.PlannedObject] = []
+    effects: list[str] = []
     for row in rows:
         change = changes.open_sealed(row)
         differing = _find_differing_column(row, change, tag_key, policy)
         if differing:
             return f"{change.ref}: {differing}"
         stored.append(change)
+        effects.append(row.effect)
     digest = fingerprint.digest_plan(
         engine.PlannedSet(options_from_json(plan.options), tuple(stored)),
         key=digests.digest_key(),
@@ -47,23 +52,24 @@ def _derive_again(plan: Plan, rows: list[ObjectChange]) -> str:
         identity=impersonation.name_for_digest(plan),
         policy_version=plan.policy_version,
         decisions=plan.decisions,
+        effects=effects,
     )
     return "" if hmac.compare_digest(digest, plan.digest) else "its digest"
 
 
-def find_difference(run: ApplyRun, stored: Iterable[ObjectChange]) -> str:
+def find_difference(run: ApplyRun, content: RunContent) -> str:
     """Return what differs between the stored plan of a run and the approved one, in words; "" when nothing does.
 
-    - `stored`: the changes that the run will use, in any order; exactly all changes of the plan.
+    - `content`: the changes that the run will use; exactly all changes of the plan.
     - A matching MAC proves that the plan is unchanged. Without one (another key, re-encrypted content, a changed row)
       every column is derived again and the difference is named.
     - A plan whose digest was made under another key cannot be compared and counts as different.
     """
     plan = run.plan
-    rows = sorted(stored, key=lambda row: row.position)
-    if {row.pk for row in rows} != set(plan.changes.values_list("pk", flat=True)):
+    stored = content.list_stored()
+    if {row.pk for row, _ in stored} != set(plan.changes.values_list("pk", flat=True)):
         return "its objects"
-    differing = "" if plan_mac.fits(plan, rows) else _derive_again(plan, rows)
+    differing = "" if plan_mac.fits(plan, stored) else _derive_again(plan, content.each_change())
     if differing:
         return differing
     named = run.approvals.exclude(digest=plan.digest).first()

@@ -32,6 +32,11 @@ class PodReport:
         """As a result stores it."""
         return {"problems": [asdict(problem) for problem in self.problems[:_KEPT]], "unread": dict(self.unread or {})}
 
+    @classmethod
+    def from_json(cls, data: JSONObject) -> PodReport:
+        """Return the report that a result stores."""
+        return cls(tuple(PodProblem(**one) for one in data.get("problems", ())), data.get("unread") or None)
+
 
 def _list(reader: ClusterReader, namespace: str, plural: str, query: Mapping[str, str]) -> Answer:
     return reader.try_send(Request("GET", f"/api/v1/namespaces/{namespace}/{plural}", query, purpose="list"))

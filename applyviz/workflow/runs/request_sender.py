@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from applyviz.clusters.errors import NotSentError, meaning_of
 from applyviz.clusters.writer import ClusterWriter
+from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.errors import ClusterError, StalePlanError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import ObjectRef
@@ -51,7 +52,7 @@ def is_the_object(body: JSONValue, ref: ObjectRef, before: Mapping[str, str]) ->
     """Return whether a body is an object of this name and kind, and of the same uid if it existed before."""
     if not isinstance(body, Mapping) or not ref.is_shown_by(body):
         return False
-    uid = body["metadata"].get("uid")
+    uid = as_mapping(body["metadata"]).get("uid")
     return bool(uid == before.get("uid", uid))
 
 
@@ -107,7 +108,7 @@ class RequestSender:
             try:
                 received = yield CallCluster(partial(self._send, request))
             except NotSentError as error:
-                yield from self._resolve(entry, f"not sent: {error.reason}")
+                yield from self._resolve(entry, f"not sent: {error.reason}", False)
                 if not error.retryable or attempt == _ATTEMPTS - 1:
                     raise StopError(Outcome.FAILED, f"the cluster could not be reached: {error.reason}") from error
                 done = False
@@ -137,8 +138,8 @@ class RequestSender:
         self.sent += 1
         return entry
 
-    def _resolve(self, entry: JournalEntry, note: str) -> ObjectFlow[None]:
-        yield Persist(partial(self.journal.resolve, entry, note))
+    def _resolve(self, entry: JournalEntry, note: str, took_effect: bool | None) -> ObjectFlow[None]:
+        yield Persist(partial(self.journal.resolve, entry, note, took_effect))
         failpoints.reach("run.resolved")
 
     def _fill(self, template: Request, live: JSONObject | None) -> Request:
@@ -154,7 +155,8 @@ class RequestSender:
         if request.method == "DELETE" and answer.status == 404:
             return True, None
         if answer.status == 409:
-            return (yield from self._judge_conflict(part, entry, answer))
+            done, live = yield from self._judge_conflict(part, entry, answer)
+            return done or (request.method == "DELETE" and live is None), live
         if answer.status == 404:
             raise StopError(Outcome.STALE, f"the server no longer finds it: {self.journal.describe_answer(answer)}")
         meaning = meaning_of(answer.status)
@@ -172,6 +174,8 @@ class RequestSender:
         before = identity(live)
         if is_the_object(answer.body, self.journal.change.ref, before):
             return True, answer.body
+        if self.journal.change.subresource == "scale":  # its answer is a Scale; the object is read for verification
+            return True, (yield from self._read_live(entry, "the replica count was written"))
         return (
             yield from self.determine_outcome(
                 part, entry, before, "the server answered with something else than the object"
@@ -189,7 +193,8 @@ class RequestSender:
             live = yield from self._read_live(entry, "the object had changed")
             if not self.around.is_done(part, live):
                 raise
-            yield from self._resolve(entry, "an earlier request of this run had arrived late; live shows what it did")
+            note = "an earlier request of this run had arrived late; live shows what it did"
+            yield from self._resolve(entry, note, True)
             return True, live
         if is_field_conflict(answer):
             raise StopError(Outcome.REFUSED, self.journal.describe_answer(answer))
@@ -203,17 +208,18 @@ class RequestSender:
         """
         live = yield from self._read_live(entry, why)
         if self.around.is_done(part, live) and (live is None or identity(live) != dict(before)):
-            yield from self._resolve(entry, f"{why}; live shows that it was carried out")
+            yield from self._resolve(entry, f"{why}; live shows that it was carried out", True)
             return True, live
         if identity(live) == dict(before):
-            yield from self._resolve(entry, f"{why}; live shows that it was not carried out")
+            yield from self._resolve(entry, f"{why}; live shows that it was not carried out", False)
             return False, live
         if live is not None and self.around.may_repeat(part):
             with suppress(StopError):
                 live = yield CallCluster(partial(self.around.recheck, part))
-                yield from self._resolve(entry, f"{why}; live shows that it was not carried out, and that others wrote")
+                note = f"{why}; live shows that it was not carried out, and that others wrote"
+                yield from self._resolve(entry, note, False)
                 return False, live
-        yield from self._resolve(entry, f"{why}; live changed to something else")
+        yield from self._resolve(entry, f"{why}; live changed to something else", None)
         raise StopError(
             Outcome.UNKNOWN,
             f"{why}, and the live object is neither as before nor as approved: check it before you re-plan",
@@ -226,7 +232,7 @@ class RequestSender:
                 live: JSONObject | None = yield CallCluster(self.around.read)
             except StopError as stop:
                 if pause is None:
-                    yield from self._resolve(entry, f"{why}; {stop.detail}")
+                    yield from self._resolve(entry, f"{why}; {stop.detail}", None)
                     raise StopError(Outcome.UNKNOWN, f"{why}, and {stop.detail}: its outcome is unknown") from stop
                 yield Sleep(pause)
             else:

@@ -7,7 +7,7 @@ from applyviz.queue import TaskName
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Plan
 from applyviz.workflow.foundation import clock
-from applyviz.workflow.runs.lookup import find_unfinished
+from applyviz.workflow.runs.lookup import find_parked, find_unfinished
 
 
 def release_leases() -> None:
@@ -23,3 +23,11 @@ def resume_unfinished_runs() -> int:
     for run_id in lost:
         queue.send(TaskName.EXECUTE_RUN, run_id=run_id)
     return len(lost)
+
+
+def watch_parked_runs() -> int:
+    """Enqueue a look at the rollouts of every parked run that is due; return their number."""
+    parked = find_parked(now=clock.now())
+    for run_id in parked:
+        queue.send(TaskName.WATCH_ROLLOUTS, run_id=run_id)
+    return len(parked)

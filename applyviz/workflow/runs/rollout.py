@@ -1,14 +1,14 @@
 """Optional wait after a write until the object is ready, with a deadline.
 
 Rule: `engine/readiness` evaluates each kind as kstatus does; an object that is ready at once is not waited for.
-The deadline counts from the write, so that a worker that takes over waits no longer than the first one. The database's
-clock measures it, because host clocks may differ.
+The deadline counts from the write, or from a retry, so that a worker that takes over waits no longer than the first
+one. The database's clock measures it, because host clocks may differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 
 from applyviz.engine.objects.values import JSONObject
@@ -17,11 +17,14 @@ from applyviz.engine.readiness.status import ReadinessStatus, State, read_status
 from applyviz.records.enums import RolloutState
 from applyviz.records.models import ObjectResult, RolloutSample
 from applyviz.workflow.foundation import clock as shared_clock
+from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, Persist, Sleep
 from applyviz.workflow.runs.pod_reports import PodReport
 from applyviz.workflow.runs.request_sender import StopError
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
+_FIRST_PAUSE = 0.5
+LOOK_SECONDS = 5.0
+"""The longest pause between two looks; a run in which every object pauses so long gives its worker back."""
 # Pods take some seconds to start; those that took longer are asked why, and not at every look.
 _PATIENCE, _BETWEEN_REPORTS = 10.0, 30.0
 MOST_SAMPLES = 200
@@ -40,6 +43,11 @@ class _Seen:
         return cls(read_status(live), live, count_pods(live) if live is not None else None)
 
 
+def _read_counts(pods: Mapping[str, int]) -> PodCounts | None:
+    """Return the counts that a result stores; None without any."""
+    return PodCounts(**{each.name: pods[each.name] for each in fields(PodCounts)}) if pods else None
+
+
 class Rollout:
     """The wait for one object."""
 
@@ -53,7 +61,8 @@ class Rollout:
         clock: Callable[[], float],
     ) -> None:
         self._result, self._read, self._report, self._clock = result, read, report, clock
-        since = (shared_clock.now() - result.finished_at).total_seconds() if result.finished_at else 0.0
+        began = result.watched_from or result.finished_at
+        since = (shared_clock.now() - began).total_seconds() if began else 0.0
         self._seconds = seconds
         self._deadline = clock() + seconds - since
         self._next_report = clock() + _PATIENCE
@@ -69,16 +78,32 @@ class Rollout:
         seen = _Seen.of(live) if live is not None else None
         while True:
             if seen is not None:
-                state = self._judge(seen.status)
-                has_news = yield from self._ask_pods(seen, state)
-                if state is not RolloutState.WAITING or has_news or (seen.status.message, seen.counts) != self._told:
-                    yield Persist(partial(self._write, state, seen))
-                    self._told = seen.status.message, seen.counts
+                state = yield from self._take(seen)
                 if state is not RolloutState.WAITING:
                     return state is RolloutState.READY, self._describe(state, seen.status.message)
-                yield Sleep(pause)
-                pause = min(pause * 1.5, _LONGEST_PAUSE)
+                yield Sleep(pause, may_park=pause >= LOOK_SECONDS)
+                pause = min(pause * 1.5, LOOK_SECONDS)
             seen = yield from self._read_status()
+
+    def look_again(self, *, seconds: float) -> ObjectFlow[RolloutState]:
+        """Look once at an object that was looked at some seconds ago, maybe by another worker; return its state."""
+        row = self._result
+        self._told = row.rollout_detail, _read_counts(row.pods)
+        self._reported = PodReport.from_json(row.pods)
+        watched = self._clock() + self._seconds - self._deadline
+        is_due = watched // _BETWEEN_REPORTS > (watched - seconds) // _BETWEEN_REPORTS
+        self._next_report = self._clock() + (0.0 if is_due else _BETWEEN_REPORTS)
+        seen = yield from self._read_status()
+        return (yield from self._take(seen))
+
+    def _take(self, seen: _Seen) -> ObjectFlow[RolloutState]:
+        """Record what is new, and return the state of the rollout."""
+        state = self._judge(seen.status)
+        has_news = yield from self._ask_pods(seen, state)
+        if state is not RolloutState.WAITING or has_news or (seen.status.message, seen.counts) != self._told:
+            yield Persist(partial(self._write, state, seen))
+            self._told = seen.status.message, seen.counts
+        return state
 
     def _read_status(self) -> ObjectFlow[_Seen]:
         try:
@@ -113,12 +138,12 @@ class Rollout:
         return message
 
     def _write(self, state: RolloutState, seen: _Seen) -> None:
-        told, now = self._describe(state, seen.status.message), shared_clock.now()
+        detail, now = self._describe(state, seen.status.message), shared_clock.now()
         row = ObjectResult.objects.filter(pk=self._result.pk)
-        row.update(rollout=state, rollout_detail=told, rollout_at=now)
+        row.update(rollout=state, rollout_detail=draw_nuls(detail), rollout_at=now)
         if seen.counts is None:
             return
-        row.update(pods={**asdict(seen.counts), **self._reported.to_json()})
+        row.update(pods=draw_nuls({**asdict(seen.counts), **self._reported.to_json()}))
         if seen.counts != self._told[1]:
             self._keep_sample(seen.counts)
 

@@ -39,14 +39,20 @@ def find_run_before(run: ApplyRun) -> ApplyRun | None:
     return _select_overlapping(run).filter(number__lt=run.number).order_by("number").first()
 
 
+def find_overlapping(run: ApplyRun) -> ApplyRun | None:
+    """Return any other unfinished run that changes an object of this one; None without any."""
+    return _select_overlapping(run).order_by("number").first()
+
+
 def has_turn(run: ApplyRun, *, now: datetime) -> bool:
     """Return whether workers execute fewer runs of this cluster than the limit.
 
     A cluster that answers slowly leaves workers to the others. Two workers that ask at the same time may both go on:
-    the limit is about fairness, and no safety rests on it. A run that already began never waits for its turn.
+    the limit is about fairness, and no safety rests on it. Of the runs that began, only one that was parked waits.
     """
     same = ApplyRun.objects.filter(state=RunState.APPLYING, lease_until__gt=now, plan__cluster_uid=run.plan.cluster_uid)
-    return run.state != RunState.QUEUED or same.count() < settings.APPLYVIZ_CLUSTER_CONCURRENCY
+    may_wait = run.state == RunState.QUEUED or run.watch_at is not None
+    return not may_wait or same.count() < settings.APPLYVIZ_CLUSTER_CONCURRENCY
 
 
 def wake_next(run: ApplyRun) -> None:

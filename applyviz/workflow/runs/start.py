@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from django.db import IntegrityError, transaction
@@ -24,10 +25,13 @@ from applyviz.workflow.policies import PolicyRules
 from applyviz.workflow.runs.rules import RunRules
 
 
-def find_run_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
-    """Return why this person cannot start a run of this plan now; empty when they can."""
-    blockers = list(approving.find_plan_blockers(plan))
-    if not access.can(for_user, Action.APPLY, policies.list_places(plan)):
+def find_run_blockers(plan: Plan, *, for_user: Visitor, hidden: Collection[int] = ()) -> tuple[str, ...]:
+    """Return why this person cannot start a run of this plan now; empty when they can.
+
+    - `hidden`: for display only, positions of objects whose state must not be revealed to the reader.
+    """
+    blockers = list(approving.find_plan_blockers(plan, hidden=hidden))
+    if not access.can(for_user, Action.APPLY, policies.list_scopes(plan)):
         blockers.append(_("only approvers and operators can start runs"))
     found = quorum.count_quorum(plan)
     blockers += [str(need) for need in found.needs if need.missing]
@@ -69,10 +73,17 @@ def _make_run(plan: Plan, *, by: Person, rules: RunRules, needed: int) -> ApplyR
 
 
 def begin_run(
-    plan: Plan, *, by: Person, policy: PolicyRules, is_consented: bool = True, waits_for_rollout: bool | None = None
+    plan: Plan,
+    *,
+    by: Person,
+    policy: PolicyRules,
+    is_consented: bool = True,
+    waits_for_rollout: bool | None = None,
+    is_scheduled: bool = False,
 ) -> ApplyRun:
     """Create the run and enqueue it, in the caller's transaction; without approvals nothing is spent.
 
+    - `is_scheduled`: applyviz starts it as the person scheduled it; the audit entry says so.
     - Raises `NotPossibleError` when the review is being applied, or an approval was revoked meanwhile.
     """
     taken = Review.objects.filter(pk=plan.review_id, state=ReviewState.OPEN).update(
@@ -89,22 +100,26 @@ def begin_run(
     failpoints.reach("start.spent")
     given = [approval.by_name for approval in spent]
     identity = str(impersonation.read_identity(plan))
-    said = {"approved by": given, "policy": policy.version, "without approval": not is_consented}
+    facts = {"approved by": given, "policy": policy.version, "without approval": not is_consented}
+    if is_scheduled:
+        facts["scheduled"] = True
     trail.record(
-        AuditAction.RUN_STARTED, by=by, about=trail.AuditSubject.of_run(run), detail={**said, "identity": identity}
+        AuditAction.RUN_STARTED, by=by, about=trail.AuditSubject.of_run(run), detail={**facts, "identity": identity}
     )
     outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)
     failpoints.reach("start.made")
     return run
 
 
-def start_run(plan: Plan, *, by: Person, digest: str, waits_for_rollout: bool | None = None) -> ApplyRun:
+def start_run(
+    plan: Plan, *, by: Person, digest: str, waits_for_rollout: bool | None = None, is_scheduled: bool = False
+) -> ApplyRun:
     """Start applying an approved plan: spend its approvals, create the run, enqueue it.
 
     - `waits_for_rollout`: whether a step waits until its objects are ready, where the policy leaves the choice.
     - Raises `NotPossibleError` with everything that blocks, or when the digest is not the plan's.
     """
-    access.require(by, Action.APPLY, access.places_of(plan.review))
+    access.require(by, Action.APPLY, access.scopes_of(plan.review))
     with transaction.atomic():
         lock_review(plan.review_id)  # no edit can happen between this check and the start
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
@@ -113,7 +128,8 @@ def start_run(plan: Plan, *, by: Person, digest: str, waits_for_rollout: bool | 
         blockers = find_run_blockers(plan, for_user=by)
         if blockers:
             raise NotPossibleError("; ".join(blockers))
-        return begin_run(plan, by=by, policy=policies.find_policy(plan), waits_for_rollout=waits_for_rollout)
+        policy = policies.find_policy(plan)
+        return begin_run(plan, by=by, policy=policy, waits_for_rollout=waits_for_rollout, is_scheduled=is_scheduled)
 
 
 def approve_and_run(
@@ -127,11 +143,11 @@ def approve_and_run(
 
 
 def cancel_run(run: ApplyRun, *, by: Person) -> None:
-    """Cancel a run; the object that is being written is finished first.
+    """Cancel a run; objects that were begun are finished first.
 
     - A run without a worker ends as soon as a worker claims it.
     """
-    access.require(by, Action.APPLY, access.places_of(run.plan.review))
+    access.require(by, Action.APPLY, access.scopes_of(run.plan.review))
     with transaction.atomic():
         asked = ApplyRun.objects.filter(pk=run.pk, state__in=RunState.unfinished(), cancel_requested_at=None).update(
             cancel_requested_at=clock.now(), canceled_by=by

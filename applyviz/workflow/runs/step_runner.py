@@ -6,7 +6,7 @@ failure nothing more starts or, by the rules, only objects that do not depend on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 
@@ -20,21 +20,32 @@ from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.workflow.foundation import failpoints
 from applyviz.workflow.foundation.leases import WorkerStoppingError
 from applyviz.workflow.plans import changes
+from applyviz.workflow.plans.object_choices import is_left_out
+from applyviz.workflow.runs.deletions import describe_needed, list_needed
 from applyviz.workflow.runs.flow_executor import FlowExecutor
 from applyviz.workflow.runs.flows import ObjectFlow, Persist
-from applyviz.workflow.runs.journal import Journal
-from applyviz.workflow.runs.lease import Claim
+from applyviz.workflow.runs.journal import Journal, ObjectOutcome
+from applyviz.workflow.runs.lease import Claim, RunParkedError
 from applyviz.workflow.runs.objects import Access, Ended, ObjectRun
 
 _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
-class Failures:
+def _find_defined(crd: JSONObject | None) -> tuple[str, str]:
+    """Return the group and kind that a definition defines."""
+    spec = (crd or {}).get("spec") or {}
+    return str(spec.get("group")), str(get_at(spec, ("names", "kind"), ""))
+
+
+class FailureIndex:
     """Failed and left-out objects so far, indexed by what other objects need from them."""
 
     def __init__(self) -> None:
         self._reasons: dict[tuple[str, str, str, str], str] = {}
         self._kinds: dict[tuple[str, str], str] = {}
+        self._addons: dict[str, str] = {}
+        self._needed: dict[tuple[str, str, str, str], str] = {}
+        self._kinds_needed: dict[tuple[str, str], str] = {}
         self.details: list[tuple[Outcome, str]] = []
 
     def __bool__(self) -> bool:
@@ -44,25 +55,59 @@ class Failures:
         """Add an object that was not applied as approved."""
         ref = changes.ref_of(ended.result.change)
         self.details.append((ended.outcome, f"{ref}: {ended.detail or ended.outcome.label}"))
+        if changes.find_record(ended.result.change):  # the namespace is there, whatever it records
+            return
         word = "is not ready" if ended.outcome.is_good else f"was {ended.outcome.label}"
         self._reasons[ref.key] = f"it needs {ref}, which {word}"
+        addon = str(ended.result.change.document.get("addon", ""))
+        if addon:
+            self._addons.setdefault(addon, f"addon {addon} is not complete: {ref} {word}")
+        change = changes.read_masked_core(ended.result.change)
+        if change.operation is Operation.DELETE:
+            self._needed |= dict.fromkeys(list_needed(change), describe_needed(ref))
+            self._kinds_needed[ref.gvk.group, ref.gvk.kind] = describe_needed(ref)
         if (ref.gvk.group, ref.gvk.kind) == _CRD:
-            spec = (changes.read_masked_core(ended.result.change).versions.manifest or {}).get("spec") or {}
-            kind = get_at(spec, ("names", "kind"), "")
-            self._kinds[str(spec.get("group")), str(kind)] = f"its kind is defined by {ref}, which {word}"
+            self._kinds[_find_defined(change.versions.manifest)] = f"its kind is defined by {ref}, which {word}"
 
-    def find_reason(self, change: PlannedObject) -> str:
-        """Return why an object is left out; "" when it depends on no failed object."""
+    def find_reason(self, change: PlannedObject, *, is_closing: bool = False) -> str:
+        """Return why an object is left out; "" when it depends on no failed object.
+
+        - `is_closing`: it records which members an ApplySet still has, so it needs all of them.
+        """
         ref: ObjectRef = change.ref
         if not self.details:
             return ""
+        if change.operation is Operation.DELETE:
+            return self._find_remaining(change)
+        if change.addon and (change.is_record or change.operation is Operation.PRUNE):
+            return self._addons.get(change.addon, "")
         if change.operation is Operation.PRUNE:
             return "nothing is pruned when an object could not be applied"
+        if is_closing and not change.addon:
+            return "the set keeps its former kinds and namespaces when an object could not be applied"
         if (ref.gvk.group, ref.gvk.kind) in self._kinds:
             return self._kinds[ref.gvk.group, ref.gvk.kind]
         manifest: JSONObject = change.versions.manifest or {}
         needed = sorted(find_dependencies(ref, manifest) & self._reasons.keys())
         return self._reasons[needed[0]] if needed else ""
+
+    def _find_remaining(self, change: PlannedObject) -> str:
+        """Return why an object is not deleted: one that needs it could not be deleted."""
+        if (change.ref.gvk.group, change.ref.gvk.kind) == _CRD:
+            return self._kinds_needed.get(_find_defined(change.versions.live), "")
+        return self._needed.get(change.ref.key, "")
+
+
+def find_closing_writes(results: Iterable[ObjectResult]) -> frozenset[int]:
+    """Return the results that write an object for the second time: the parent of an ApplySet, after its members."""
+    met: set[tuple[str, str, str, str]] = set()
+    closing = set()
+    for result in results:
+        key = changes.ref_of(result.change).key
+        if key in met:
+            closing.add(result.pk)
+        met.add(key)
+    return frozenset(closing)
 
 
 def read_journal(claim: Claim) -> Mapping[int, JournalEntry]:
@@ -80,13 +125,17 @@ class StepRunner:
         self._around, self._crew = around, crew
         self._results = results
         self._claim: Claim = around.claim
-        self._failures = Failures()
+        self._failures = FailureIndex()
         self._left = sum(result.outcome in Outcome.unfinished() for result in results)
         self._is_canceled = self._is_stopping = False
         self._last = read_journal(self._claim)
+        self._closing = find_closing_writes(results)
 
     def go(self) -> tuple[RunState, str]:
-        """Run all steps; return the final state of the run and its errors in one line."""
+        """Run all steps; return the final state of the run and its errors in one line.
+
+        - Raises `RunParkedError` when a step only waits for rollouts, `WorkerStoppingError` when this worker must stop.
+        """
         self._remember_earlier()
         for _, results in groupby(self._results, key=lambda result: result.step):
             ended = self._crew.execute(
@@ -95,7 +144,10 @@ class StepRunner:
             for each in ended:
                 if not each.is_good:
                     self._failures.add(each)
-            if self._is_stopping and (self._left or self._crew.has_given_up):
+                self._around.content.forget(each.result)
+            if self._crew.is_parked:
+                raise RunParkedError("only rollouts are waited for")
+            if self._ask_stopping() and (self._left or self._crew.has_given_up):
                 raise WorkerStoppingError("this worker was asked to stop")
         return self._conclude()
 
@@ -103,28 +155,35 @@ class StepRunner:
         for result in self._results:
             outcome = Outcome(result.outcome)
             is_late = result.rollout in (RolloutState.FAILED, RolloutState.LATE)
+            if is_left_out(result.change):
+                continue
             if outcome not in Outcome.unfinished() and (not outcome.is_good or is_late):
+                self._around.content.load([result])
                 self._failures.add(Ended(result, outcome, not is_late, result.rollout_detail or result.detail))
 
     def _list_flows(self, results: list[ObjectResult]) -> Iterator[ObjectFlow[Ended]]:
-        for result in results:
+        due = [r for r in results if r.outcome in Outcome.unfinished() or r.rollout == RolloutState.WAITING]
+        for result in self._around.content.each(due):
             if result.outcome not in Outcome.unfinished():
-                if result.rollout == RolloutState.WAITING:
-                    yield ObjectRun(self._around, result).follow_up()
+                yield ObjectRun(self._around, result).follow_up()
                 continue
             self._left -= 1
             failpoints.reach("run.object")
-            reason = self._failures.find_reason(changes.read_masked_core(result.change)) if self._failures else ""
+            reason = self._find_reason(result) if self._failures else ""
             is_begun = result.outcome == Outcome.APPLYING
             if reason and not is_begun:
                 yield self._skip(result, reason)
             else:
                 yield ObjectRun(self._around, result, self._last.get(result.pk)).flow()
 
+    def _find_reason(self, result: ObjectResult) -> str:
+        change = changes.read_masked_core(result.change)
+        return self._failures.find_reason(change, is_closing=result.pk in self._closing)
+
     def _skip(self, result: ObjectResult, reason: str) -> ObjectFlow[Ended]:
         change = changes.read_masked_core(result.change)
         journal = Journal(self._claim, result, change, change, self._around.tag_key)
-        yield Persist(partial(journal.conclude, Outcome.LEFT_OUT, reason, []))
+        yield Persist(partial(journal.conclude, ObjectOutcome(Outcome.LEFT_OUT, reason)))
         return Ended(result, Outcome.LEFT_OUT, detail=reason)
 
     def _may_start(self) -> bool:

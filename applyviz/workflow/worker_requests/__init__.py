@@ -13,6 +13,7 @@ from applyviz.workflow.worker_requests.asking import (
     find_worker_request,
     read_answer,
 )
+from applyviz.workflow.worker_requests.chart_targets import read_api_versions
 from applyviz.workflow.worker_requests.questions import (
     add_cluster,
     adopt,
@@ -26,7 +27,8 @@ from applyviz.workflow.worker_requests.questions import (
     replace_credential,
     undo_run,
 )
-from applyviz.workflow.worker_requests.sandboxes import answer_kubectl, answer_watch
+from applyviz.workflow.worker_requests.repositories import check_repository, fetch_repository
+from applyviz.workflow.worker_requests.sandboxes import answer_kubectl, answer_watch, read_kubeconfig
 
 __all__ = [
     "RefusedError",
@@ -39,15 +41,19 @@ __all__ = [
     "answer_watch",
     "answer_worker_request",
     "check_connection",
+    "check_repository",
     "compare_objects",
     "end_late",
+    "fetch_repository",
     "find_facts",
     "find_unfinished",
     "find_worker_request",
     "read_adoption",
     "read_answer",
+    "read_api_versions",
     "read_holdings",
     "read_inventory",
+    "read_kubeconfig",
     "read_state",
     "replace_credential",
     "undo_run",

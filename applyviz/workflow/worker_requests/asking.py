@@ -185,9 +185,9 @@ def ask(question: WorkerQuestion, *, after: int = 0) -> JSONValue:
     return read_answer(wait(_find_same(question, after) or store_question(question)))
 
 
-def send(question: WorkerQuestion) -> JSONValue:
-    """Return the answer to a question with side effects, sent every time. Raises as `ask` does."""
-    return _answer_here(question) if can_open() else read_answer(wait(store_question(question)))
+def send(question: WorkerQuestion, *, seconds: float = WAIT_SECONDS) -> JSONValue:
+    """Return the answer to a question with side effects, sent every time; waits so long. Raises as `ask` does."""
+    return _answer_here(question) if can_open() else read_answer(wait(store_question(question), seconds))
 
 
 def peek(question: WorkerQuestion) -> JSONValue | None:

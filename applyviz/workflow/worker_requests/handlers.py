@@ -22,7 +22,7 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.live import adoption, field_details, inventory
-from applyviz.workflow.plans import comparisons, live_values, revert
+from applyviz.workflow.plans import charts, comparisons, git_sources, live_values, repository_credentials, revert
 from applyviz.workflow.worker_requests.wire import render_part, render_response
 
 Act = Callable[[], JSONValue]
@@ -41,11 +41,11 @@ class Asked:
     def person(self) -> Person:
         """Return the requester; raises `NotVisibleError` without one."""
         if self.by is None:
-            raise NotVisibleError("a person must ask this")
+            raise NotVisibleError("a person must request this")
         return self.by
 
     @property
-    def place(self) -> Cluster:
+    def visible_cluster(self) -> Cluster:
         """Return the cluster of the question, as visible to the requester."""
         if self.cluster is None:
             raise NotVisibleError("there is no such cluster")
@@ -53,17 +53,17 @@ class Asked:
 
 
 def _inventory(asked: Asked) -> Act:
-    found = inventory.read_inventory(asked.place, for_user=asked.person)
+    found = inventory.read_inventory(asked.visible_cluster, for_user=asked.person)
     return lambda: to_json(found)
 
 
 def _holdings(asked: Asked) -> Act:
-    found = inventory.read_holdings(asked.place, asked.content["manager"], for_user=asked.person)
+    found = inventory.read_holdings(asked.visible_cluster, asked.content["manager"], for_user=asked.person)
     return lambda: to_json(found)
 
 
 def _state(asked: Asked) -> Act:
-    found = cluster_access.read_state(asked.place, for_user=asked.person)
+    found = cluster_access.read_state(asked.visible_cluster, for_user=asked.person)
     return lambda: to_json(found)
 
 
@@ -76,7 +76,7 @@ def _find_plan(number: int) -> Plan:
 
 def _schema(asked: Asked) -> Act:
     plan = _find_plan(asked.content["plan"])
-    access.require(asked.person, Action.VIEW, access.places_of(plan.review))
+    access.require(asked.person, Action.VIEW, access.scopes_of(plan.review))
     path = tuple(asked.content["path"])
     facts = field_details.read_facts(plan, GroupVersionKind(*asked.content["gvk"]), path)
     return lambda: None if facts is None else to_json(facts)
@@ -89,18 +89,18 @@ def _compare(asked: Asked) -> Act:
 
 
 def _adoption(asked: Asked) -> Act:
-    found = adoption.read_adoption(asked.place, **asked.content["object"], by=asked.person)
+    found = adoption.read_adoption(asked.visible_cluster, **asked.content["object"], by=asked.person)
     return lambda: to_json(found)
 
 
 def _adopt(asked: Asked) -> Act:
-    said = asked.content
+    content = asked.content
     act = adoption.prepare_adoption(
-        asked.place,
-        **said["object"],
-        title=said["title"],
-        reason=said["reason"],
-        options=options_from_json(said["options"]),
+        asked.visible_cluster,
+        objects=content["objects"],
+        title=content["title"],
+        reason=content["reason"],
+        options=options_from_json(content["options"]),
         by=asked.person,
     )
     return lambda: {"review": act().number}
@@ -108,7 +108,7 @@ def _adopt(asked: Asked) -> Act:
 
 def _undo(asked: Asked) -> Act:
     run = ApplyRun.objects.select_related("plan__review", "plan__target__cluster").get(number=asked.content["run"])
-    act = revert.prepare_inverse(run, by=asked.person)
+    act = revert.prepare_revert(run, by=asked.person, only_lost=bool(asked.content.get("only_lost")))
     return lambda: {"review": act().number}
 
 
@@ -118,30 +118,49 @@ def _add_cluster(asked: Asked) -> Act:
 
 
 def _credential(asked: Asked) -> Act:
-    act = lifecycle.prepare_upload(asked.place, **asked.content, kubeconfig=asked.secret, by=asked.person)
+    act = lifecycle.prepare_upload(asked.visible_cluster, **asked.content, kubeconfig=asked.secret, by=asked.person)
     return lambda: {"cluster": act().slug}
 
 
 def _connection(asked: Asked) -> Act:
-    found = lifecycle.check_connection(asked.place, by=asked.person)
+    found = lifecycle.check_connection(asked.visible_cluster, by=asked.person)
     return lambda: to_json(found)
 
 
 def _sandbox(asked: Asked) -> Act:
-    cluster = cast(Cluster, asked.cluster)  # the sandbox's token decides who may use it
-    said = json.loads(asked.secret)
-    if "position" in said:
-        held = said.pop("position")
-        position = WatchPosition(*held) if held is not None else None
-        return lambda: render_part(sandboxes.answer_watch(cluster, position=position, **said))
-    body = b64decode(said.pop("body"))
-    return lambda: render_response(sandboxes.answer_http(cluster, **said, body=body))
+    cluster = cast(Cluster, asked.cluster)  # the sandbox's token decides who may use it, but for its kubeconfig
+    content = json.loads(asked.secret)
+    if "address" in content:
+        text = sandboxes.make_kubeconfig(asked.visible_cluster, address=content["address"], for_user=asked.person)
+        return lambda: {"kubeconfig": text}
+    if "position" in content:
+        parts = content.pop("position")
+        position = WatchPosition(*parts) if parts is not None else None
+        return lambda: render_part(sandboxes.answer_watch(cluster, position=position, **content))
+    body = b64decode(content.pop("body"))
+    return lambda: render_response(sandboxes.answer_http(cluster, **content, body=body))
 
 
 def _secret_access(asked: Asked) -> Act:
     names = [(namespace, name) for namespace, name in asked.content["names"]]
-    allowed = live_values.list_allowed(asked.place, names, by=asked.person)
+    allowed = live_values.list_allowed(asked.visible_cluster, names, by=asked.person)
     return lambda: [list(name) for name in allowed]
+
+
+def _git(asked: Asked) -> Act:
+    received = git_sources.fetch_now(git_sources.source_from_json(asked.content), by=asked.person)
+    return lambda: git_sources.files_to_json(received)
+
+
+def _git_test(asked: Asked) -> Act:
+    content = asked.content
+    text = repository_credentials.check_credential(content["credential"], content["repository"], by=asked.person)
+    return lambda: {"text": text}
+
+
+def _api_versions(asked: Asked) -> Act:
+    found = charts.read_api_versions(asked.visible_cluster, by=asked.person)
+    return lambda: {"versions": list(found)}
 
 
 _HANDLERS: dict[WorkerRequestKind, Callable[[Asked], Act]] = {
@@ -158,6 +177,9 @@ _HANDLERS: dict[WorkerRequestKind, Callable[[Asked], Act]] = {
     WorkerRequestKind.CONNECTION: _connection,
     WorkerRequestKind.SECRET_ACCESS: _secret_access,
     WorkerRequestKind.SANDBOX: _sandbox,
+    WorkerRequestKind.GIT: _git,
+    WorkerRequestKind.GIT_TEST: _git_test,
+    WorkerRequestKind.API_VERSIONS: _api_versions,
 }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
 
+from applyviz.engine.objects.accessors import as_list, as_mapping, as_number, as_text
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject
@@ -21,7 +22,7 @@ from applyviz.workflow.live.field_details import FieldFacts
 from applyviz.workflow.live.inventory import Holdings, Inventory
 from applyviz.workflow.plans import comparisons, live_values, revert
 from applyviz.workflow.plans.comparisons import Differing
-from applyviz.workflow.worker_requests.asking import WorkerQuestion, ask, peek, send
+from applyviz.workflow.worker_requests.asking import WAIT_SECONDS, WorkerQuestion, ask, peek, send
 
 
 def read_inventory(cluster: Cluster, *, by: Person, after: int = 0) -> Inventory:
@@ -66,12 +67,14 @@ def compare_objects(
     - `is_waited_for`: raise `WaitingError` instead of leaving such objects out.
     """
     secret = [one for one in differing if comparisons.holds_secrets(one)]
-    told: JSONObject = {}
+    answered: JSONObject = {}
     if secret:
         question = WorkerQuestion(WorkerRequestKind.COMPARE, content={"first": first.pk, "second": second.pk})
-        told = (ask(question, after=after) if is_waited_for else peek(question)) or {}
+        answered = as_mapping(ask(question, after=after) if is_waited_for else peek(question))
     return [
-        comparisons.read_move(told.get(comparisons.name_of(one))) if one in secret else comparisons.compare_masked(one)
+        comparisons.read_move(answered.get(comparisons.name_of(one)))
+        if one in secret
+        else comparisons.compare_masked(one)
         for one in differing
     ]
 
@@ -83,10 +86,23 @@ def read_adoption(cluster: Cluster, *, of: JSONObject, by: Person, after: int = 
     return found
 
 
-def adopt(cluster: Cluster, *, of: JSONObject, title: str, reason: str, options: ApplyOptions, by: Person) -> int:
-    """Open a review of a live object with its manifest; return its number."""
-    said = {"object": of, "title": title, "reason": reason, "options": options_to_json(options)}
-    return cast(int, send(WorkerQuestion(WorkerRequestKind.ADOPT, by, cluster, said))["review"])
+def adopt(
+    cluster: Cluster,
+    *,
+    objects: Sequence[JSONObject],
+    title: str,
+    reason: str,
+    options: ApplyOptions,
+    by: Person,
+    seconds: float = WAIT_SECONDS,
+) -> int:
+    """Open one review of live objects with their manifests; return its number.
+
+    - `objects`: the group, kind, namespace and name of each; `seconds`: how long a worker is waited for.
+    """
+    content = {"objects": list(objects), "title": title, "reason": reason, "options": options_to_json(options)}
+    question = WorkerQuestion(WorkerRequestKind.ADOPT, by, cluster, content)
+    return as_number(as_mapping(send(question, seconds=seconds))["review"])
 
 
 def _ask_secret_access(cluster: Cluster, names: list[live_values.Name], person: Person) -> list[live_values.Name]:
@@ -94,30 +110,34 @@ def _ask_secret_access(cluster: Cluster, names: list[live_values.Name], person: 
     question = WorkerQuestion(
         WorkerRequestKind.SECRET_ACCESS, person, cluster, {"names": [list(name) for name in names]}
     )
-    return [(namespace, name) for namespace, name in ask(question)]
+    pairs = (as_list(pair) for pair in as_list(ask(question)))
+    return [(as_text(namespace), as_text(name)) for namespace, name in pairs]
 
 
 live_values.ask_cluster = _ask_secret_access
 
 
-def undo_run(run: ApplyRun, *, by: Person) -> int:
-    """Open a review that reverts a run; return its number. Raises at once for what blocks it."""
+def undo_run(run: ApplyRun, *, by: Person, only_lost: bool = False) -> int:
+    """Open a review that reverts a run; return its number. Raises at once for what blocks it.
+
+    - `only_lost`: it only creates again what the run deleted to replace it, and could not create.
+    """
     revert.require_undo(run, by=by)
-    return cast(int, send(WorkerQuestion(WorkerRequestKind.UNDO, by, content={"run": run.number}))["review"])
+    content = {"run": run.number, "only_lost": only_lost}
+    return as_number(as_mapping(send(WorkerQuestion(WorkerRequestKind.UNDO, by, content=content)))["review"])
 
 
 def add_cluster(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Person) -> str:
     """Add a live cluster from an uploaded kubeconfig, which is encrypted at once; return its slug."""
-    said = {"slug": slug, "name": name, "context": context}
-    return cast(
-        str, send(WorkerQuestion(WorkerRequestKind.ADD_CLUSTER, by, content=said, secret=kubeconfig))["cluster"]
-    )
+    content = {"slug": slug, "name": name, "context": context}
+    question = WorkerQuestion(WorkerRequestKind.ADD_CLUSTER, by, content=content, secret=kubeconfig)
+    return as_text(as_mapping(send(question))["cluster"])
 
 
 def replace_credential(cluster: Cluster, *, kubeconfig: bytes, context: str, by: Person) -> str:
     """Put an uploaded kubeconfig in place of a cluster's credential, sealed at once; returns the cluster's slug."""
     question = WorkerQuestion(WorkerRequestKind.CREDENTIAL, by, cluster, {"context": context}, secret=kubeconfig)
-    return cast(str, send(question)["cluster"])
+    return as_text(as_mapping(send(question))["cluster"])
 
 
 def check_connection(cluster: Cluster, *, by: Person, after: int = 0) -> ConnectionCheck:

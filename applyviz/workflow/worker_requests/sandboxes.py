@@ -10,41 +10,46 @@ import json
 from base64 import b64encode
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import lru_cache
 
-from applyviz import hpke
+from django.utils.translation import gettext as _
+
 from applyviz.engine.objects.values import JSONObject
-from applyviz.records.enums import WorkerRequestKind, WorkerRequestState
-from applyviz.records.models import Cluster, WorkerRequest
+from applyviz.records.enums import WorkerRequestKind
+from applyviz.records.models import Cluster
 from applyviz.records.sealing import can_open
 from applyviz.sandbox.api.http import Response, WatchPart, WatchPosition, refuse_watch
 from applyviz.workflow.clusters import sandboxes
-from applyviz.workflow.worker_requests.asking import WorkerQuestion, store_question, wait
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.worker_requests.asking import RefusedError, UnfinishedError, WorkerQuestion
+from applyviz.workflow.worker_requests.sealed_answers import ask_sealed
 from applyviz.workflow.worker_requests.wire import read_part, read_response
 
 _PATIENCE = timedelta(seconds=30)
 
 
-@lru_cache(maxsize=1)
-def _reply_key() -> str:
-    """Return the decryption key of this process, for answers to itself; it is stored nowhere."""
-    return hpke.make_opening_key()
-
-
-def _ask_worker(cluster: Cluster, content: JSONObject) -> JSONObject | None:
+def _ask_worker(cluster: Cluster, content: JSONObject, *, by: Person | None = None) -> JSONObject | None:
     """Return the answer of a worker, None when none answered in time."""
-    question = WorkerQuestion(
-        WorkerRequestKind.SANDBOX,
-        cluster=cluster,
-        secret=json.dumps(content).encode(),
-        reply_to=hpke.sealing_key_of(_reply_key()),
-    )
-    worker_request = wait(store_question(question, patience=_PATIENCE), _PATIENCE.total_seconds())
-    if worker_request.state != WorkerRequestState.DONE or worker_request.sealed_result is None:
+    question = WorkerQuestion(WorkerRequestKind.SANDBOX, by=by, cluster=cluster, secret=json.dumps(content).encode())
+    try:
+        return ask_sealed(question, patience=_PATIENCE)
+    except (UnfinishedError, RefusedError):
         return None
-    received: JSONObject = json.loads(hpke.unseal(bytes(worker_request.sealed_result), [_reply_key()]))
-    WorkerRequest.objects.filter(pk=worker_request.pk).delete()
-    return received
+
+
+def read_kubeconfig(cluster: Cluster, *, address: str, by: Person) -> str:
+    """Return the kubeconfig of a sandbox for a person who may apply to all of it.
+
+    - A web process checks the right, and a worker checks it again; the answer is encrypted for this process alone.
+    - Raises `NotVisibleError` for another kind of cluster, `NotAllowedError`, and `NotPossibleError` without a worker.
+    """
+    sandboxes.require_kubeconfig(cluster, for_user=by)
+    if can_open():
+        return sandboxes.make_kubeconfig(cluster, address=address, for_user=by)
+    received = _ask_worker(cluster, {"address": address}, by=by)
+    if received is None:
+        raise NotPossibleError(_("No worker answered in time. Check that a worker is running."))
+    return str(received["kubeconfig"])
 
 
 def answer_kubectl(

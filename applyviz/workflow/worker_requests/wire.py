@@ -17,9 +17,9 @@ def render_response(response: Response) -> MutableObject:
     }
 
 
-def read_response(told: JSONObject) -> Response:
+def read_response(stored: JSONObject) -> Response:
     """Return the response that `render_response` wrote."""
-    return Response(told["status"], [(name, value) for name, value in told["headers"]], b64decode(told["body"]))
+    return Response(stored["status"], [(name, value) for name, value in stored["headers"]], b64decode(stored["body"]))
 
 
 def render_part(part: WatchPart) -> MutableObject:
@@ -32,8 +32,8 @@ def render_part(part: WatchPart) -> MutableObject:
     }
 
 
-def read_part(told: JSONObject) -> WatchPart:
+def read_part(stored: JSONObject) -> WatchPart:
     """Return the part that `render_part` wrote."""
     return WatchPart(
-        read_response(told["response"]), WatchPosition(*told["position"]), told["seconds"], told["is_ended"]
+        read_response(stored["response"]), WatchPosition(*stored["position"]), stored["seconds"], stored["is_ended"]
     )

@@ -1,9 +1,11 @@
 /**
- * Accepts dropped files and folders on the new review form, and checks manifests as soon as they are added.
+ * Accepts dropped files and folders on the new review form, and checks manifests when they are added.
  * Without script the two file inputs do the same; problems are then told after the form was sent.
  */
 let form = document.querySelector("[data-drop-form]");
 const MANIFEST = /\.(ya?ml|json)$/i;
+const CHART = /(^|\/)Chart\.yaml$/;
+const ARCHIVE = /\.(tgz|tar\.gz)$/;
 const KUSTOMIZATION = /(^|\/)(kustomization\.ya?ml|Kustomization)$/;
 
 function listEntries(reader) {
@@ -30,8 +32,9 @@ async function readDrop(transfer) {
   const files = [];
   for (const entry of entries) await collect(entry, "", files);
   if (!files.length && !entries.length) return [...transfer.files];
-  // A kustomization may need files of any kind; without one, manifests are all that counts.
-  return files.some((file) => KUSTOMIZATION.test(file.name)) ? files : files.filter((file) => MANIFEST.test(file.name));
+  // A kustomization or a chart may need files of any kind; without one, manifests are all that counts.
+  const takesAll = files.some((file) => KUSTOMIZATION.test(file.name) || CHART.test(file.name));
+  return takesAll ? files : files.filter((file) => MANIFEST.test(file.name) || ARCHIVE.test(file.name));
 }
 
 function put(input, files) {
@@ -45,19 +48,27 @@ function listPaths() {
   form.querySelector("[data-paths]").value = JSON.stringify(files.map((file) => file.webkitRelativePath || file.name));
 }
 
-function offerKustomizations(files) {
-  const folders = files
-    .map((file) => file.webkitRelativePath || file.name)
-    .filter((path) => KUSTOMIZATION.test(path))
-    .map((path) => path.split("/").slice(0, -1).join("/") || ".");
-  form.querySelector("[data-kustomizations]").replaceChildren(...folders.map((folder) => new Option(folder, folder)));
+function folderOf(path) {
+  return path.split("/").slice(0, -1).join("/") || ".";
+}
+
+function offer(list, names) {
+  form.querySelector(list).replaceChildren(...names.map((name) => new Option(name, name)));
+}
+
+/** Offers the folders and archives among the files that can be rendered; sub-charts belong to the chart around them. */
+function offerRendering(files) {
+  const paths = files.map((file) => file.webkitRelativePath || file.name);
+  offer("[data-kustomizations]", paths.filter((path) => KUSTOMIZATION.test(path)).map(folderOf));
+  const folders = paths.filter((path) => CHART.test(path) && !path.includes("/charts/")).map(folderOf);
+  offer("[data-charts]", [...folders, ...paths.filter((path) => ARCHIVE.test(path) && !path.includes("/charts/"))]);
 }
 
 function showChosen() {
   listPaths();
   const chosen = form.querySelector("[data-chosen]");
   const files = [...form.querySelector("[data-files]").files, ...form.querySelector("[data-folder]").files];
-  offerKustomizations(files);
+  offerRendering(files);
   chosen.replaceChildren(
     ...files.map((file) => {
       const item = document.createElement("li");
@@ -102,7 +113,7 @@ function listen() {
     check();
   });
   form.addEventListener("change", (event) => {
-    if (!event.target.matches("[data-files], [data-folder], [data-text], [data-kustomization]")) return;
+    if (!event.target.matches("[data-files], [data-folder], [data-text], [data-kustomization], [data-chart]")) return;
     showChosen();
     check();
   });
@@ -127,6 +138,7 @@ function replaceForm(text) {
 
 /** Sends the form itself: a page that comes back with problems could not keep the chosen files. */
 async function send(event) {
+  if (event.submitter?.hasAttribute("formaction")) return; // leads to another page, which needs no files
   event.preventDefault();
   const button = event.submitter ?? form.querySelector(".submit button");
   button.disabled = true;
@@ -140,4 +152,12 @@ async function send(event) {
   HTMLFormElement.prototype.submit.call(form);
 }
 
+/** A preset is used as soon as it is chosen; without script a button does it. */
+function offerPresets(choice) {
+  choice.querySelector("button").hidden = true;
+  choice.addEventListener("change", () => choice.submit());
+}
+
 if (form) listen();
+const presets = document.querySelector("[data-preset-form]");
+if (presets) offerPresets(presets);

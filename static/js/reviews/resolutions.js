@@ -1,9 +1,9 @@
 /**
- * Deciding by keyboard: c goes to the next conflict, 1 2 3 choose a way on it, d goes to the button that decides.
+ * Deciding by keyboard: c goes to the next conflict, 1 2 3 choose an option, d goes to the button that decides.
  * Everything here is a short cut: choices and buttons work without it.
  */
 function conflicts() {
-  return [...document.querySelectorAll("[data-conflict]")].filter((one) => one.querySelector("[data-way]"));
+  return [...document.querySelectorAll("[data-conflict]")].filter((one) => one.querySelector("[data-option]"));
 }
 
 function current() {
@@ -11,7 +11,7 @@ function current() {
 }
 
 function enter(conflict) {
-  const first = conflict.querySelector("[data-way]:checked") ?? conflict.querySelector("[data-way]");
+  const first = conflict.querySelector("[data-option]:checked") ?? conflict.querySelector("[data-option]");
   conflict.scrollIntoView({ block: "center" });
   first.focus({ preventScroll: true });
 }
@@ -30,10 +30,11 @@ function nextConflict() {
 }
 
 function choose(key) {
-  const way = current()?.querySelector(`[data-way="${key}"]`);
-  if (!way) return false;
-  way.checked = true;
-  way.focus();
+  const option = current()?.querySelector(`[data-option="${key}"]`);
+  if (!option) return false;
+  option.checked = true;
+  option.dispatchEvent(new Event("change", { bubbles: true }));
+  option.focus();
   return true;
 }
 
@@ -49,7 +50,7 @@ function press(event) {
 
 /** The button of the object that the conflict with focus is in, else the first of the page. */
 function findDecision() {
-  const form = current()?.querySelector("[data-way]")?.form ?? document.querySelector('form[id^="deciding"]');
+  const form = current()?.querySelector("[data-option]")?.form ?? document.querySelector('form[id^="deciding"]');
   return form?.querySelector('button[value="decide"]');
 }
 

@@ -162,11 +162,18 @@ function shut(target) {
   open.querySelector("summary").focus();
 }
 
-/** The button that resolves leads only once something is chosen. */
+/** The button that resolves leads only once something is chosen; of several conflicts it counts the chosen ones. */
 function offer(event) {
-  if (!event.target.matches?.("[data-way]")) return;
-  const button = event.target.form?.querySelector("[data-decide]");
-  button?.classList.add("primary");
+  if (!event.target.matches?.("[data-option]")) return;
+  const form = event.target.form;
+  form?.querySelector("[data-decide]")?.classList.add("primary");
+  // One primary button at a time: the one in the header leads here, and here it is now.
+  document.querySelector(".review-header [data-next-act]")?.classList.remove("primary");
+  const count = form?.querySelector("[data-chosen]");
+  const chosen = [...(form?.elements ?? [])].filter((one) => one.matches("[data-option]") && one.checked).length;
+  if (count) count.textContent = count.dataset.chosen.replace("#", chosen);
+  const then = form?.querySelector("[data-decide-one]");
+  if (then && chosen) then.textContent = chosen === 1 ? then.dataset.decideOne : then.dataset.decideMany.replace("#", chosen);
 }
 
 /** One tick more or less in the list, as the boxes say. */

@@ -157,3 +157,31 @@ def test_the_cost_is_linear_in_hostile_text(part):
     redact(f"token {part * (400_000 // len(part))}", mark)
 
     assert time.process_time() - began < 5
+
+
+WEB_TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJl"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("users:\n- name: u\n  user:\n    client-key-data: LS0tLS1CRUdJTg==\n", "LS0tLS1CRUdJTg=="),
+        ("user: {username: admin, password: hunter2}", "hunter2"),
+        ("user: {username: admin, password: 'hunter 2'}", "hunter 2"),
+        ('{"user":{"client-key-data":"LS0tLS1CRUdJTg"}}', "LS0tLS1CRUdJTg"),
+        (f"curl -d {WEB_TOKEN} http://x", WEB_TOKEN),
+        (f"mounted as {WEB_TOKEN}.", WEB_TOKEN),
+    ],
+)
+def test_credentials_of_a_kubeconfig_and_web_tokens_are_found(text, shown):
+    found = []
+
+    told = redact(text, lambda value, name: found.append(value) or "•")
+
+    assert (found, shown in told) == ([shown], False)
+
+
+def test_what_a_kubeconfig_publishes_stays_readable():
+    text = "clusters:\n- cluster: {server: 'https://x', certificate-authority-data: LS0t}\ncontexts: [{name: token}]\n"
+
+    assert redact(text, lambda value, name: "•") == text

@@ -8,8 +8,11 @@ import pytest
 
 from applyviz.engine.explain.fields import explain
 from applyviz.engine.explain.reasons import FieldOperation, Reason
+from applyviz.engine.objects.fieldsets import FieldSet
+from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.ownership.managed_fields import FieldOwners, OwnedFields
 from applyviz.engine.schema import builtin
 
 KIND = builtin.bundled().find_kind(GroupVersionKind("apps", "v1", "Deployment"))
@@ -89,3 +92,41 @@ def test_entry_that_is_there_twice_shares_its_row_with_the_one_that_is_not():
     )
 
     assert found == (FieldOperation.CHANGED, Reason.REPLACED_WHOLE)
+
+
+@pytest.mark.parametrize("noted", [{}, []])
+def test_empty_map_that_only_last_applied_has_is_no_field_beside_the_fields_below_it(noted):
+    notes, team = fields("metadata", "annotations"), fields("metadata", "annotations", "team")
+    live = {"metadata": {"annotations": {"team": "a"}}}
+    remembered = {"metadata": {"annotations": noted}}
+    versions = SimpleNamespace(last_applied=remembered, manifest={"metadata": {}}, live=live, after=live, merged=live)
+
+    paths = [r.path for r in explain(versions=versions, mode="client", manager="me", kind=KIND)]
+
+    assert team in paths
+    assert notes not in paths
+
+
+def test_empty_map_that_last_applied_and_the_manifest_have_is_a_field():
+    notes, live = fields("metadata", "annotations"), {"metadata": {"annotations": {"team": "a"}}}
+    empty = {"metadata": {"annotations": {}}}
+    versions = SimpleNamespace(last_applied=empty, manifest=empty, live=live, after=live, merged=live)
+
+    assert notes in [r.path for r in explain(versions=versions, mode="client", manager="me", kind=KIND)]
+
+
+def test_empty_list_that_the_manager_does_not_own_after_apply_is_no_move_of_ownership():
+    path = fields("spec", "paused")
+    live, wanted = {"spec": {"paused": True}}, {"spec": {"paused": True}}
+    versions = SimpleNamespace(last_applied=None, manifest=wanted, live=live, after=live, merged=live)
+    mine = FieldSet(frozenset(), {"f:spec": FieldSet(frozenset({"f:paused"}))})
+    client = FieldOwners((OwnedFields(Owner("kubectl-client-side-apply", "Update", "v1", "", ""), mine),))
+    yours = FieldOwners((OwnedFields(Owner("me", "Apply", "v1", "", ""), mine),))
+
+    def judge(after):
+        given = {"mode": "server", "manager": "me", "kind": KIND, "owners_before": client, "owners_after": after}
+        (found,) = [r.reason for r in explain(versions=versions, **given) if r.path == path]
+        return found
+
+    assert judge(yours) is Reason.OWNERSHIP_MOVES
+    assert judge(FieldOwners()) is Reason.MANIFEST_EQUALS_LIVE

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from applyviz.engine.explain.fields import explain
+from applyviz.engine.explain.patching import PATCH
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
 from applyviz.engine.explain.sentences import find_sentence, render_reason
 from applyviz.engine.manifests.parse import parse_manifests
@@ -23,6 +24,7 @@ from applyviz.engine.schema import builtin
 
 FOLDER = Path(__file__).parents[2] / "cases" / "explain"
 CLIENT_SIDE = yaml.safe_load((FOLDER / "client-side.yaml").read_text())
+PATCHES = yaml.safe_load((FOLDER / "patches.yaml").read_text())
 SERVER_SIDE = yaml.safe_load((FOLDER / "server-side.yaml").read_text())
 IDENTITY = {"apiVersion": "apps/v1", "kind": "Deployment"}
 KIND = builtin.bundled().find_kind(GroupVersionKind("apps", "v1", "Deployment"))
@@ -42,6 +44,14 @@ def explain_client_side(case):
         last_applied=last_applied, manifest=manifest, live=live, merged=merged, after=complete(case.get("after"))
     )
     return explain(versions=versions, mode="client", manager="kubectl", kind=KIND, owners_before=read_owners(live))
+
+
+def explain_patch(case):
+    live, merged = complete(case["live"]), complete(case["merged"])
+    versions = SimpleNamespace(
+        last_applied=None, manifest=complete(case["manifest"]), live=live, merged=merged, after=None
+    )
+    return explain(versions=versions, mode=PATCH, manager="me", kind=KIND, owners_before=read_owners(live))
 
 
 def explain_server_side(case):
@@ -83,6 +93,11 @@ def test_client_side_reasons(case):
     assert summarise(explain_client_side(case)) == case["expect"]
 
 
+@pytest.mark.parametrize("case", PATCHES, ids=[c["about"] for c in PATCHES])
+def test_reasons_of_patches(case):
+    assert summarise(explain_patch(case)) == case["expect"]
+
+
 @pytest.mark.parametrize("case", SERVER_SIDE, ids=[c["about"] for c in SERVER_SIDE])
 def test_server_side_reasons(case):
     found = summarise(explain_server_side(case))
@@ -92,7 +107,7 @@ def test_server_side_reasons(case):
 
 
 def test_every_reason_has_a_case():
-    told = {reason for case in CLIENT_SIDE + SERVER_SIDE for _, reason, *_ in case["expect"].values()}
+    told = {reason for case in CLIENT_SIDE + SERVER_SIDE + PATCHES for _, reason, *_ in case["expect"].values()}
 
     assert told == {reason.value for reason in Reason}
 

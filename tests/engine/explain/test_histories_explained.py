@@ -24,7 +24,7 @@ from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership import updates
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.planner import plan_object
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
@@ -89,7 +89,7 @@ class History:
             is_overwriting=rng.random() < 0.9,
         )
         (document,) = parse_manifests(json.dumps(manifest).encode(), "a.json").documents
-        context = PlanContext(catalog, "2026-01-01T00:00:00Z", can_dry_run=False)
+        context = PlanningContext(catalog, "2026-01-01T00:00:00Z", can_dry_run=False)
         flow = plan_object(document, options=options, context=context)
         answer = Answer(404, {"reason": "NotFound"}) if self.live is None else Answer(200, copy.deepcopy(self.live))
         next(flow)

@@ -9,7 +9,7 @@ import pytest
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
 from applyviz.engine.explain.three_way import (
     FourValues,
-    Outcome,
+    MergeOutcome,
     Station,
     ThreeWay,
     Winner,
@@ -38,62 +38,62 @@ def reason_of(operation, reason=Reason.MANIFEST_SETS, stage=Stage.MERGE, owners=
 @pytest.mark.parametrize(
     ("reason", "values", "expected"),
     [
-        (reason_of(OP.CHANGED), (1, 2, 1, 2), ThreeWay(ELSE, SAME, ELSE, Outcome.SET, Winner.MANIFEST)),
-        (reason_of(OP.SET), (ABSENT, 2, ABSENT, 2), ThreeWay(GAP, SAME, GAP, Outcome.SET, Winner.MANIFEST)),
+        (reason_of(OP.CHANGED), (1, 2, 1, 2), ThreeWay(ELSE, SAME, ELSE, MergeOutcome.SET, Winner.MANIFEST)),
+        (reason_of(OP.SET), (ABSENT, 2, ABSENT, 2), ThreeWay(GAP, SAME, GAP, MergeOutcome.SET, Winner.MANIFEST)),
         (
             reason_of(OP.CLEARED, Reason.REMOVED_FROM_MANIFEST),
             (1, ABSENT, 1, ABSENT),
-            ThreeWay(ELSE, GAP, ELSE, Outcome.REMOVED, Winner.MANIFEST),
+            ThreeWay(ELSE, GAP, ELSE, MergeOutcome.REMOVED, Winner.MANIFEST),
         ),
         (
             reason_of(OP.KEPT, Reason.OWNED_BY_OTHERS),
             (2, ABSENT, 5, 5),
-            ThreeWay(ELSE, GAP, SAME, Outcome.SET, Winner.LIVE),
+            ThreeWay(ELSE, GAP, SAME, MergeOutcome.SET, Winner.LIVE),
         ),
         (
             reason_of(OP.NOT_REMOVED, Reason.STILL_OWNED_BY_OTHERS),
             (5, ABSENT, 5, 5),
-            ThreeWay(SAME, GAP, SAME, Outcome.SET, Winner.LIVE),
+            ThreeWay(SAME, GAP, SAME, MergeOutcome.SET, Winner.LIVE),
         ),
         (
             reason_of(OP.DEFAULTED, Reason.SERVER_DEFAULT, STAGE.DEFAULTS),
             (3, ABSENT, 3, 10),
-            ThreeWay(ELSE, GAP, ELSE, Outcome.SET, Winner.SERVER),
+            ThreeWay(ELSE, GAP, ELSE, MergeOutcome.SET, Winner.SERVER),
         ),
         (
             reason_of(OP.CHANGED, Reason.SERVER_CHANGED, STAGE.SERVER),
             (3, 4, 3, 5),
-            ThreeWay(ELSE, ELSE, ELSE, Outcome.SET, Winner.SERVER),
+            ThreeWay(ELSE, ELSE, ELSE, MergeOutcome.SET, Winner.SERVER),
         ),
         (
             reason_of(OP.CLEARED, Reason.SERVER_CHANGED, STAGE.SERVER),
             (3, 4, 3, ABSENT),
-            ThreeWay(ELSE, ELSE, ELSE, Outcome.REMOVED, Winner.SERVER),
+            ThreeWay(ELSE, ELSE, ELSE, MergeOutcome.REMOVED, Winner.SERVER),
         ),
         (
             reason_of(OP.UNCHANGED, Reason.SERVER_CHANGED, STAGE.SERVER),
             (ABSENT, 4, ABSENT, ABSENT),
-            ThreeWay(GAP, ELSE, GAP, Outcome.UNSET, Winner.NONE),
+            ThreeWay(GAP, ELSE, GAP, MergeOutcome.UNSET, Winner.NONE),
         ),
         (
             reason_of(OP.CHANGED, Reason.BOOKKEEPING),
             (ABSENT, ABSENT, 1, 2),
-            ThreeWay(GAP, GAP, ELSE, Outcome.SET, Winner.SERVER),
+            ThreeWay(GAP, GAP, ELSE, MergeOutcome.SET, Winner.SERVER),
         ),
         (
             reason_of(OP.UNCHANGED, Reason.MANIFEST_EQUALS_LIVE),
             (1, 1, 1, 1),
-            ThreeWay(SAME, SAME, SAME, Outcome.SET, Winner.NONE),
+            ThreeWay(SAME, SAME, SAME, MergeOutcome.SET, Winner.NONE),
         ),
         (
             reason_of(OP.UNCHANGED, Reason.REMOVED_FROM_MANIFEST),
             (1, ABSENT, ABSENT, ABSENT),
-            ThreeWay(ELSE, GAP, GAP, Outcome.UNSET, Winner.NONE),
+            ThreeWay(ELSE, GAP, GAP, MergeOutcome.UNSET, Winner.NONE),
         ),
         (
             reason_of(OP.CONFLICT, Reason.CONFLICTS),
             (1, 2, 3, 3),
-            ThreeWay(ELSE, ELSE, ELSE, Outcome.UNRESOLVED, Winner.CONFLICT),
+            ThreeWay(ELSE, ELSE, ELSE, MergeOutcome.UNRESOLVED, Winner.CONFLICT),
         ),
     ],
 )
@@ -143,7 +143,7 @@ def test_withheld_picture_draws_nothing_of_live(last_applied, manifest, is_known
     found = withhold_three_way(last_applied, manifest, is_known=is_known)
 
     assert (found.last_applied, found.manifest) == expected
-    assert (found.live, found.outcome, found.winner) == (RING, Outcome.UNKNOWN, Winner.NONE)
+    assert (found.live, found.outcome, found.winner) == (RING, MergeOutcome.UNKNOWN, Winner.NONE)
 
 
 def test_withheld_picture_is_the_same_for_a_right_and_a_wrong_guess():
@@ -155,4 +155,4 @@ def test_withheld_picture_is_the_same_for_a_right_and_a_wrong_guess():
 def test_picture_holds_no_value():
     found = read_three_way(reason_of(OP.CHANGED), FourValues("x", "y", "x", "y"), is_known=True, is_equal=is_equal)
 
-    assert {type(value) for value in dataclasses.astuple(found)} == {Station, Outcome, Winner}
+    assert {type(value) for value in dataclasses.astuple(found)} == {Station, MergeOutcome, Winner}

@@ -27,6 +27,9 @@ CASES = {
         "two",
         "data:\n  x: two # why\n  y: b\n",
     ),
+    "added to a block": ("data:\n  # of y\n  y: b\n", ("data", "x"), "c", "data:\n  # of y\n  x: c\n  y: b\n"),
+    "added to a flow": ("data: {y: b} # why\n", ("data", "x"), "c", "data: {x: c, y: b} # why\n"),
+    "added to an empty map": ("data: {}\n", ("data", "x"), "c", "data: {x: c}\n"),
     "quoted value": ("data:\n  x: 'it''s'\n", ("data", "x"), "isn't", "data:\n  x: 'isn''t'\n"),
     "double quotes stay": ('data:\n  x: "1"\n', ("data", "x"), "2", 'data:\n  x: "2"\n'),
     "text that looks like a number": ("data:\n  x: a\n", ("data", "x"), "0644", 'data:\n  x: "0644"\n'),
@@ -66,6 +69,38 @@ def test_field_is_changed_and_nothing_else(name):
     before, path, value, after = CASES[name]
 
     assert edit(HEAD + before, path, value) == HEAD + after
+
+
+NAMED = "name: w\n      port"
+ENTRIES = "spec:\n  list:\n    - port: 1 # why\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "value", "expected"),
+    [
+        (HEAD, ("metadata", "labels"), {"a": "b"}, HEAD.replace("  name: a", "  labels:\n    a: b\n  name: a")),
+        (HEAD, ("data",), {"a": "b"}, f"data:\n  a: b\n{HEAD}"),
+        (f"{HEAD}{ENTRIES}", ("spec", "list", 0, "name"), "w", f"{HEAD}{ENTRIES.replace('port', NAMED)}"),
+        ('{"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}}', ("metadata", "labels"), {"a": "b"},
+         '{"apiVersion": "v1", "kind": "A", "metadata": {"labels": {"a": "b"}, "name": "a"}}'),
+    ],
+)  # fmt: skip
+def test_field_that_the_file_does_not_have_is_added(source, path, value, expected):
+    assert edit(source, path, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        (HEAD + "data:\n", ("data", "x")),
+        (HEAD + "spec:\n  a:\n    - b\n", ("spec", "a", 1)),
+        (HEAD, ("spec", "a", "b")),
+        (HEAD + "x: &m {a: b}\ndata:\n  <<: *m\n", ("data", "c")),
+    ],
+)
+def test_field_is_not_added_where_no_map_of_the_file_could_hold_it(source, path):
+    with pytest.raises(ManifestError, match="is not in the file"):
+        edit(source, path, "x")
 
 
 LISTS = {

@@ -25,7 +25,7 @@ from applyviz.engine.objects.errors import MergeError, PatchError
 )
 def test_three_way_patch(last_applied, manifest, live, patch):
     # A null that is not last applied is a deletion of the manifest itself.
-    assert compute_json_merge(last_applied, manifest, live) == patch
+    assert compute_json_merge(last_applied, manifest, live).body == patch
 
 
 @pytest.mark.parametrize("field", [{"kind": "B"}, {"apiVersion": "v2"}, {"metadata": {"name": "b"}}])

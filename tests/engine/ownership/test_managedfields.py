@@ -19,15 +19,32 @@ def make_object(*entries):
     return {"metadata": {"managedFields": list(entries)}}
 
 
-def test_owners_of_a_field_below_an_atomic_value_are_those_of_the_value():
+def test_owner_of_an_atomic_value_owns_that_value_as_one_field():
     obj = make_object(
         make_entry("alice", {"f:spec": {"f:selector": {}}}), make_entry("bob", {"f:spec": {"f:type": {}}})
     )
 
     owners = read_owners(obj)
 
-    assert [o.manager for o in owners.of(fields("spec", "selector", "app"))] == ["alice"]
+    assert [o.manager for o in owners.of(fields("spec", "selector"))] == ["alice"]
     assert owners.of(fields("spec")) == ()
+
+
+@pytest.mark.parametrize("alone", [{}, {".": {}}])
+def test_owner_of_a_map_does_not_own_the_fields_in_it(alone):
+    mine = {"f:metadata": {"f:annotations": {".": {}, "f:team": {}}}}
+    obj = make_object(make_entry("kubectl", {"f:metadata": {"f:annotations": alone}}), make_entry("alice", mine))
+    team, nobodys, both = (fields("metadata", "annotations", *more) for more in (("team",), ("stage",), ()))
+
+    owners = read_owners(obj)
+    below = owners.start(owners).enter("f:metadata").enter("f:annotations")
+
+    assert [o.manager for o in owners.of(team)] == ["alice"]
+    assert owners.of(nobodys) == ()
+    assert [o.manager for o in owners.of(both)] == ["kubectl", "alice"]
+    assert below.of("f:team") == (owners.of(team), owners.of(team))
+    assert below.of("f:stage") == ((), ())
+    assert below.enter("f:stage").of("f:deeper") == ((), ())
 
 
 def test_owners_of_an_item_do_not_own_all_its_fields():

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.manifests.patch_documents import take_patches_apart
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.builtin import bundled
@@ -40,8 +41,8 @@ class Box:
         return [self.send(request) for request in requests]
 
     def plan(self, text: str, options: ApplyOptions | None = None, **context: object) -> PlannedSet:
-        documents = parse_manifests(text.encode(), "app.yaml").documents
-        surroundings = replace(PlanContext(bundled(), NOW), **context)
+        documents = take_patches_apart(parse_manifests(text.encode(), "app.yaml")).documents
+        surroundings = replace(PlanningContext(bundled(), NOW), **context)
         planner = SetPlanner(documents, options=options or ApplyOptions(), context=surroundings)
         list(drive(planner, self.send_all))
         return planner.plan()

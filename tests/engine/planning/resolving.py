@@ -24,21 +24,21 @@ from tests.engine.planning.cluster import Box
 
 
 def _dispute(
-    box: Box, name: str, way: ResolutionKind
+    box: Box, name: str, resolution: ResolutionKind
 ) -> tuple[dict[str, Any], str, PlannedObject, FieldResolutions, ResolutionOption]:
     """A conflict over `data.mode`, and what a resolution says it will give."""
     box.apply(text_of(config_map(name, mode="theirs", rest="1")), ApplyOptions(field_manager="other"))
     wanted = config_map(name, mode="ours", own="2")
     text = text_of(wanted)
     change = box.plan_one(text, sources={"app.yaml": EditedText(text, text)})
-    (field,) = change.ways
-    return wanted, text, change, field, next(w for w in field.ways if w.way is way)
+    (field,) = change.open_fields
+    return wanted, text, change, field, next(w for w in field.options if w.resolution is resolution)
 
 
-def _follow_way(box: Box, name: str, way: ResolutionKind) -> None:
-    wanted, text, change, field, said = _dispute(box, name, way)
+def _follow_resolution(box: Box, name: str, resolution: ResolutionKind) -> None:
+    wanted, text, change, field, said = _dispute(box, name, resolution)
     assert change.operation is Operation.BLOCKED
-    decision = {change.ref.key: tuple(ResolutionChoice(field.path, m, way) for m in field.managers)}
+    decision = {change.ref.key: tuple(ResolutionChoice(field.path, m, resolution) for m in field.managers)}
     plan = box.plan(text, decisions=decision)
     box.run(plan)
 
@@ -57,17 +57,17 @@ def _follow_way(box: Box, name: str, way: ResolutionKind) -> None:
 
 @follows(ResolutionKind.OVERWRITE)
 def overwrite(box: Box) -> None:
-    _follow_way(box, "overwritten", ResolutionKind.OVERWRITE)
+    _follow_resolution(box, "overwritten", ResolutionKind.OVERWRITE)
 
 
 @follows(ResolutionKind.GIVE_UP)
 def give_up(box: Box) -> None:
-    _follow_way(box, "given-up", ResolutionKind.GIVE_UP)
+    _follow_resolution(box, "given-up", ResolutionKind.GIVE_UP)
 
 
 @follows(ResolutionKind.SHARE)
 def share(box: Box) -> None:
-    _follow_way(box, "shared", ResolutionKind.SHARE)
+    _follow_resolution(box, "shared", ResolutionKind.SHARE)
 
 
 def _run_command(box: Box, command: str) -> None:
@@ -86,7 +86,7 @@ def _follow_release(box: Box, name: str, keep: Callable[[dict[str, Any]], None],
     keep(wanted)
     change = box.plan_one(text_of(without))
     assert any(h.kind is RiskKind.REMOVAL_WILL_NOT_HAPPEN for h in change.risks)
-    (release,) = change.releases
+    (release,) = change.blocked_removals
     (holder,) = release.holders
     assert (holder.keeper, release.is_gone) == (keeper, True)
     assert release.returns is (keeper is not Keeper.BY_HAND)
@@ -132,7 +132,7 @@ def release_applier(box: Box) -> None:
         box.apply(text_of({**wanted, "data": {"mode": "1"}}), ApplyOptions(field_manager="shop"))
 
     _follow_release(box, "kept-by-applier", apply, Keeper.APPLIER)
-    # The other way out: its own manifest without the field, then ours.
+    # The other resolution: its own manifest without the field, then ours.
     wanted, without = config_map("let-go", mode="1", rest="2"), config_map("let-go", rest="2")
     box.apply(text_of(wanted))
     apply(wanted)
@@ -148,7 +148,7 @@ def release_client_side(box: Box) -> None:
     box.apply(text_of({**wanted, "data": {"mode": "1"}}), CLIENT)
     box.apply(text_of(wanted), sharing)
     change = box.plan_one(text_of(without), sharing)
-    (release,) = change.releases
+    (release,) = change.blocked_removals
     assert [h.keeper for h in release.holders] == [Keeper.CLIENT_SIDE]
     assert release.holders[0].command.startswith("kubectl apply ")
 

@@ -51,11 +51,13 @@ def deployment(image: str, strategy: str = "Recreate") -> str:
     return POD_TEMPLATE.replace("STRATEGY", strategy).replace("IMAGE", image)
 
 
-def decide(text: str, path, way: ResolutionKind):
+def decide(text: str, path, resolution: ResolutionKind):
     change = Box().plan_one(text)
     kind = bundled().find_kind(change.ref.gvk)
     conflict_row = FieldConflict({}, change.versions.manifest, kind, "applyviz", NOW)
-    return apply_decisions(replace(conflict_row, live=change.versions.after), [ResolutionChoice(path, "other", way)])
+    return apply_decisions(
+        replace(conflict_row, live=change.versions.after), [ResolutionChoice(path, "other", resolution)]
+    )
 
 
 @pytest.mark.parametrize(

@@ -47,21 +47,21 @@ def make_dispute(theirs: str = THEIRS, ours: str = OURS):
     return FieldConflict(change.versions.live, change.versions.manifest, kind, "applyviz", NOW), change.conflicts
 
 
-def decide(way: ResolutionKind, path=X):
-    return ResolutionChoice(path, "other", way)
+def decide(resolution: ResolutionKind, path=X):
+    return ResolutionChoice(path, "other", resolution)
 
 
 def test_ways_are_shown_by_their_results():
     conflict_row, conflicts = make_dispute()
 
-    ways = list_resolutions(conflict_row, conflicts[0])
+    options = list_resolutions(conflict_row, conflicts[0])
 
-    assert [(w.way, w.value, [o.manager for o in w.owners]) for w in ways] == [
+    assert [(w.resolution, w.value, [o.manager for o in w.owners]) for w in options] == [
         (ResolutionKind.OVERWRITE, "ours", ["applyviz"]),
         (ResolutionKind.GIVE_UP, "theirs", ["other"]),
         (ResolutionKind.SHARE, "theirs", ["applyviz", "other"]),
     ]
-    assert [w.edit for w in ways] == [
+    assert [w.edit for w in options] == [
         None,
         FileEdit(X, "ours", is_removed=True),
         FileEdit(X, "ours", "theirs"),
@@ -75,10 +75,10 @@ def test_ways_of_many_conflicts_are_those_of_each():
     together = dict(list_common_resolutions(conflict_row, conflicts))
 
     assert [c.path for c in together] == [("f:spec", "f:replicas"), IMAGE]
-    for conflict, ways in together.items():
+    for conflict, options in together.items():
         alone = list_resolutions(conflict_row, conflict)
-        assert [replace(w, owners=()) for w in ways] == [replace(w, owners=()) for w in alone]
-        assert [[o.manager for o in w.owners] for w in ways] == [[o.manager for o in w.owners] for w in alone]
+        assert [replace(w, owners=()) for w in options] == [replace(w, owners=()) for w in alone]
+        assert [[o.manager for o in w.owners] for w in options] == [[o.manager for o in w.owners] for w in alone]
 
 
 def test_undecided_conflict_stays_open():
@@ -129,7 +129,7 @@ def test_decision_inside_a_list_finds_its_entry():
 def test_two_ways_for_one_field_are_refused():
     conflict_row, _ = make_dispute()
 
-    with pytest.raises(PlanError, match=r"\.data\.x was decided in two ways"):
+    with pytest.raises(PlanError, match=r"\.data\.x has two different resolutions"):
         apply_decisions(conflict_row, [decide(ResolutionKind.GIVE_UP), decide(ResolutionKind.SHARE)])
 
 

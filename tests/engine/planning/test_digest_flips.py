@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.planning.digest.fingerprint import digest_plan
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlannedSet
-from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, Replacement
 from tests.engine.planning.cluster import Box
 
 KEY = b"k" * 32
@@ -79,7 +79,7 @@ def with_request(plan: PlannedSet, **values) -> PlannedSet:
 
 
 @pytest.mark.parametrize("mode", list(ApplyMode))
-@pytest.mark.parametrize("name", [f.name for f in fields(ApplyOptions) if f.name != "prune"])
+@pytest.mark.parametrize("name", [f.name for f in fields(ApplyOptions) if f.name not in ("prune", "replacement")])
 def test_every_option_counts(mode, name):
     plan = PLANS[mode]
     other = replace(plan.options, **{name: flip(getattr(plan.options, name))})
@@ -93,6 +93,14 @@ def test_every_part_of_pruning_counts(name):
     prune = replace(plan.options.prune, **{name: flip(getattr(plan.options.prune, name))})
 
     assert digest(replace(plan, options=replace(plan.options, prune=prune))) != digest(plan)
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Replacement)])
+def test_every_part_of_the_choice_of_replacements_counts(name):
+    plan = PLANS[ApplyMode.SERVER]
+    chosen = replace(plan.options.replacement, **{name: flip(getattr(plan.options.replacement, name))})
+
+    assert digest(replace(plan, options=replace(plan.options, replacement=chosen))) != digest(plan)
 
 
 @pytest.mark.parametrize("mode", list(ApplyMode))

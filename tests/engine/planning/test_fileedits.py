@@ -118,19 +118,19 @@ def without_owners(obj):
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("way", [ResolutionKind.GIVE_UP, ResolutionKind.SHARE])
+@pytest.mark.parametrize("resolution", [ResolutionKind.GIVE_UP, ResolutionKind.SHARE])
 @pytest.mark.parametrize("name", SOURCES)
-def test_each_patch_ends_its_conflict(tmp_path, name, way, tool):
+def test_each_patch_ends_its_conflict(tmp_path, name, resolution, tool):
     box, source = make_box(), SOURCES[name]
     change = plan(box, source)
-    assert len(change.ways) == 3
+    assert len(change.open_fields) == 3
 
-    for ways in change.ways:
-        chosen = next(w for w in ways.ways if w.way is way)
+    for field in change.open_fields:
+        chosen = next(w for w in field.options if w.resolution is resolution)
         edited = run_tool(tool, tmp_path, source, chosen.patch.text)
         again = plan(box, edited)
 
-        assert ways.path not in [c.path for c in again.conflicts]
+        assert field.path not in [c.path for c in again.conflicts]
         assert len(again.conflicts) == 2
         assert (
             edited.splitlines()[chosen.patch.position.line - 1 :]
@@ -139,12 +139,12 @@ def test_each_patch_ends_its_conflict(tmp_path, name, way, tool):
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("way", [ResolutionKind.GIVE_UP, ResolutionKind.SHARE])
+@pytest.mark.parametrize("resolution", [ResolutionKind.GIVE_UP, ResolutionKind.SHARE])
 @pytest.mark.parametrize("name", SOURCES)
-def test_patched_source_plans_the_same_as_the_decisions(tmp_path, name, way, tool):
+def test_patched_source_plans_the_same_as_the_decisions(tmp_path, name, resolution, tool):
     box, source = make_box(), SOURCES[name]
     first = plan(box, source)
-    decisions = {first.ref.key: tuple(preview_decisions(first, way))}
+    decisions = {first.ref.key: tuple(preview_decisions(first, resolution))}
 
     decided = plan(box, source, decisions=decisions)
     again = plan(box, run_tool(tool, tmp_path, source, decided.patch.text))
@@ -154,32 +154,32 @@ def test_patched_source_plans_the_same_as_the_decisions(tmp_path, name, way, too
     assert [r.body for r in decided.requests] == [r.body for r in again.requests]
 
 
-def preview_decisions(change, way):
-    return [ResolutionChoice(ways.path, manager, way) for ways in change.ways for manager in ways.managers]
+def preview_decisions(change, resolution):
+    return [ResolutionChoice(f.path, manager, resolution) for f in change.open_fields for manager in f.managers]
 
 
 @pytest.mark.parametrize("names", [["GIVE_UP"] * 3, ["OVERWRITE", "GIVE_UP", "SHARE"], ["OVERWRITE"] * 3])
 def test_preview_is_what_the_next_plan_sends(names):
     box = make_box()
     first = plan(box, BLOCK)
-    chosen = {f.path: ResolutionKind[name] for f, name in zip(first.ways, names, strict=True)}
+    chosen = {f.path: ResolutionKind[name] for f, name in zip(first.open_fields, names, strict=True)}
 
     shown = preview(first, chosen)
-    decisions = [d for f in first.ways for d in preview_decisions(replace(first, ways=(f,)), chosen[f.path])]
-    decided = plan(box, BLOCK, decisions={first.ref.key: tuple(decisions)})
+    alone = [(replace(first, open_fields=(f,)), chosen[f.path]) for f in first.open_fields]
+    decided = plan(box, BLOCK, decisions={first.ref.key: tuple(d for one in alone for d in preview_decisions(*one))})
 
     assert shown.still_open == ()
     assert [shown.request.body] == [r.body for r in decided.requests] or decided.operation is Operation.UNCHANGED
     assert [shown.request.query] == [r.query for r in decided.requests] or decided.operation is Operation.UNCHANGED
     owners = {reason.path: reason.owners_after for reason in decided.fields}
     for field in shown.fields:
-        assert {o.manager for o in field.way.owners} == {o.manager for o in owners[field.path]}
+        assert {o.manager for o in field.option.owners} == {o.manager for o in owners[field.path]}
 
 
 def test_partly_decided_object_sends_nothing_yet():
     change = plan(make_box(), BLOCK)
 
-    shown = preview(change, {change.ways[0].path: ResolutionKind.GIVE_UP})
+    shown = preview(change, {change.open_fields[0].path: ResolutionKind.GIVE_UP})
 
     assert (shown.request, len(shown.still_open), shown.is_edited, shown.takes_over) == (None, 2, True, False)
 
@@ -188,14 +188,14 @@ def test_patch_shows_no_line_of_another_document():
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: canary}\n"
     change = plan(make_box(), f"{secret}---\n{BLOCK}---\n{secret.replace('name: s', 'name: t')}")
 
-    assert all("canary" not in w.patch.text for f in change.ways for w in f.ways if w.patch)
+    assert all("canary" not in w.patch.text for f in change.open_fields for w in f.options if w.patch)
 
 
 def test_rendered_text_is_not_edited():
     source = {"app.yaml": EditedText(BLOCK, "kustomize")}
     (change,) = make_box().plan(BLOCK, sources=source).changes
 
-    patches = {w.patch.reason for w in change.ways[0].ways if w.patch}
+    patches = {w.patch.reason for w in change.open_fields[0].options if w.patch}
     assert patches == {
         "Kustomize rendered this text: change what it was rendered from. Remove spec.replicas.",
         "Kustomize rendered this text: change what it was rendered from. Set spec.replicas to 5.",
@@ -212,7 +212,7 @@ def test_merge_key_is_told_with_what_to_do():
     )
     change = plan(box, source)
 
-    patches = [w.patch for w in change.ways[0].ways if w.patch]
+    patches = [w.patch for w in change.open_fields[0].options if w.patch]
     assert [(p.reason, p.position.line) for p in patches] == [
         ("No patch can be made: the field comes from a YAML merge key (<<). Remove data.x.", 7),
         ('No patch can be made: the field comes from a YAML merge key (<<). Set data.x to "theirs".', 7),
@@ -227,14 +227,14 @@ def test_secret_gets_a_sentence_and_no_lines():
 
     masked = mask_change(change, tag_key=b"k")
 
-    assert change.ways
+    assert change.open_fields
     assert "canary" not in repr(masked)
     assert "Y2FuYXJ5" not in repr(masked)
-    assert [w.patch.reason for w in masked.ways[0].ways if w.patch] == [
+    assert [w.patch.reason for w in masked.open_fields[0].options if w.patch] == [
         "The lines hold secret values, so they are not shown. Remove data.p.",
         "The lines hold secret values, so they are not shown. Change data.p.",
     ]
-    values = [w.value for w in masked.ways[0].ways]
+    values = [w.value for w in masked.open_fields[0].options]
     assert values[0] != values[1] == values[2]
 
 
@@ -330,7 +330,7 @@ def test_answers_of_a_secret_are_masked():
     masked = mask_change(change, tag_key=b"k")
 
     (answer,) = masked.answers
-    assert (answer.path, answer.manager, answer.way) == (("f:data", "f:p"), "other", ResolutionKind.SHARE)
+    assert (answer.path, answer.manager, answer.resolution) == (("f:data", "f:p"), "other", ResolutionKind.SHARE)
     assert (is_masked(answer.edit.before), is_masked(answer.edit.after)) == (True, True)
     assert answer.edit.before != answer.edit.after
     assert answer.patch.reason == "The lines hold secret values, so they are not shown. Change data.p."
@@ -343,7 +343,7 @@ def test_value_below_what_a_policy_names_is_masked_with_it():
 
     masked = mask_change(plan(make_box(), BLOCK), tag_key=b"k", policy=policy)
 
-    shown = {ways.path: [is_masked(way.value) for way in ways.ways] for ways in masked.ways}
+    shown = {field.path: [is_masked(option.value) for option in field.options] for field in masked.open_fields}
     assert shown.pop(REPLICAS) == [False, False, False]
     assert list(shown.values()) == [[True, True, True], [True, True, True]]
     assert "ours" not in repr(masked)
@@ -352,14 +352,14 @@ def test_value_below_what_a_policy_names_is_masked_with_it():
 
 def test_entry_of_a_set_is_masked_where_it_stands():
     change = plan(make_box(), BLOCK)
-    way = replace(change.ways[0].ways[0], value="canary", is_present=True)
-    ways = replace(change.ways[0], path=("f:spec", "f:keys", 'v:"canary"'), ways=(way,))
+    option = replace(change.open_fields[0].options[0], value="canary", is_present=True)
+    field = replace(change.open_fields[0], path=("f:spec", "f:keys", 'v:"canary"'), options=(option,))
 
-    named = mask_change(replace(change, ways=(ways,)), tag_key=b"k", policy=MaskPolicy(paths=("spec.keys.*",)))
-    other = mask_change(replace(change, ways=(ways,)), tag_key=b"k")
+    named = mask_change(replace(change, open_fields=(field,)), tag_key=b"k", policy=MaskPolicy(paths=("spec.keys.*",)))
+    other = mask_change(replace(change, open_fields=(field,)), tag_key=b"k")
 
-    assert is_masked(named.ways[0].ways[0].value)
-    assert other.ways[0].ways[0].value == "canary"
+    assert is_masked(named.open_fields[0].options[0].value)
+    assert other.open_fields[0].options[0].value == "canary"
 
 
 @pytest.mark.parametrize(
@@ -378,12 +378,12 @@ def test_lines_beside_a_password_are_not_shown_however_it_is_written(written):
         "- value: ours\n              name: A", f"- value: {written}\n              name: DB_PASSWORD"
     )
     change = plan(make_box(), source)
-    image = next(ways for ways in change.ways if ways.path[-1] == "f:image")
-    (left,) = (way for way in image.ways if way.way is ResolutionKind.GIVE_UP)
+    image = next(field for field in change.open_fields if field.path[-1] == "f:image")
+    (left,) = (one for one in image.options if one.resolution is ResolutionKind.GIVE_UP)
 
-    masked = mask_change(replace(change, ways=(replace(image, ways=(left,)),)), tag_key=b"k")
+    masked = mask_change(replace(change, open_fields=(replace(image, options=(left,)),)), tag_key=b"k")
 
-    shown = masked.ways[0].ways[0].patch
+    shown = masked.open_fields[0].options[0].patch
     assert "- value: " in left.patch.text
     assert (shown.text, shown.reason[:28]) == ("", "The lines hold secret values")
 
@@ -396,5 +396,5 @@ def test_text_that_holds_a_password_hides_the_lines_of_that_password_alone():
     masked = mask_change(change, tag_key=b"k")
 
     assert "canary" not in repr(masked)
-    shown = {ways.path[-1]: [bool(w.patch.text) for w in ways.ways if w.patch] for ways in masked.ways}
+    shown = {field.path[-1]: [bool(w.patch.text) for w in field.options if w.patch] for field in masked.open_fields}
     assert shown == {"f:replicas": [False, False], "f:image": [True, True], "f:value": [True, True]}

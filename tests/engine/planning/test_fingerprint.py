@@ -188,3 +188,16 @@ def test_ignored_field_counts_when_the_manifest_names_it():
 )
 def test_differences_are_found_by_path(before, after, paths):
     assert [path for path, _, _ in list_differences(before, after)] == paths
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_plan_is_digested_over_the_digests_of_its_changes(options):
+    box = Box()
+    box.apply(BEFORE, options)
+    plan = box.plan(AFTER, options)
+    known = [digest_effect(change, key=KEY) for change in plan.changes]
+
+    assert digest(plan, effects=known) == digest(plan)
+    assert digest(plan, effects=[f"{known[0][:-1]}x"]) != digest(plan)
+    with pytest.raises(ValueError, match="shorter"):
+        digest(plan, effects=[])

@@ -71,7 +71,7 @@ def test_object_that_is_gone_is_left_alone():
     plan = box.plan("", deleting(entry, name_one(box, "a")))
 
     assert [c.ref.name for c in plan.changes] == ["a"]
-    assert reasons(plan) == ["ConfigMap default/gone is not deleted: it is not there any more"]
+    assert reasons(plan) == ["ConfigMap default/gone is not deleted: it no longer exists"]
 
 
 def test_object_that_was_made_anew_is_left_alone():
@@ -105,7 +105,7 @@ def test_object_of_a_kind_that_is_served_no_more_is_left_alone_unasked():
     plan = box.plan("", deleting("example.org/v1/Thing/default/t/1-2"))
 
     assert (plan.changes, box.asked) == ((), [])
-    assert reasons(plan) == ["Thing default/t is not deleted: the cluster does not serve its kind any more"]
+    assert reasons(plan) == ["Thing default/t is not deleted: the cluster no longer serves its kind"]
 
 
 def test_nothing_is_deleted_while_an_object_is_in_error():

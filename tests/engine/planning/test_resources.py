@@ -77,6 +77,9 @@ def test_pods_and_limits_and_odd_objects():
     pod = {"spec": {"containers": [{"resources": {"limits": {"cpu": "1"}}}, "odd"], "initContainers": "odd"}}
     odd = workload(container("1"), replicas="odd")
 
-    assert told(change(pod, pod, kind="Pod")) == [("shop", "limits", "cpu", "1", "1")]
+    assert told(change(pod, pod, kind="Pod")) == [
+        ("shop", "requests", "cpu", "1", "1"),  # what sets only a limit requests as much
+        ("shop", "limits", "cpu", "1", "1"),
+    ]
     assert told(change(odd, {"spec": "odd"})) == [("shop", "requests", "cpu", "1", "0")]
     assert told(change(pod, pod, kind="ConfigMap")) == []

@@ -52,6 +52,9 @@ def test_without_force_nothing_is_forced():
     assert find_risks(box.plan_one(config_map("theirs"))) == []
 
 
+WEB = {"kind": "Deployment", "name": "web"}
+
+
 def test_replacing_is_a_high_risk():
     box = Box()
     box.apply(DEPLOYMENT.replace("APP", "a"))
@@ -59,7 +62,7 @@ def test_replacing_is_a_high_risk():
     change = box.plan_one(DEPLOYMENT.replace("APP", "b"), ApplyOptions(is_replacing_on_error=True))
 
     assert change.operation is Operation.REPLACE
-    assert find_risks(change) == [(RiskKind.REPLACED, HIGH, {"kind": "Deployment", "name": "web"})]
+    assert find_risks(change) == [(RiskKind.REPLACED, HIGH, {**WEB, "fields": "spec.selector"})]
 
 
 def test_deleting_is_a_high_risk():

@@ -9,7 +9,7 @@ from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.planning.model.plan import Certainty, Operation
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Order, Prune, PruneMode
 from applyviz.engine.risks.model import RiskKind
@@ -128,7 +128,7 @@ def test_as_given_order_keeps_each_object_a_step():
 def test_planner_asks_for_all_objects_at_once_and_gives_each_when_it_is_ready():
     box = Box()
     documents = parse_manifests((config("a") + config("b")).encode(), "app.yaml").documents
-    planner = SetPlanner(documents, options=ApplyOptions(), context=PlanContext(bundled(), NOW, can_dry_run=False))
+    planner = SetPlanner(documents, options=ApplyOptions(), context=PlanningContext(bundled(), NOW, can_dry_run=False))
 
     asks = planner.asks()
     planner.answer(asks[1].key, box.send(asks[1].request))
@@ -141,7 +141,7 @@ def test_planner_asks_for_all_objects_at_once_and_gives_each_when_it_is_ready():
 
 
 def test_planner_refuses_answers_that_nothing_asked_for():
-    planner = SetPlanner((), options=ApplyOptions(), context=PlanContext(bundled(), NOW))
+    planner = SetPlanner((), options=ApplyOptions(), context=PlanningContext(bundled(), NOW))
 
     with pytest.raises(PlanError, match="nothing was asked under 7"):
         planner.answer(7, Answer(200, {}))
@@ -158,7 +158,7 @@ def test_drive_asks_in_batches():
     planner = SetPlanner(
         parse_manifests(text.encode(), "app.yaml").documents,
         options=ApplyOptions(),
-        context=PlanContext(bundled(), NOW, can_dry_run=False),
+        context=PlanningContext(bundled(), NOW, can_dry_run=False),
     )
 
     ready = list(drive(planner, send_all, batch=2))
@@ -353,3 +353,14 @@ def test_unknown_kind_in_an_applyset_is_an_error_and_prunes_nothing():
         ("a", Operation.CREATE),
         ("t", Operation.ERROR),
     ]
+
+
+def test_planner_forgets_its_results():
+    box = Box()
+    documents = parse_manifests((config("a") + config("b")).encode(), "app.yaml").documents
+    planner = SetPlanner(documents, options=CLIENT, context=PlanningContext(bundled(), NOW))
+    found = list(drive(planner, lambda requests: map(box.send, requests)))
+
+    planner.forget()
+
+    assert (len(found), planner.is_done, planner.plan().changes) == (2, True, ())

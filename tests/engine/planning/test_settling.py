@@ -30,8 +30,11 @@ def refuse_for(manager: str, field: str) -> Answer:
 
 def tell(field):
     """The ways of one field without the times of its owners, which depend on what else is written."""
-    ways = [(w.way, w.value, w.is_present, [o.manager for o in w.owners], w.edit, w.is_possible) for w in field.ways]
-    return field.path, field.managers, ways
+    options = [
+        (w.resolution, w.value, w.is_present, [o.manager for o in w.owners], w.edit, w.is_possible)
+        for w in field.options
+    ]
+    return field.path, field.managers, options
 
 
 def test_very_many_conflicts_have_the_ways_that_few_have():
@@ -40,11 +43,11 @@ def test_very_many_conflicts_have_the_ways_that_few_have():
 
     change = box.plan_one(config("ours", 41))
 
-    assert (change.operation, len(change.ways)) == (Operation.BLOCKED, 41)
-    assert [ways.path for ways in change.ways] == [("f:data", f"f:k{n:02}") for n in range(41)]
+    assert (change.operation, len(change.open_fields)) == (Operation.BLOCKED, 41)
+    assert [one.path for one in change.open_fields] == [("f:data", f"f:k{n:02}") for n in range(41)]
     few = box.plan_one(config("ours", 40))
-    assert list(map(tell, change.ways[:40])) == list(map(tell, few.ways))
-    assert [(w.way, w.value, [o.manager for o in w.owners]) for w in change.ways[40].ways] == [
+    assert list(map(tell, change.open_fields[:40])) == list(map(tell, few.open_fields))
+    assert [(w.resolution, w.value, [o.manager for o in w.owners]) for w in change.open_fields[40].options] == [
         (ResolutionKind.OVERWRITE, "ours", ["applyviz"]),
         (ResolutionKind.GIVE_UP, "theirs", ["other"]),
         (ResolutionKind.SHARE, "theirs", ["applyviz", "other"]),
@@ -59,10 +62,10 @@ def test_very_many_conflicts_say_where_their_edits_are():
     field = ("f:data", "f:k07")
 
     change = box.plan_one(text, sources=sources)
-    left = {KEY: tuple(ResolutionChoice(ways.path, "other", ResolutionKind.GIVE_UP) for ways in change.ways)}
+    left = {KEY: tuple(ResolutionChoice(one.path, "other", ResolutionKind.GIVE_UP) for one in change.open_fields)}
     decided = box.plan_one(text, sources=sources, decisions=left)
 
-    take_over, leave, _keep = next(ways for ways in change.ways if ways.path == field).ways
+    take_over, leave, _keep = next(one for one in change.open_fields if one.path == field).options
     assert (take_over.patch, leave.patch and leave.patch.text) == (None, "")
     assert leave.patch is not None
     assert leave.patch.reason == (
@@ -86,7 +89,7 @@ def test_conflicts_over_ownership_that_cannot_be_read_stay_open_without_ways():
 
     change = box.plan_one(config("ours"), decisions=decisions)
 
-    assert (change.operation, change.ways, change.answers) == (Operation.BLOCKED, (), ())
+    assert (change.operation, change.open_fields, change.answers) == (Operation.BLOCKED, (), ())
     assert [c.manager for c in change.conflicts] == ["other"]
 
 
@@ -107,4 +110,4 @@ def test_plan_without_notes_does_the_same_and_tells_no_reasons():
     noted, bare = (box.plan_one(config("two"), has_notes=has_notes) for has_notes in (True, False))
 
     assert noted.fields
-    assert bare == replace(noted, fields=(), risks=(), releases=())
+    assert bare == replace(noted, fields=(), risks=(), blocked_removals=())

@@ -7,7 +7,7 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice, ResolutionKind
 from applyviz.engine.planning.digest.fingerprint import digest_effect
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.planning.objects.conflict_rules import FieldRule, RuleWay, is_left_out
+from applyviz.engine.planning.objects.conflict_rules import FieldRule, RuleResolution, is_left_out
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from tests.engine.planning.cluster import Box
 
@@ -27,9 +27,9 @@ spec:
 """
 
 
-def make_rule(way=RuleWay.GIVE_UP, **values):
+def make_rule(resolution=RuleResolution.GIVE_UP, **values):
     named = {"group": "apps", "kind": "Deployment", "namespace": "default", "name": "w*", "manager": SCALER}
-    return FieldRule(**{"number": 7, "path": REPLICAS, "way": way, **named, **values})
+    return FieldRule(**{"number": 7, "path": REPLICAS, "resolution": resolution, **named, **values})
 
 
 def scale(box, replicas):
@@ -45,7 +45,7 @@ def make_box():
 
 
 def name_answers(change):
-    return [(a.path, a.manager, a.way, a.rule) for a in change.answers]
+    return [(a.path, a.manager, a.resolution, a.rule) for a in change.answers]
 
 
 def test_rule_leaves_a_field_to_the_autoscaler():
@@ -74,8 +74,8 @@ def test_rule_to_leave_holds_while_the_values_are_equal():
 def test_rule_takes_over_only_from_whom_it_names():
     box = make_box()
 
-    by_name = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.OVERWRITE),))
-    by_other = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.OVERWRITE, manager="kubectl-edit"),))
+    by_name = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleResolution.OVERWRITE),))
+    by_other = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleResolution.OVERWRITE, manager="kubectl-edit"),))
 
     assert (by_name.operation, by_name.requests[0].query["force"]) == (Operation.UPDATE, "true")
     assert (by_other.operation, name_answers(by_other)) == (Operation.BLOCKED, [])
@@ -85,11 +85,11 @@ def test_field_of_two_managers_is_not_forced_by_a_rule_for_one():
     box = make_box()
     box.apply(DEPLOYMENT.replace("replicas: 3", "replicas: 5"), ApplyOptions(field_manager="helm"))
 
-    change = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.OVERWRITE),))
-    for_all = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.OVERWRITE, manager=""),))
+    change = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleResolution.OVERWRITE),))
+    for_all = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleResolution.OVERWRITE, manager=""),))
 
     assert change.operation is Operation.BLOCKED
-    assert change.ways[0].managers == ("helm", SCALER)
+    assert change.open_fields[0].managers == ("helm", SCALER)
     assert (for_all.operation, for_all.requests[0].query["force"]) == (Operation.UPDATE, "true")
 
 
@@ -126,7 +126,13 @@ def test_rules_do_not_touch_a_client_side_apply():
 def test_ruled_plan_has_another_digest_with_every_rule():
     box = make_box()
     text = DEPLOYMENT.replace("one", "two")
-    rules = [(), (make_rule(),), (make_rule(number=8),), (make_rule(RuleWay.SHARE),), (make_rule(RuleWay.IGNORE),)]
+    rules = [
+        (),
+        (make_rule(),),
+        (make_rule(number=8),),
+        (make_rule(RuleResolution.SHARE),),
+        (make_rule(RuleResolution.IGNORE),),
+    ]
 
     digests = [digest_effect(box.plan_one(text, rules=chosen), key=b"k") for chosen in rules]
 
@@ -150,7 +156,7 @@ def test_field_left_out_of_comparison_may_move():
     box.intercept = stamp
     changed = text.replace("NEW", "NEWER")
     path = ("f:metadata", "f:annotations", "f:stamp")
-    rule = FieldRule(1, "", "ConfigMap", "", "*", path, RuleWay.IGNORE)
+    rule = FieldRule(1, "", "ConfigMap", "", "*", path, RuleResolution.IGNORE)
 
     moved = {digest_effect(box.plan_one(changed), key=b"k") for _ in range(2)}
     still = {digest_effect(box.plan_one(changed, rules=(rule,)), key=b"k") for _ in range(2)}

@@ -177,8 +177,8 @@ def test_others_conflict_as_before_and_are_resolved_on_top_of_the_move():
 
     assert (refused.operation, refused.certainty) == (Operation.BLOCKED, Certainty.ESTIMATED)
     assert [c.manager for c in refused.conflicts] == ["kubectl-edit"]
-    (ways,) = refused.ways
-    decisions = {refused.ref.key: (ResolutionChoice(ways.path, "kubectl-edit", ResolutionKind.OVERWRITE),)}
+    (field,) = refused.open_fields
+    decisions = {refused.ref.key: (ResolutionChoice(field.path, "kubectl-edit", ResolutionKind.OVERWRITE),)}
     plan = box.plan(CHANGED, options(), decisions=decisions)
     box.run(plan)
     assert [r.purpose for r in plan.changes[0].requests] == ["migrate", "apply"]
@@ -193,7 +193,7 @@ def test_managers_that_were_chosen_move_too():
     change = box.plan_one(CHANGED, options(takes_from=("kubectl-edit",)))
 
     assert change.operation is Operation.UPDATE
-    assert change.versions.after["data"] == {"x": "9"}
+    assert change.versions.after["data"] == {"x": "9", "more": "1"}  # kubectl-edit keeps what was never applied
 
 
 def test_what_was_there_before_tracking_moves_as_far_as_it_was_applied():

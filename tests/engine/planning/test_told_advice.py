@@ -24,9 +24,19 @@ NO_ADVICE = {
     # Rules of apply, which describe what apply does.
     "If a field is in the file, apply resets manual changes to it.",
     "If a field is not in the file and never was, apply keeps it.",
+    # What apply does where Helm does something else (docs/semantics/rendering.md).
+    "Apply creates it together with everything else and keeps it; a Job that has run does not run again. applyviz "
+    "lists the hooks of a chart and leaves them out; you can include each of them, which is a high risk. - **CRDs.** "
+    "Helm installs the files in `crds/` once and never updates them.",
+    "Apply updates them like any other object. - **Releases.** Helm records a release in a Secret and deletes what a "
+    "later version of the chart no longer contains.",
+    "Apply records nothing; prune by an ApplySet or an allowlist deletes what left the set.",
+    "Helm runs this object as a hook ({hooks}), and may delete it afterwards. Apply creates it like any other object, "
+    "and keeps it.",
     # Explanations of a value.
     "Removed: set to null in the manifest",
     "set in your manifest",
+    "set by the patch",
     # The edit of a resolution.
     "Set {name} to the live value.",
     "Set {name} to {value}.",

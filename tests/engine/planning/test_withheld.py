@@ -13,7 +13,7 @@ from applyviz.engine.planning.conflicts.server_errors import ServerError
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.objects import withheld_messages
 from applyviz.engine.planning.objects.live_values import NOT_SHOWN, withhold_live
-from applyviz.engine.planning.objects.masking import mask_change
+from applyviz.engine.planning.objects.masking import mask_change, mask_risks
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 
 REF = ObjectRef(GroupVersionKind("", "v1", "Secret"), "default", "login")
@@ -122,3 +122,10 @@ def test_value_of_the_file_leaves_a_risk_where_it_is_masked():
 
     assert hidden.facts == {"text": "", "value": "", "what": "octal"}
     assert kept.facts == facts
+    assert mask_risks(change(risks=risks), tag_key=KEY) == (hidden, kept)
+
+
+def test_risks_that_quote_nothing_are_shown_as_they_are():
+    risks = (Risk(RiskKind.CRD_CHANGED, RiskLevel.HIGH, facts={"name": "tills"}),)
+
+    assert mask_risks(change(risks=risks), tag_key=KEY) == mask_change(change(risks=risks), tag_key=KEY).risks == risks

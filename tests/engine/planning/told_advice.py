@@ -95,7 +95,7 @@ def switch_back(box: Box) -> None:
     assert [e["operation"] for e in live["metadata"]["managedFields"] if e["operation"] == "Apply"] == []
 
 
-@follows("{told}: take it out of the manifest")
+@follows("{stale}: take it out of the manifest")
 def take_the_binding_out(box: Box) -> None:
     wanted = config_map("bound", theme="dark")
     box.apply(text_of(wanted))

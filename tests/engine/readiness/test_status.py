@@ -47,6 +47,11 @@ CASES = [
         "the controller has not seen the latest change yet",
     ),
     (obj("v1", "Pod", deletionTimestamp="2026-06-01T00:00:00Z"), State.TERMINATING, "is being deleted"),
+    (
+        obj("apps/v1", "Deployment", {"paused": True, "replicas": 3}, {"replicas": 3}),
+        State.CURRENT,
+        "is paused; its pods change when it is resumed",
+    ),
     (obj("apps/v1", "StatefulSet", {"replicas": 2}, SETS), State.CURRENT, "all 2 pods are ready"),
     (
         obj("apps/v1", "StatefulSet", {"replicas": 2}, {**SETS, "updateRevision": "b", "updatedReplicas": 1}),

@@ -12,7 +12,7 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.references.listing import list_references, list_selections
 from applyviz.engine.references.model import ReadMode
 from applyviz.engine.references.pods import find_pod_template
-from applyviz.engine.references.selectors import LabelSelector, Requirement, read_selector
+from applyviz.engine.references.selectors import LabelSelector, LabelSelectorRequirement, read_selector
 
 CASES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "references" / "names.yaml").read_text())
 
@@ -69,7 +69,7 @@ def test_selector_matches_labels_as_the_server_does(selector, labels, wanted):
 def test_only_a_selector_without_requirements_selects_everything():
     assert LabelSelector().selects_all
     assert not LabelSelector((("a", "1"),)).selects_all
-    assert not LabelSelector((), (Requirement("a", "Exists"),)).selects_all
+    assert not LabelSelector((), (LabelSelectorRequirement("a", "Exists"),)).selects_all
     assert read_selector(None) is None
 
 

@@ -13,8 +13,8 @@ from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.risks.model import RelatedObjects, Risk, RiskKind, RiskLevel, RiskSubject
-from applyviz.engine.risks.pruning import find_prune_risks
-from applyviz.engine.risks.rules import find_risks, needs_acknowledgement
+from applyviz.engine.risks.pruning import find_changed_choices, find_prune_risks
+from applyviz.engine.risks.rules import find_risks, needs_acknowledgment
 from applyviz.engine.risks.sentences import render_risk, title, title_of
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
@@ -70,7 +70,7 @@ def test_risk_of_a_file_has_its_line() -> None:
 
 
 def test_high_risks_are_acknowledged_and_nothing_else() -> None:
-    asked = [needs_acknowledgement(Risk(RiskKind.SECRET_CONTENT, level)) for level in RiskLevel]
+    asked = [needs_acknowledgment(Risk(RiskKind.SECRET_CONTENT, level)) for level in RiskLevel]
 
     assert asked == [level is RiskLevel.HIGH for level in RiskLevel]
 
@@ -102,7 +102,7 @@ def test_annotations_beyond_the_limit_are_found() -> None:
     (risk,) = find_risks(subject)
 
     assert render_risk(risk).startswith(
-        ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration: The annotations have 270,"
+        ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration: The annotations take 270,"
     )
 
 
@@ -193,3 +193,33 @@ def test_prune_of_a_large_share_and_of_a_namespace_is_told() -> None:
         "Prune would delete 4 of the 10 live objects of this set.",
     ]
     assert find_prune_risks(refs[:3], 100) == ()
+    assert [risk.facts for risk in find_prune_risks(refs[:1] * 20, 500)] == [{"pruned": "20", "members": "500"}]
+
+
+def test_choices_that_changed_since_the_last_prune_are_told() -> None:
+    same = {"files_before": ("a.yaml",), "files": ("a.yaml",)}
+    one, other = {"The selector": "app=a", "The allowlist": "kubectl's"}, {"The selector": "app=b"}
+
+    found = [*find_changed_choices("7", one, other, **same)]
+
+    assert [render_risk(risk) for risk in found] == [
+        "The selector was app=a in run 7 and is now app=b, so different objects are pruned."
+    ]
+    assert [*find_changed_choices("7", one, one, **same)] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "folder"),
+    [
+        (("web/a.yaml", "web/b.yaml", "db/a.yaml"), ("a.yaml", "b.yaml"), "web"),
+        (("x/web/a.yaml", "x/db/a.yaml"), ("web/a.yaml",), ""),
+        (("x/web/a.yaml", "y/a.yaml"), ("web/a.yaml",), "x"),
+        (("web/a.yaml", "web/c.yaml"), ("a.yaml", "b.yaml"), ""),
+        (("web/a.yaml", "db/a.yaml"), (), ""),
+    ],
+)
+def test_set_that_was_one_folder_of_the_last_run_is_told(before, now, folder) -> None:
+    found = [*find_changed_choices("7", {}, {}, files_before=before, files=now)]
+
+    assert [risk.facts["folder"] for risk in found] == ([folder] if folder else [])
+    assert all("folder web" in render_risk(r) or "folder x" in render_risk(r) for r in found)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.http import JsonResponse
 from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.requests.options import Prune, PruneMode
 from applyviz.records.enums import AuditAction, Role, TokenScope
 from applyviz.records.models import ApplyRun, AuditEntry, Plan, Review
+from applyviz.web.api import responses
+from applyviz.web.frame import streams
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.people import tokens
 from applyviz.workflow.plans import planner
@@ -340,3 +345,54 @@ def test_any_query_and_token_are_answered(fuzzed, query, text):
 
     assert good.status_code < 500
     assert bad.status_code in (401, 429)
+
+
+def test_prune_is_asked_for_by_a_program(team, program):
+    kinds = "core/v1/ConfigMap,core/v1/Secret"
+    asked = {"mode": "client", "prune": "allowlist", "selector": "app=a", "prune_allowlist": kinds}
+
+    made = program.post("reviews/", body(config_map(a="1"), **asked))
+    program.post("reviews/", body(config_map(a="1"), prune="applyset", applyset="configmaps/set"))
+
+    chosen = [options_from_json(p.options) for p in Plan.objects.order_by("review__number")]
+    assert made.json()["prune"] == "ConfigMap, Secret that were applied before and match app=a"
+    assert [(o.selector, o.prune) for o in chosen] == [
+        ("app=a", Prune(PruneMode.ALLOWLIST, ("core/v1/ConfigMap", "core/v1/Secret"))),
+        ("", Prune(PruneMode.APPLYSET, applyset="configmaps/set")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"prune": "allowlist", "selector": "app=a"}, "prune"),
+        ({"prune": "allowlist", "mode": "client", "prune_all": "true", "selector": "app=a"}, "selector"),
+        ({"prune_all": "true"}, "prune_all"),
+        ({"applyset": "set"}, "applyset"),
+        ({"prune": "applyset", "applyset": "set", "selector": "app=a"}, "selector"),
+    ],
+)
+def test_prune_that_contradicts_itself_is_refused(team, program, asked, field):
+    refused = program.post("reviews/", body(config_map(a="1"), **asked))
+
+    assert (refused.status_code, Review.objects.count()) == (422, 0)
+    assert field in {problem["field"] for problem in refused.json()["error"]["problems"]}
+
+
+def test_poll_of_a_run_reads_its_results_only_when_they_moved(team, program, monkeypatch):
+    plan = team.plan(config_map("one", a="1"), config_map("two", a="1"))
+    run = team.start(plan)
+    reads, looks = [], []
+    present = responses.present_run_with_results
+    monkeypatch.setattr(responses, "present_run_with_results", lambda *a, **k: reads.append(1) or present(*a, **k))
+    monkeypatch.setattr(streams, "answer_when", lambda request, look, **_: looks.append(look) or JsonResponse(look()))
+
+    before = program.get(f"runs/{run.number}/?seen=x&wait=5").json()
+    same = [looks[0]() for _ in range(3)]
+    team.work(run)
+    after = looks[0]()
+
+    assert [one["mark"] for one in same] == [before["mark"]] * 3
+    assert after["mark"] != before["mark"]
+    assert {one["outcome"] for one in after["objects"]} == {"applied"}
+    assert len(reads) == 2

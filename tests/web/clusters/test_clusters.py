@@ -10,7 +10,8 @@ from applyviz.clusters.sandbox import open_sandbox
 from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.records.models import Cluster
 from applyviz.workflow.clusters import registration
-from tests.web import rows
+from tests.builders import grant_role
+from tests.web import reading, rows
 
 URL = reverse("clusters:list-clusters")
 ADD = reverse("clusters:add-cluster")
@@ -49,17 +50,92 @@ def test_cluster_shows_its_objects_and_their_field_managers(as_viewer):
     meta = {"name": "flags", "namespace": "default"}
     write(cluster, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": "b"}})
 
-    page = as_viewer.get(reverse("clusters:show-cluster", args=["box"])).content.decode()
+    page = as_viewer.get(reverse("clusters:show-objects", args=["box"])).content.decode()
+    managers = reading.lines_of(reading.read(as_viewer, reverse("clusters:show-managers", args=["box"])))
 
     assert [text for text in ("flags", "ConfigMap", "ci</span>", "Update") if text not in page] == []
+    assert "1 field manager" in managers
+
+
+def test_live_objects_are_narrowed_by_words_of_any_column(as_viewer):
+    cluster = registration.create_sandbox(slug="box", name="Box")
+    for name in ("flags", "limits"):
+        meta = {"name": name, "namespace": "default"}
+        write(cluster, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": "b"}})
+    address = reverse("clusters:show-objects", args=["box"])
+
+    pages = [
+        as_viewer.get(address, {"q": typed}).content.decode()
+        for typed in ("FLAG", "configmap/lim", "ci", "nothing-like-it")
+    ]
+
+    assert [("flags" in page, "limits" in page) for page in pages] == [
+        (True, False),
+        (False, True),
+        (True, True),
+        (False, False),
+    ]
+    assert "No object matches." in pages[3]
+
+
+@pytest.mark.parametrize("name", ["show-cluster", "show-objects", "show-managers", "show-runs", "show-settings"])
+def test_each_tab_is_a_page_and_current(as_viewer, name):
+    registration.create_sandbox(slug="box", name="Box")
+
+    page = reading.read(as_viewer, reverse(f"clusters:{name}", args=["box"]))
+
+    (nav,) = (e for e in reading.find_all(page, "nav") if reading.attribute(e, "aria-label") == "Cluster")
+    (current,) = reading.find_all(nav, "a", has="aria-current")
+    assert reading.attribute(current, "href") == reverse(f"clusters:{name}", args=["box"])
+    assert len(reading.find_all(nav, "a")) == 5
+
+
+def test_first_tab_does_not_wait_for_the_cluster(as_viewer):
+    Cluster.objects.create(slug="gone", name="Gone", kind="live", created_at=rows.NOW)
+
+    page = as_viewer.get(reverse("clusters:show-cluster", args=["gone"])).content.decode()
+
+    assert ("Last 90 days" in page, "Not scanned yet" in page, "Could not read the cluster" in page) == (
+        True,
+        True,
+        False,
+    )
+
+
+def test_reviews_and_runs_of_a_cluster_are_listed(as_viewer, plan, bob):
+    slug = plan.target.cluster.slug
+    address = reverse("clusters:show-runs", args=[slug])
+    before = reading.lines_of(reading.read(as_viewer, address))
+    run = rows.make_run(plan, bob)
+    page = reading.read(as_viewer, address)
+
+    links = {reading.attribute(a, "href") for a in reading.find_all(page, "a")}
+    assert ("No runs yet." in before, "No reviews yet." in before) == (True, False)
+    assert reverse("runs:show-run", args=[run.number]) in links
+
+
+def test_work_of_other_places_is_not_listed(plan, bob):
+    rows.make_run(plan, bob)
+    person = User.objects.create_user("nora")
+    slug = plan.target.cluster.slug
+    grant_role(person, "viewer", cluster=slug, namespace="elsewhere", is_cluster_scoped=False)
+    browser = Client()
+    browser.force_login(person)
+
+    page = reading.lines_of(reading.read(browser, reverse("clusters:show-runs", args=[slug])))
+
+    assert ("No runs yet." in page, "No reviews yet." in page) == (True, True)
 
 
 def test_cluster_that_does_not_answer_says_so(as_viewer):
     Cluster.objects.create(slug="gone", name="Gone", kind="live", created_at=rows.NOW)
 
-    page = as_viewer.get(reverse("clusters:show-cluster", args=["gone"])).content.decode()
+    pages = [
+        as_viewer.get(reverse(f"clusters:{name}", args=["gone"])).content.decode()
+        for name in ("show-objects", "show-managers")
+    ]
 
-    assert "Could not read the cluster" in page
+    assert ["Could not read the cluster" in page for page in pages] == [True, True]
 
 
 def test_unknown_cluster_is_not_found(as_viewer):

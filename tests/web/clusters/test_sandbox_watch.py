@@ -15,7 +15,7 @@ from applyviz.web.clusters import sandbox_watch
 from applyviz.web.clusters.sandbox_watch import WatchClock, WatchQuestion, WatchSlots
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.worker_requests import asking
-from applyviz.workflow.worker_requests import sandboxes as carrying
+from applyviz.workflow.worker_requests import sealed_answers as carrying
 from tests.keyless import go_without_keys
 
 pytestmark = pytest.mark.django_db

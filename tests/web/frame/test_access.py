@@ -40,6 +40,10 @@ LOOKED_AT = {
     "show-result",
     "list-requests",
     "show-cluster",
+    "show-objects",
+    "show-managers",
+    "show-runs",
+    "show-settings",
 }
 
 
@@ -100,7 +104,6 @@ def fill(route: str, number: str, slug: str) -> str:
         "plan": "1",
         "position": "0",
         "tab": "changes",
-        "place": "0",
         "index": "0",
     }
     return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: values.get(found[1], "1"), route)
@@ -148,7 +151,7 @@ def test_what_is_theirs_can_be_looked_at(role, partial, own, other):
     browser = partial(role)
 
     statuses = {
-        name: browser.get(fill(route, str(own.review.number), "own")).status_code
+        route: browser.get(fill(route, str(own.review.number), "own")).status_code
         for route, name in of_reviews_runs_and_clusters()
         if name in LOOKED_AT
     }

@@ -15,24 +15,31 @@ from tests.architecture.test_web import SAMPLES
 
 pytestmark = pytest.mark.django_db
 FOREIGN = "https://elsewhere.example"
-# A bearer token opens these and no cookie does, so that no other site can use them.
-BY_TOKEN = ("sandboxes/", "api/v1/")
+# A bearer token opens these, or a worker verifies a signature, and no cookie does: no other site can use them.
+BY_TOKEN = ("sandboxes/", "api/v1/", "push/")
 # Every address that takes a POST of a person, by name; a new one is added here once it is tried below.
 WRITING = {
     "login", "login-demo", "logout", "reauthenticate", "set-theme", "hide-first-steps",
     "ask", "add-review", "check-source", "replan", "close-review",
-    "verify-plan", "edit-comment", "resolve-comment", "add-comment", "acknowledge", "withdraw-acknowledgement",
+    "verify-plan", "edit-comment", "resolve-comment", "add-comment", "acknowledge", "withdraw-acknowledgment",
     "confirm-plan", "withdraw-request", "emergency-apply", "revoke-approval", "apply-plan", "resolve-conflict",
     "propose-rule", "resolve-everywhere", "undo-resolution", "replace-manifests", "cancel-run", "undo-run",
     "verify-chain", "mark-viewed", "acknowledge-all",
     "list-retention", "end-retention", "add-cluster", "scan-cluster", "adopt-object", "agree-rule",
     "decline-rule", "revoke-rule", "read-all", "edit-choices", "open-notification", "add-identity",
     "end-identity", "add-token", "add-account", "revoke-token", "add-webhook", "show-webhook", "delete-webhook",
-    "try-webhook", "deliver-again", "add-policy", "edit-policy", "archive-policy", "add-person",
+    "try-webhook", "deliver-again", "add-repository", "show-repository", "try-repository", "remove-repository",
+    "add-policy", "edit-policy", "archive-policy", "add-person",
     "grant-to-person", "set-active", "link-accounts", "end-grant", "add-team", "add-member", "end-member",
     "grant-to-team", "archive-team", "claim", "change-password", "end-sessions", "invite-again", "confirm-pending",
     "decline-pending", "compare-file", "replace-credential", "rename-cluster", "pause-cluster",
-    "resume-cluster", "archive-cluster", "restore-cluster", "set-masking",
+    "resume-cluster", "archive-cluster", "restore-cluster", "set-masking", "set-simulation",
+    "schedule-start", "cancel-start", "hand-over", "add-own-context", "retry-run", "choose-object", "plan-others",
+    "replace-objects", "adopt-objects",
+    "take-fields", "move-ownership", "edit-last-applied", "add-preset", "show-preset", "archive-preset",
+    "follow-branch", "add-repository-push", "rotate-repository-push", "remove-repository-push",
+    "link-person-identity", "verify-person-identity", "remove-person-identity",
+    "claim-identity", "remove-identity", "verify-identity",
 }  # fmt: skip
 
 

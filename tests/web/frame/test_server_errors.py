@@ -1,7 +1,7 @@
 """The page of an object that a server refuses names the file and line of each problem."""
 
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.web.reviews.pane.object_pane import present_notices
+from applyviz.web.reviews.pane.object_notices import present_notices
 from tests.engine.planning.cluster import Box
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: x\n  b: [1]\n"

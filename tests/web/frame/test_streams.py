@@ -86,7 +86,7 @@ def test_arrivals_tell_objects_since_the_last_ones(planning):
     first = find_arrivals(planning.pk, "")
 
     data = json.loads(first.data)
-    assert (first.name, first.place, data["done"], data["expected"]) == ("objects", "1", 1, 9)
+    assert (first.name, first.cursor, data["done"], data["expected"]) == ("objects", "1", 1, 9)
     assert '<span class="name">frontend</span>' in data["html"]
     assert find_arrivals(planning.pk, "1") is None
     ObjectChange.objects.filter(plan=planning).delete()
@@ -100,9 +100,9 @@ def test_finished_plan_ends_its_stream(plan):
 def test_run_tells_that_it_moved_until_it_ends(run):
     moved = find_moves(run.pk, "")
 
-    assert (moved.name, find_moves(run.pk, moved.place)) == ("moved", None)
+    assert (moved.name, find_moves(run.pk, moved.cursor)) == ("moved", None)
     run.results.update(outcome="failed")
-    assert find_moves(run.pk, moved.place).name == "moved"
+    assert find_moves(run.pk, moved.cursor).name == "moved"
     type(run).objects.filter(pk=run.pk).update(state="failed")
     assert find_moves(run.pk, "").is_last
 

@@ -4,6 +4,7 @@ import pytest
 from django.urls import reverse
 
 from applyviz.guide import library
+from applyviz.guide.pages import PagePart
 
 NAMES = [entry.page.name for entry in library.list_entries()]
 
@@ -26,7 +27,9 @@ def test_page_draws_each_example_and_opens_it(client, db, name):
     examples = library.find_entry(name).examples
 
     assert answer.status_code == 200
-    assert text.count("What happens</h3>") == len(examples)
+    tables = [one for one in examples.values() if one.find(PagePart.TABLE) is not None]
+    assert text.count("What happens</h3>") == len(examples) - len(tables)
+    assert text.count('<table class="merge-table"') == len(tables)
     opened = [key for key in examples if f'href="{reverse("playground:show-answer", args=[key])}"' in text]
     assert opened == [key for key, example in examples.items() if not example.is_set]
     assert ".md)" not in text

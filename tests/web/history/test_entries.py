@@ -114,7 +114,7 @@ def test_search_asks_the_database_a_fixed_number_of_times(as_viewer, alice, coun
     for _n in range(count):
         trail.record(AuditAction.SIGNED_IN, by=alice, about=trail.AuditSubject())
 
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(11):
         as_viewer.get(LIST, {"text": "alice"})
 
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from applyviz.records.models import AuditEntry
 from applyviz.web.frame import streams
-from applyviz.workflow.evidence import history
+from applyviz.workflow.evidence import history, report
 from applyviz.workflow.foundation import paging
 from benchmarks.audit import build_rows
 
@@ -50,7 +50,8 @@ def measure_export(address):
     "address", ["/history/export/{}/", "/history/evidence/export/{}/?since=2026-01-01&until=2026-01-31"]
 )
 def test_export_takes_the_same_memory_for_four_times_the_length(monkeypatch, address, form):
-    for place, name, value in ((history, "_CHUNK", 50), (paging, "PAGE", 10), (streams, "PIECE", 4_096)):
+    pages = ((history, "_CHUNK", 50), (paging, "PAGE", 10), (report, "PAGE", 10), (streams, "PIECE", 4_096))
+    for place, name, value in pages:
         monkeypatch.setattr(place, name, value)
     path = address.format(form)
     assert path.partition("?")[0] in (

@@ -58,7 +58,7 @@ def test_what_a_worker_did_stands_under_who_started_it(as_viewer, run, bob):
     listed = as_viewer.get(URL).content.decode()
     alone = as_viewer.get(reverse("history:show-entry", args=[entry.pk])).content.decode()
 
-    assert 'href="/history/people/bob/">bob</a><span class="sub">via' in listed
+    assert 'href="/history/people/bob/">bob</a> <span class="sub">via' in listed
     assert "applyviz finished a write" in alone
     assert 'href="/history/people/bob/">bob</a> <span class="dim">via' in alone
 
@@ -101,7 +101,7 @@ def test_history_asks_the_database_a_fixed_number_of_times(as_viewer, alice, cou
     for _n in range(count):
         trail.record(AuditAction.SIGNED_IN, by=alice, about=trail.AuditSubject())
 
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(7):
         as_viewer.get(URL)
 
 

@@ -12,6 +12,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import FindingSort, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, ClusterScan, LiveFinding, Review
 from applyviz.web.clusters.pages.activity import present_activity
+from applyviz.web.clusters.pages.findings import present_drifted
 from applyviz.workflow.foundation import clock
 from applyviz.workflow.policies.windows import Freeze
 from tests.builders import grant_role, make_policy
@@ -34,7 +35,7 @@ def find(cluster, sort, days, *, gone=None, fields=(".spec.replicas", ".spec.pau
         namespace="shop",
         name=f"web-{sort}",
         manager="kubectl-set",
-        fields=list(fields),
+        fields=[{"path": path} for path in fields] if sort == FindingSort.DRIFTED else list(fields),
         first_seen=now - timedelta(days=days),
         last_seen=now,
         changed_at=now - timedelta(days=days) if sort == FindingSort.CHANGED else None,
@@ -84,6 +85,27 @@ def test_nobody_sees_the_activity_of_what_they_may_not_see(busy):
     assert (strip.runs, strip.outside, strip.drift) == ((), (), "")
 
 
+def test_home_names_the_objects_that_differ(busy, viewer):
+    key = {"group": "apps", "kind": "Deployment", "namespace": "shop", "name": "web"}
+    LiveFinding.objects.filter(gone_at=None).update(**key)
+    LiveFinding.objects.filter(sort=FindingSort.CHANGED).update(manager="kubectl-set", fields=["spec.image"])
+    sides = {"path": "spec.image", "promised": "shop/web:1.4.2", "live": "shop/web:1.4.3-hotfix"}
+    LiveFinding.objects.filter(sort=FindingSort.DRIFTED).update(fields=[sides])
+
+    (row,) = present_drifted(for_user=viewer)
+
+    assert row.named == ("Deployment/web, by kubectl-set, 1.4.2 → 1.4.3-hotfix",)
+    LiveFinding.objects.filter(sort=FindingSort.CHANGED).update(fields=["spec.image", "spec.replicas"])
+    assert present_drifted(for_user=viewer)[0].named == ("Deployment/web, by kubectl-set, 2 fields",)
+
+
+def test_home_counts_what_is_too_much_to_name(busy, viewer):
+    for number in range(4):
+        find(busy, FindingSort.MISSING, number)
+
+    assert present_drifted(for_user=viewer)[0].named == ()
+
+
 @pytest.fixture
 def viewer(as_viewer):
     return User.objects.get(pk=as_viewer.session["_auth_user_id"])
@@ -98,6 +120,19 @@ def test_clusters_are_on_home_with_health_and_windows(as_viewer, busy):
     assert [reading.attribute(e, "role") for e in reading.find_all(page, "svg") if reading.attribute(e, "role")] == [
         "img"
     ]
+
+
+def test_more_than_twelve_clusters_are_a_table_with_sparklines(as_viewer, busy):
+    for number in range(12):
+        Cluster.objects.create(slug=f"more-{number}", name=f"More {number}", kind="live", created_at=clock.now())
+
+    page = reading.read(as_viewer, "/")
+    (table,) = (e for e in reading.find_all(page, "table") if "cluster-table" in (reading.attribute(e, "class") or ""))
+
+    assert len(reading.find_all(table, "svg")) == 13
+    assert {reading.attribute(svg, "width") for svg in reading.find_all(table, "svg")} == {"120"}
+    labels = [reading.attribute(svg, "aria-label") or "" for svg in reading.find_all(table, "svg")]
+    assert any(label.startswith(f"{busy.name}, last 30 days: 3 runs") for label in labels)
 
 
 def test_most_urgent_comes_first_and_only_its_act_is_primary(as_alice, alice, bob, busy, change):

@@ -11,7 +11,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ChangeRequest, Cluster, Plan, Review
-from applyviz.workflow.approvals import acknowledgements
+from applyviz.workflow.approvals import acknowledgments
 from applyviz.workflow.ops import demo
 from applyviz.workflow.policies import Freeze
 from tests.builders import make_approval, make_policy
@@ -113,7 +113,7 @@ def test_home_asks_once_as_whom_somebody_is_known_to_a_cluster(as_viewer, alice,
         as_viewer.get(URL)
 
 
-def test_home_asks_for_an_acknowledgement_before_an_approval(as_bob, alice):
+def test_home_asks_for_an_acknowledgment_before_an_approval(as_bob, alice):
     risk = Risk(RiskKind.DELETED, RiskLevel.HIGH)
     rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, risks=(risk,))])
 
@@ -137,7 +137,7 @@ def test_home_waits_for_an_approval_only_where_it_can_be_given(as_bob, alice):
 def test_home_asks_an_approver_to_open_high_risk_objects_first(as_bob, bob, alice):
     risk = Risk(RiskKind.DELETED, RiskLevel.HIGH)
     plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, risks=(risk,))])
-    acknowledgements.acknowledge_risks(plan, RiskKind.DELETED, by=bob, positions=(0,))
+    acknowledgments.acknowledge_risks(plan, RiskKind.DELETED, by=bob, positions=(0,))
 
     page = as_bob.get(URL).content.decode()
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from applyviz.guide import library
 from applyviz.guide.answers import compute_answers
-from applyviz.guide.given import GivenError, GivenProblem
+from applyviz.guide.given import PlaygroundQueryError, PlaygroundQueryProblem
 from applyviz.records.models import PlaygroundInput
 from applyviz.records.sealing import Sealed, SealError
 from applyviz.web.reviews.pane.object_pane import Tab
@@ -197,7 +197,7 @@ def test_answer_takes_no_other_method(client, db, address):
 
 def test_answer_that_cannot_be_calculated_now_is_refused(client, db, monkeypatch):
     def refuse(given, now):
-        raise GivenError((GivenProblem("manifest", "ask again in a moment"),))
+        raise PlaygroundQueryError((PlaygroundQueryProblem("manifest", "ask again in a moment"),))
 
     monkeypatch.setattr("applyviz.web.playground.pages.explain_example", refuse)
     answer = client.get("/playground/maps-1/")

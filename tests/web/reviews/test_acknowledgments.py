@@ -7,8 +7,8 @@ from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
-from applyviz.records.models import Acknowledgement
-from applyviz.workflow.approvals import acknowledgements
+from applyviz.records.models import Acknowledgment
+from applyviz.workflow.approvals import acknowledgments
 from tests.builders import make_policy
 from tests.web import builders, rows
 
@@ -21,7 +21,7 @@ def make_dangerous(alice, *names, level=RiskLevel.HIGH):
         change,
         operation=Operation.UPDATE,
         conflicts=(),
-        ways=(),
+        open_fields=(),
         risks=(Risk(RiskKind.PODS_RESTART, level, facts={"strategy": "Recreate"}),),
     )
     return rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=name)) for name in names])
@@ -53,19 +53,19 @@ def test_note_is_taken_for_one_object_and_taken_back(as_bob, dangerous):
     answer = as_bob.post(url(dangerous), {"kind": KIND, "position": 0, "note": "at night"})
 
     assert answer.headers["Location"].endswith(f"/objects/0/changes/#risk-{KIND}")
-    assert [(a.object_key, a.note) for a in Acknowledgement.objects.all()] == [("apps/Deployment/shop/one", "at night")]
+    assert [(a.object_key, a.note) for a in Acknowledgment.objects.all()] == [("apps/Deployment/shop/one", "at night")]
     page = show(as_bob, dangerous)
     assert "at night" in page
     assert "Undo" in page
 
-    as_bob.post(url(dangerous, "withdraw-acknowledgement"), {"kind": KIND, "position": 0})
-    assert Acknowledgement.objects.exclude(withdrawn_at=None).count() == 1
+    as_bob.post(url(dangerous, "withdraw-acknowledgment"), {"kind": KIND, "position": 0})
+    assert Acknowledgment.objects.exclude(withdrawn_at=None).count() == 1
 
 
 def test_note_is_taken_for_all_at_once(as_bob, dangerous):
     as_bob.post(url(dangerous), {"kind": KIND, "position": 0, "all": "1", "shown": ["1"]})
 
-    assert Acknowledgement.objects.count() == 2
+    assert Acknowledgment.objects.count() == 2
     assert "to acknowledge" not in show(as_bob, dangerous)
 
 
@@ -78,7 +78,7 @@ def test_what_was_not_shown_is_not_acknowledged(as_bob, alice):
 
     as_bob.post(url(plan), {"kind": KIND, "position": 0, "all": "1", "shown": ["2", "x", "-1"]})
 
-    assert {a.object_key.rpartition("/")[2] for a in Acknowledgement.objects.all()} == {"one", "three"}
+    assert {a.object_key.rpartition("/")[2] for a in Acknowledgment.objects.all()} == {"one", "three"}
 
 
 def test_many_objects_are_acknowledged_in_the_list(as_bob, alice):
@@ -91,7 +91,7 @@ def test_many_objects_are_acknowledged_in_the_list(as_bob, alice):
     answer = as_bob.post(url(plan), {"kind": "many-objects", "position": -1})
 
     assert answer.headers["Location"].endswith("#risk-many-objects")
-    assert acknowledgements.find_open(plan) == ()
+    assert acknowledgments.find_open(plan) == ()
 
 
 def test_viewer_sees_it_and_may_not(as_viewer, as_charlie, dangerous):
@@ -109,7 +109,7 @@ def test_button_of_a_stale_page_is_refused(as_bob, dangerous, form):
 
 
 def test_taking_note_takes_no_get(as_bob, dangerous):
-    assert [as_bob.get(url(dangerous, n)).status_code for n in ("acknowledge", "withdraw-acknowledgement")] == [405] * 2
+    assert [as_bob.get(url(dangerous, n)).status_code for n in ("acknowledge", "withdraw-acknowledgment")] == [405] * 2
 
 
 HTMX = {"HX-Request": "true"}
@@ -126,19 +126,19 @@ def test_list_shows_each_object_with_its_sentence_and_lines(as_viewer, dangerous
 
 
 def test_counts_of_risks_agree_everywhere(as_alice, dangerous, alice):
-    acknowledgements.acknowledge_risks(dangerous, RiskKind.PODS_RESTART, by=alice, positions=[0])
+    acknowledgments.acknowledge_risks(dangerous, RiskKind.PODS_RESTART, by=alice, positions=[0])
 
     def count() -> list[bool]:
         overview = as_alice.get(url(dangerous, "show-overview")).content.decode()
         listed = as_alice.get(url(dangerous, "show-risks")).content.decode()
-        done = acknowledgements.find_open(dangerous) == ()
+        done = acknowledgments.find_open(dangerous) == ()
         return [
             (">1 risk to acknowledge<" in page) is not done and (f"{int(done)} of 1 acknowledged" in page)
             for page in (overview, listed)
         ] + [f"{int(done)} of 1 high risk acknowledged" in listed, ("✓</span> acknowledged" in overview) is done]
 
     half = count()
-    acknowledgements.acknowledge_risks(dangerous, RiskKind.PODS_RESTART, by=alice, positions=[1])
+    acknowledgments.acknowledge_risks(dangerous, RiskKind.PODS_RESTART, by=alice, positions=[1])
 
     assert (half, count()) == ([True] * 4, [True] * 4)
 
@@ -152,8 +152,8 @@ def test_acknowledging_in_the_drawer_answers_with_all_that_counts(as_bob, danger
     assert [f'hx-target="{target}"' in answer for target in targets] == [True] * 3
     assert "Acknowledged for 1 object." in answer
     assert "acknowledged by bob" in answer
-    undone = as_bob.post(url(dangerous, "withdraw-acknowledgement"), form, headers=HTMX).content.decode()
-    assert ("Acknowledgement undone." in undone, "acknowledged by bob" in undone) == (True, False)
+    undone = as_bob.post(url(dangerous, "withdraw-acknowledgment"), form, headers=HTMX).content.decode()
+    assert ("Acknowledgment undone." in undone, "acknowledged by bob" in undone) == (True, False)
 
 
 def test_acknowledging_in_the_list_without_script_leads_back_to_it(as_bob, dangerous):
@@ -169,7 +169,7 @@ def test_all_that_the_list_named_is_acknowledged_at_once(as_bob, alice):
     answer = as_bob.post(url(plan, "acknowledge-all"), {"pair": pairs, "note": "read"})
 
     assert answer.headers["Location"] == url(plan, "show-risks")
-    found = {(a.object_key.rpartition("/")[2], a.note) for a in Acknowledgement.objects.all()}
+    found = {(a.object_key.rpartition("/")[2], a.note) for a in Acknowledgment.objects.all()}
     assert found == {("one", "read"), ("three", "read")}
 
 
@@ -178,11 +178,11 @@ def test_naming_no_risk_acknowledges_nothing(as_bob, as_viewer, dangerous):
 
     assert [as_bob.post(url(dangerous, "acknowledge-all"), form).status_code for form in forms] == [409, 409]
     assert as_viewer.post(url(dangerous, "acknowledge-all"), {"pair": [f"0:{KIND}"]}).status_code == 403
-    assert not Acknowledgement.objects.exists()
+    assert not Acknowledgment.objects.exists()
 
 
 def test_same_kind_at_two_levels_has_two_places(as_bob, alice):
-    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), ways=())
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), open_fields=())
     levels = ((RiskLevel.HIGH, "Recreate"), (RiskLevel.MEDIUM, "RollingUpdate"))
     plan = rows.make_plan(
         alice,
@@ -214,5 +214,5 @@ def test_long_risk_is_folded_and_acknowledged_for_the_listed_objects(as_bob, ali
 def test_blocked_objects_are_one_medium_risk_that_leads_to_the_conflict(as_alice, as_viewer, refused_plan):
     pages = [browser.get(url(refused_plan, "show-risks")).content.decode() for browser in (as_alice, as_viewer)]
 
-    assert ["#conflict-" in page and ">Resolve<" in page for page in pages] == [True, False]
+    assert ["#conflict-" in page and ">Resolve <" in page for page in pages] == [True, False]
     assert all("Blocked by conflict" in page for page in pages)

@@ -1,8 +1,8 @@
 """Opening a review: files, folder, paste, link, and problems at once."""
 
+import html
 import json
 import re
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -11,8 +11,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.records.models import Plan, Review
-from applyviz.sources import kustomize
+from applyviz.engine.requests.options import Prune, PruneMode
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import AuditEntry, Plan, Review
+from applyviz.sources.rendering.job import Rendered
+from applyviz.workflow.plans import intake
 from tests.web import rows
 
 URL = reverse("reviews:add-review")
@@ -23,11 +26,15 @@ BROKEN = GOOD + b"---\nkind: ConfigMap\n  name: [\n"
 
 class _Manifests(BaseHTTPRequestHandler):
     def do_GET(self):
+        if not self.path.endswith("flags.yaml"):
+            self.send_error(404)
+            return
+        data = GOOD.replace(b"flags", b"other") if "/other/" in self.path else GOOD
         self.send_response(200)
         self.send_header("Content-Type", "text/yaml")
-        self.send_header("Content-Length", str(len(GOOD)))
+        self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(GOOD)
+        self.wfile.write(data)
 
     def log_message(self, *args):
         """Stay quiet."""
@@ -112,9 +119,28 @@ def test_form_without_manifests_is_refused(as_alice):
 def test_link_must_be_https(as_alice):
     rows.make_cluster()
 
-    answer = as_alice.post(URL, fill(link="http://example.org/a.yaml"))
+    answer = as_alice.post(URL, fill(links="http://example.org/a.yaml"))
 
-    assert "Only HTTPS URLs are supported." in answer.content.decode()
+    page = answer.content.decode()
+    assert "Only HTTPS URLs are supported: http://example.org/a.yaml" in page
+
+
+def test_each_refused_link_is_named(as_alice):
+    rows.make_cluster()
+
+    page = as_alice.post(
+        URL, fill(links="ftp://a.example/x\nhttps://b.example/y\njavascript:alert(1)")
+    ).content.decode()
+
+    assert set(re.findall(r"are supported: ([^<]+)<", page)) == {"ftp://a.example/x", "javascript:alert(1)"}
+
+
+def test_too_many_links_are_refused(as_alice):
+    rows.make_cluster()
+
+    links = "\n".join(f"https://a.example/{n}" for n in range(21))
+
+    assert "Enter at most 20 links." in as_alice.post(URL, fill(links=links)).content.decode()
 
 
 def test_check_lists_objects_and_problems(as_alice):
@@ -138,33 +164,63 @@ def test_link_to_an_allowed_origin_is_fetched_and_frozen(as_alice, settings, int
     rows.make_cluster()
     settings.APPLYVIZ_LINK_HOSTS = (internal_origin,)
 
-    answer = as_alice.post(URL, fill(link=f"{internal_origin}/flags.yaml"))
+    answer = as_alice.post(URL, fill(links=f"{internal_origin}/flags.yaml"))
 
     assert answer.status_code == 302
     file = Plan.objects.get().revision.files.get()
     assert (file.name, file.provenance["url"]) == ("flags.yaml", f"{internal_origin}/flags.yaml")
+    requested = AuditEntry.objects.get(action=AuditAction.PLAN_REQUESTED)
+    assert requested.detail["links"] == [f"{internal_origin}/flags.yaml"]
+
+
+def test_several_links_are_fetched_once_each_under_names_of_their_own(as_alice, settings, internal_origin):
+    rows.make_cluster()
+    settings.APPLYVIZ_LINK_HOSTS = (internal_origin,)
+    links = [f"{internal_origin}/{path}" for path in ("flags.yaml", "other/flags.yaml", "flags.yaml")]
+
+    answer = as_alice.post(URL, fill(links="\r\n".join(links)))
+
+    assert answer.status_code == 302
+    names = list(Plan.objects.get().revision.files.order_by("position").values_list("name", flat=True))
+    assert names == ["flags.yaml", "127.0.0.1/other/flags.yaml"]
+
+
+def test_every_link_that_fails_is_named_with_its_reason(as_alice, settings, internal_origin):
+    rows.make_cluster()
+    settings.APPLYVIZ_LINK_HOSTS = (internal_origin, "http://127.0.0.1:9")
+    links = ("http://127.0.0.1:9/a.yaml", f"{internal_origin}/flags.yaml", f"{internal_origin}/gone.yaml?token=canary")
+
+    answer = as_alice.post(URL, fill(links="\n".join(links)))
+
+    shown = answer.content.decode()
+    assert (answer.status_code, Review.objects.count()) == (422, 0)
+    assert "nothing could be fetched from 127.0.0.1" in shown
+    assert "127.0.0.1 answered 404: check the link" in shown
+    assert f"{internal_origin}/gone.yaml" in shown[shown.index('id="found"') :]
+    assert "canary" not in shown[shown.index('id="found"') :]
+    assert "\n".join(links) in html.unescape(shown)  # the form keeps them
 
 
 def test_link_into_the_own_network_is_refused_without_telling_why(as_alice, internal_origin):
     rows.make_cluster()
 
-    answer = as_alice.post(URL, fill(link=f"{internal_origin}/flags.yaml".replace("http:", "https:")))
+    answer = as_alice.post(URL, fill(links=f"{internal_origin}/flags.yaml".replace("http:", "https:")))
 
     assert answer.status_code == 422
     assert Review.objects.count() == 0
 
 
 @pytest.fixture
-def renderer(tmp_path, monkeypatch):
-    """A program in place of kustomize: it prints the folder that it is asked for as a ConfigMap."""
-    program = tmp_path / "render.py"
-    program.write_text(
-        "import os, sys\n"
-        "assert os.path.exists(os.path.join(sys.argv[1], 'kustomization.yaml'))\n"
-        "assert os.path.exists('shop/base/settings.properties')\n"
-        "print('{apiVersion: v1, kind: ConfigMap, metadata: {name: rendered}}')\n"
-    )
-    monkeypatch.setattr(kustomize, "find_program", lambda: (sys.executable, str(program)))
+def renderer(monkeypatch):
+    """A program in place of kustomize: it prints a ConfigMap."""
+
+    def run(job, limits):
+        files = dict(job.files)
+        assert "shop/base/settings.properties" in files
+        assert f"{job.arguments[0][2:]}/kustomization.yaml" in files
+        return Rendered(0, b"{apiVersion: v1, kind: ConfigMap, metadata: {name: rendered}}\n", "")
+
+    monkeypatch.setattr(intake, "make_runner", lambda socket: run)
 
 
 def bring_kustomization(**values):
@@ -214,7 +270,7 @@ def test_kustomization_needs_a_folder(as_alice):
 
     page = as_alice.post(URL, fill(text=GOOD.decode(), kustomization="shop/prod")).content.decode()
 
-    assert "Upload the folder that contains it above." in page
+    assert "Upload the folder that contains it above, or enter its repository." in page
 
 
 @pytest.mark.parametrize(
@@ -238,3 +294,69 @@ def test_ownership_of_client_side_apply_is_chosen_before_anybody_asks(as_alice):
 
     (box,) = re.findall(r'<input[^>]*name="takes_client_side"[^>]*>', page)
     assert " checked" in box
+
+
+ALLOWLIST = {"mode": "client", "prune": "allowlist", "prune_allowlist": "core/v1/ConfigMap\napps/v1/Deployment"}
+
+
+def test_prune_by_allowlist_is_chosen_in_the_form(as_alice):
+    rows.make_cluster()
+
+    as_alice.post(URL, fill(text=GOOD.decode(), selector=" app=shop ", applyset="secrets/not-chosen", **ALLOWLIST))
+
+    options = options_from_json(Plan.objects.get().options)
+    assert (options.selector, options.prune) == (
+        "app=shop",
+        Prune(PruneMode.ALLOWLIST, ("core/v1/ConfigMap", "apps/v1/Deployment")),
+    )
+    page = as_alice.get(reverse("reviews:show-review", args=[1])).content.decode()
+    assert "ConfigMap, Deployment that were applied before and match app=shop" in page
+
+
+def test_prune_by_applyset_is_chosen_in_the_form(as_alice):
+    rows.make_cluster()
+
+    as_alice.post(URL, fill(text=GOOD.decode(), prune="applyset", applyset="configmaps/shop", selector="app=ignored"))
+
+    options = options_from_json(Plan.objects.get().options)
+    assert (options.selector, options.prune) == ("", Prune(PruneMode.APPLYSET, applyset="configmaps/shop"))
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({**ALLOWLIST}, "Enter a selector or choose all objects, not both."),
+        ({**ALLOWLIST, "selector": "a=b", "prune_all": "on"}, "Enter a selector or choose all objects, not both."),
+        ({**ALLOWLIST, "selector": "a in b"}, "unable to parse selector"),
+        ({**ALLOWLIST, "selector": "a=b", "prune_allowlist": "ConfigMap"}, "Write each kind as group/version/kind"),
+        ({**ALLOWLIST, "selector": "a=b", "mode": "server"}, "apply client-side, or prune by ApplySet"),
+        ({"prune": "applyset"}, "Name the parent, for example secrets/shop."),
+        ({"prune": "applyset", "applyset": "a/b/c"}, "Name the parent, for example secrets/shop."),
+    ],
+)
+def test_wrong_choice_of_what_to_prune_is_told(as_alice, values, told):
+    rows.make_cluster()
+
+    answer = as_alice.post(URL, fill(text=GOOD.decode(), **values))
+
+    assert (answer.status_code, told in answer.content.decode(), Review.objects.count()) == (422, True, 0)
+
+
+def test_form_chooses_what_may_be_replaced_and_how_objects_are_deleted(as_alice):
+    rows.make_cluster()
+    chosen = {"replace": "batch/Job core/Service", "propagation": "Foreground", "deletion_seconds": "300"}
+
+    answer = as_alice.post(URL, fill(text=GOOD.decode(), **chosen))
+
+    assert answer.status_code == 302
+    options = options_from_json(Plan.objects.get().options)
+    assert options.replacement.kinds == ("batch/Job", "core/Service")
+    assert (options.propagation.value, options.deletion_seconds) == ("Foreground", 300)
+
+
+def test_form_names_what_is_no_kind(as_alice):
+    rows.make_cluster()
+    answer = as_alice.post(URL, fill(text=GOOD.decode(), replace="Job"))
+
+    assert answer.status_code == 422
+    assert "Job is no kind such as batch/Job" in answer.content.decode()

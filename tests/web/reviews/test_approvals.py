@@ -10,10 +10,11 @@ from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, ChangeRequest, EmergencyApply, ObjectChange, Plan
+from applyviz.workflow.approvals import viewed_objects
 from applyviz.workflow.foundation import clock
 from applyviz.workflow.policies import Freeze
 from tests.builders import grant_role, make_policy, open_dangers
-from tests.web import builders, rows
+from tests.web import builders, reading, rows
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def grave_plan(alice, bob):
     """One object that belongs to the rights of a namespace; Bob has looked at it."""
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=())
     plan = rows.make_plan(alice, [change], state="planning")
-    ObjectChange.objects.filter(plan=plan).update(high_risks=[["rbac", "high"]])
+    ObjectChange.objects.filter(plan=plan).update(risk_levels=[["rbac", "high"]])
     Plan.objects.filter(pk=plan.pk).update(state="complete", digest="7" * 64, policy_version="built-in@1")
     plan.refresh_from_db()
     open_dangers(plan, bob)
@@ -153,7 +154,7 @@ def test_confirm_names_policy_and_who_still_may(as_bob, alice):
 
     page = as_bob.get(url(plan)).content.decode()
 
-    assert all(text in page for text in ("two@1", "2 approvals", "2 missing", "bob, carol", "Rollback"))
+    assert all(text in page for text in ("two@1", "0 of 2 approvals", "eligible: bob, carol", "Rollback"))
     assert "Approve and apply" not in page
 
 
@@ -202,6 +203,29 @@ def plan_under(alice, bob):
         return plan
 
     return make
+
+
+def test_approve_page_names_each_required_approval_and_what_is_missing(as_bob, plan_under):
+    text = " ".join(as_bob.get(url(plan_under(approvals=2))).content.decode().split())
+
+    assert "No approval required." not in text
+    assert "0 of 2 approvals" in text
+
+
+def test_approve_page_has_one_heading_and_names_the_review_once(as_bob, plan):
+    page = reading.read(as_bob, url(plan))
+
+    assert [reading.text_of(one) for one in reading.find_all(page, "h1")] == ["Approve plan 1"]
+    assert reading.text_of(page).count(f"#{plan.review.number} {plan.review.title}") == 1
+    assert "Review plan 1" not in reading.text_of(page)
+
+
+def test_approve_page_warns_of_objects_that_were_not_viewed(as_bob, bob, plan):
+    before = reading.text_of(reading.read(as_bob, url(plan)))
+    viewed_objects.record_viewed(plan.changes.get(), plan, by=bob)
+
+    assert "Viewed 0 of 1 · 1 object not viewed" in before
+    assert "not viewed" not in reading.text_of(reading.read(as_bob, url(plan)))
 
 
 def header_line(browser, plan) -> str:

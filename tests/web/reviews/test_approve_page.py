@@ -1,5 +1,6 @@
 """Consent: to a digest, never one's own, spent once."""
 
+import re
 from dataclasses import replace
 
 from django.urls import reverse
@@ -9,7 +10,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import ClusterKind
 from applyviz.records.models import ApplyRun, Approval, Cluster, Comment, Resolution
-from applyviz.workflow.approvals import acknowledgements
+from applyviz.workflow.approvals import acknowledgments
 from tests.builders import make_policy
 from tests.web import builders, rows
 
@@ -56,6 +57,12 @@ def test_run_waits_for_workloads_when_asked_to(as_bob, plan):
 
 def test_sandbox_runs_no_pods_to_wait_for(as_bob, plan):
     assert "Wait until workloads are ready" not in as_bob.get(url(plan)).content.decode()
+
+
+def test_sandbox_that_simulates_workloads_offers_to_wait(as_bob, plan):
+    Cluster.objects.update(simulates_workloads=True)
+
+    assert "Wait until workloads are ready" in as_bob.get(url(plan)).content.decode()
 
 
 def test_policy_that_waits_leaves_no_choice(as_bob, plan):
@@ -143,7 +150,7 @@ def test_sheet_says_who_acknowledged_and_what_is_forced(as_bob, alice):
     risk = Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=(risk,))
     plan = rows.make_plan(alice, [change])
-    acknowledgements.acknowledge_risks(plan, RiskKind.REMOVAL_WILL_NOT_HAPPEN, by=alice)
+    acknowledgments.acknowledge_risks(plan, RiskKind.REMOVAL_WILL_NOT_HAPPEN, by=alice)
     Resolution.objects.create(
         review=plan.review, plan=plan, by=alice, object_key="apps/Deployment/shop/frontend", path=".spec.replicas",
         manager="kubectl-edit", choice="overwrite", created_at=timezone.now(),
@@ -151,5 +158,15 @@ def test_sheet_says_who_acknowledged_and_what_is_forced(as_bob, alice):
 
     page = as_bob.get(url(plan)).content.decode().replace("<wbr>", "")
 
-    assert "Removal will not happen: acknowledged by alice" in page
+    text = " ".join(re.sub(r"<[^>]+>", "", page).split())
+    assert "Removal will not happen Deployment/frontend: acknowledged by alice" in text
     assert "frontend <code>.spec.replicas</code> taken from kubectl-edit by alice" in page
+
+
+def test_risk_of_the_whole_plan_names_no_object(as_bob, alice):
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())
+    plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=f"o{n}")) for n in range(51)])
+
+    answer = as_bob.get(url(plan))
+
+    assert (answer.status_code, "Large change" in answer.content.decode()) == (200, True)

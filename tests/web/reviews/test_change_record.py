@@ -45,7 +45,7 @@ def test_record_tells_fields_reasons_and_people(as_viewer, alice):
 
 def test_objects_that_change_alike_are_printed_once(as_viewer, alice):
     plan = rows.make_plan(alice, [*(change(f"web-{n}", "v2") for n in range(4)), change("other", "v3")])
-    record = change_record.present_record(plan)
+    record = change_record.present_record(plan, for_user=alice)
 
     assert [(o.name, o.others) for o in record.objects] == [
         ("web-0", ("Deployment web-1", "Deployment web-2", "Deployment web-3")),
@@ -55,7 +55,7 @@ def test_objects_that_change_alike_are_printed_once(as_viewer, alice):
 
 def test_new_object_is_printed_as_its_manifest(as_viewer, alice):
     plan = rows.make_plan(alice, [change("fresh", "v2", Operation.CREATE)])
-    record = change_record.present_record(plan)
+    record = change_record.present_record(plan, for_user=alice)
 
     assert record.objects[0].text.startswith("apiVersion: apps/v1\n")
     assert record.objects[0].sections == ()

@@ -16,7 +16,9 @@ WHY = "it is scaled by somebody else"
 @pytest.fixture
 def decided(alice):
     answer = ResolvedField(builders.IMAGE, "kubectl-set", ResolutionKind.GIVE_UP)
-    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), ways=(), answers=(answer,))
+    change = replace(
+        builders.build_change(), operation=Operation.UPDATE, conflicts=(), open_fields=(), answers=(answer,)
+    )
     return rows.make_plan(alice, [change])
 
 
@@ -77,7 +79,7 @@ def test_field_is_left_out_of_comparison(as_alice, decided):
     as_alice.post(address(decided, "field=3"), {"name": "frontend", "namespace": "shop", "reason": WHY})
 
     rule = ConflictRule.objects.get()
-    assert (rule.way, tuple(rule.elements)) == ("ignore", builders.ROLLING)
+    assert (rule.resolution, tuple(rule.elements)) == ("ignore", builders.ROLLING)
 
 
 def test_own_proposal_is_taken_back(as_alice, decided):

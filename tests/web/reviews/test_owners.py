@@ -81,6 +81,17 @@ def test_map_groups_objects_by_what_happens_to_their_owners(as_alice, shop):
     assert "2 more" in reading.text_of(page)
 
 
+def test_map_says_who_sets_the_replicas(as_alice, alice):
+    scaler = Owner("hpa-controller", "Update", "", "scale")
+    scaled = change("web", reason(fields("spec", "replicas"), (scaler,), (scaler,), FieldOperation.KEPT))
+    plan = make_plan(alice, [scaled, change("other", reason(fields("spec", "a"), (US,), (US,)))])
+
+    rows = [reading.text_of(row) for row in reading.find_all(reading.read(as_alice, address(plan)), "tr")]
+
+    assert [row for row in rows if "scales replicas" in row and "web" in row]
+    assert not [row for row in rows if "replicas" in row and "other" in row]
+
+
 def test_table_prints_the_numbers_and_all_shows_everything(as_alice, shop):
     page = reading.read(as_alice, address(shop, "?view=table&all=1"))
 
@@ -129,6 +140,27 @@ def test_reader_who_may_not_read_a_secret_sees_none_of_its_owners(as_viewer, ali
     found = graphs.read_owners(seen)
     assert [len(one.shares) for one in found.objects] == [0, 2]
     assert "not shown" in as_viewer.get(address(plan)).content.decode()
+
+
+def test_server_defaults_of_the_tree_can_be_left_out(as_alice, shop):
+    page = reading.read(as_alice, address(shop, "?object=0&fold=0"))
+    (switch,) = (a for a in reading.find_all(page, "a") if "Server defaults" in reading.text_of(a))
+    without = reading.read(as_alice, address(shop, reading.attribute(switch, "href") or ""))
+
+    def notes(tree) -> set[str]:
+        return {reading.text_of(td) for td in reading.find_all(tree, "td")}
+
+    assert ("server default" in notes(page), "server default" in notes(without)) == (True, False)
+    assert notes(without) >= {"new", "removed", "removal blocked"}
+    (back,) = (a for a in reading.find_all(without, "a") if "Server defaults" in reading.text_of(a))
+    assert reading.attribute(back, "href") == "?object=0&fold=0"
+
+
+def test_head_of_a_column_leads_to_all_fields_of_its_manager(as_alice, shop):
+    page = reading.read(as_alice, address(shop))
+
+    links = {reading.attribute(a, "href") for a in reading.find_all(page, "a")}
+    assert reverse("clusters:field-manager", args=[shop.target.cluster.slug, "ci"]) in links
 
 
 def test_many_field_managers_share_the_last_column():

@@ -1,14 +1,17 @@
 """Planning again, and closing."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from django.urls import reverse
 
-from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from applyviz.records.models import Plan, Review
-from applyviz.web.reviews.pages.available_actions import list_ways
+from applyviz.web.reviews.forms.reviews import ReplanForm
+from applyviz.web.reviews.pages.available_actions import list_replan_options
+from applyviz.workflow.foundation.errors import NotPossibleError
 from tests.web import rows
 
 
@@ -106,18 +109,34 @@ def test_one_click_plans_the_same_manifests_another_way(as_alice, plan, how, cha
 
 
 @pytest.mark.parametrize(
-    ("options", "ways"),
+    ("options", "offered"),
     [
         (ApplyOptions(), ["client-side", "keep-ownership"]),
         (ApplyOptions(takes_client_side=False), ["client-side", "move-ownership"]),
         (ApplyOptions(takes_client_side=False, takes_from=("helm",)), ["client-side", "keep-ownership"]),
         (ApplyOptions(field_manager="kubectl"), ["client-side"]),
         (ApplyOptions(mode=ApplyMode.CLIENT), ["server-side", "keep-ownership"]),
+        (ApplyOptions(prune=Prune(PruneMode.APPLYSET)), ["client-side", "keep-ownership", "keep-objects"]),
+        (
+            ApplyOptions(mode=ApplyMode.CLIENT, prune=Prune(PruneMode.ALLOWLIST)),
+            ["keep-ownership", "keep-objects"],
+        ),
         (ApplyOptions(mode=ApplyMode.CLIENT, takes_client_side=False), ["server-side", "move-ownership"]),
     ],
 )
-def test_other_ways_are_offered_by_how_the_plan_applies(options, ways):
-    assert [way.how for way in list_ways(options)] == ways
+def test_other_ways_are_offered_by_how_the_plan_applies(options, offered):
+    assert [option.how for option in list_replan_options(options)] == offered
+
+
+def test_prune_is_dropped_by_one_click_and_never_taken_server_side_by_allowlist():
+    options = ApplyOptions(mode=ApplyMode.CLIENT, selector="a=b", prune=Prune(PruneMode.ALLOWLIST))
+    review = SimpleNamespace(latest_plan=SimpleNamespace(options=options_to_json(options)))
+
+    kept = ReplanForm({"how": "keep-objects"}).read_options(review)
+
+    assert kept == replace(options, prune=Prune())
+    with pytest.raises(NotPossibleError, match="needs client-side apply"):
+        ReplanForm({"how": "server-side"}).read_options(review)
 
 
 def test_page_has_a_button_for_each_way(as_alice, plan):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
-from applyviz.engine.planning.conflicts.blocked_removals import Holder, Keeper, Release
+from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval, Holder, Keeper
 from applyviz.records.models import Plan, Resolution
 from tests.web import builders, rows
 
@@ -14,15 +14,15 @@ def url(plan) -> str:
     return reverse("reviews:resolve-conflict", args=[plan.review.number, plan.number, 0])
 
 
-@pytest.mark.parametrize("way", ["overwrite", "give-up", "share"])
-def test_decision_makes_the_next_plan(as_alice, refused_plan, way):
-    answer = as_alice.post(url(refused_plan), {"way-0": way})
+@pytest.mark.parametrize("resolution", ["overwrite", "give-up", "share"])
+def test_decision_makes_the_next_plan(as_alice, refused_plan, resolution):
+    answer = as_alice.post(url(refused_plan), {"resolution-0": resolution})
 
     following = Plan.objects.get(number=2)
     decision = Resolution.objects.get()
     assert answer.headers["Location"] == reverse("reviews:show-plan", args=[refused_plan.review.number, 2])
-    assert (decision.choice, decision.manager) == (way, "kubectl-set")
-    assert [d["way"] for d in following.decisions] == [way]
+    assert (decision.choice, decision.manager) == (resolution, "kubectl-set")
+    assert [d["resolution"] for d in following.decisions] == [resolution]
     assert tuple(following.decisions[0]["path"]) == builders.IMAGE
 
 
@@ -32,7 +32,9 @@ def test_every_conflict_is_taken_over_at_once(as_alice, refused_plan):
     assert list(Resolution.objects.values_list("choice", flat=True)) == ["overwrite"]
 
 
-@pytest.mark.parametrize("form", [{}, {"way-7": "overwrite"}, {"way-0": "ignore"}, {"way-0x": "overwrite"}])
+@pytest.mark.parametrize(
+    "form", [{}, {"resolution-7": "overwrite"}, {"resolution-0": "ignore"}, {"resolution-0x": "overwrite"}]
+)
 def test_decision_that_names_no_conflict_is_refused(as_alice, refused_plan, form):
     assert as_alice.post(url(refused_plan), form).status_code == 409
     assert Resolution.objects.count() == 0
@@ -43,15 +45,15 @@ def test_ways_are_offered_to_those_who_may_decide(as_alice, as_viewer, refused_p
 
     for_alice, for_viewer = (browser.get(address).content.decode() for browser in (as_alice, as_viewer))
 
-    assert for_alice.count('name="way-0"') == 3
+    assert for_alice.count('name="resolution-0"') == 3
     assert "checked" not in for_alice.partition('id="scroll"')[2]
     assert url(refused_plan) not in for_viewer
-    assert 'name="way-0"' not in for_viewer
+    assert 'name="resolution-0"' not in for_viewer
     assert "Give up the field" in for_viewer
 
 
 def test_viewer_may_not_decide(as_viewer, as_charlie, refused_plan):
-    form = {"way-0": "overwrite"}
+    form = {"resolution-0": "overwrite"}
 
     assert [b.post(url(refused_plan), form).status_code for b in (as_viewer, as_charlie)] == [403, 404]
 
@@ -64,13 +66,13 @@ def test_deciding_takes_no_get(as_alice, refused_plan):
 def test_conflicts_of_one_field_manager_are_decided_at_once(as_alice, refused_plan, manager, status, count):
     address = reverse("reviews:resolve-everywhere", args=[refused_plan.review.number, refused_plan.number])
 
-    answer = as_alice.post(address, {"way": "give-up", "manager": manager})
+    answer = as_alice.post(address, {"resolution": "give-up", "manager": manager})
 
     assert (answer.status_code, Resolution.objects.count()) == (status, count)
 
 
 def test_undone_decision_is_left_out_of_the_next_plan_and_stays_on_record(as_alice, refused_plan):
-    as_alice.post(url(refused_plan), {"way-0": "give-up"})
+    as_alice.post(url(refused_plan), {"resolution-0": "give-up"})
     Plan.objects.filter(number=2).update(state="complete")
 
     answer = as_alice.post(reverse("reviews:undo-resolution", args=[refused_plan.review.number, 2, 0]))
@@ -81,7 +83,7 @@ def test_undone_decision_is_left_out_of_the_next_plan_and_stays_on_record(as_ali
 
 
 def test_decision_of_a_plan_that_was_replaced_cannot_be_undone(as_alice, refused_plan):
-    as_alice.post(url(refused_plan), {"way-0": "give-up"})
+    as_alice.post(url(refused_plan), {"resolution-0": "give-up"})
 
     address = reverse("reviews:undo-resolution", args=[refused_plan.review.number, refused_plan.number, 0])
 
@@ -89,13 +91,13 @@ def test_decision_of_a_plan_that_was_replaced_cannot_be_undone(as_alice, refused
 
 
 def test_what_it_comes_to_is_shown_before_anything_is_decided(as_alice, refused_plan):
-    page = as_alice.post(url(refused_plan), {"way-0": "give-up", "then": "preview", "note": "<b>"})
+    page = as_alice.post(url(refused_plan), {"resolution-0": "give-up", "then": "preview", "note": "<b>"})
 
     text = page.content.decode()
     assert (page.status_code, Resolution.objects.count()) == (200, 0)
     assert "Give up the field" in text
     assert "<code>PATCH</code>" not in text
-    assert 'name="way-0" value="give-up"' in text
+    assert 'name="resolution-0" value="give-up"' in text
     assert 'value="&lt;b&gt;"' in text
     body = text.partition('aria-label="Body">')[2].partition("</pre>")[0]
     assert "image" not in body
@@ -116,27 +118,27 @@ def test_what_it_comes_to_is_shown_before_anything_is_decided(as_alice, refused_
 def test_more_than_one_field_is_shown_and_decided_by_its_scope(as_alice, refused_plan, scope, status):
     address = reverse("reviews:resolve-everywhere", args=[refused_plan.review.number, refused_plan.number])
 
-    shown = as_alice.get(address, {"way": "overwrite", "scope": scope})
+    shown = as_alice.get(address, {"resolution": "overwrite", "scope": scope})
     assert (shown.status_code, Resolution.objects.count()) == (status, 0)
     if status == 200:
         assert "Sent with force" in shown.content.decode()
-        as_alice.post(address, {"way": "overwrite", "scope": scope, "note": "agreed"})
+        as_alice.post(address, {"resolution": "overwrite", "scope": scope, "note": "agreed"})
         assert list(Resolution.objects.values_list("choice", "note")) == [("overwrite", "agreed")]
 
 
 @pytest.mark.parametrize(
-    ("of", "place", "way", "status"),
+    ("of", "index", "option", "status"),
     [
-        ("ways", 0, 2, 200),
-        ("ways", 0, 1, 404),
-        ("ways", 7, 1, 404),
+        ("open", 0, 2, 200),
+        ("open", 0, 1, 404),
+        ("open", 7, 1, 404),
         ("all", 0, 0, 404),
         ("answers", 0, 0, 404),
         ("else", 0, 0, 404),
     ],
 )
-def test_patch_is_taken_away_as_a_file(as_viewer, refused_plan, of, place, way, status):
-    address = reverse("reviews:show-patch", args=[refused_plan.review.number, 1, 0, of, place, way])
+def test_patch_is_taken_away_as_a_file(as_viewer, refused_plan, of, index, option, status):
+    address = reverse("reviews:show-patch", args=[refused_plan.review.number, 1, 0, of, index, option])
 
     answer = as_viewer.get(address)
 
@@ -147,18 +149,18 @@ def test_patch_is_taken_away_as_a_file(as_viewer, refused_plan, of, place, way, 
 
 
 def test_plan_without_ways_asks_to_plan_again(as_alice, alice):
-    plan = rows.make_plan(alice, [replace(builders.build_change(), ways=())])
+    plan = rows.make_plan(alice, [replace(builders.build_change(), open_fields=())])
 
     page = as_alice.get(reverse("reviews:show-changes", args=[plan.review.number, 1])).content.decode()
 
     assert "has no preview of the resolutions" in page
-    assert 'name="way-0"' not in page
+    assert 'name="resolution-0"' not in page
 
 
 def test_removal_that_will_not_happen_offers_its_way_out(as_viewer, alice):
     holder = Holder(builders.AUTOSCALER, Keeper.CONTROLLER)
-    release = Release(builders.REPLICAS, (holder,), "kubectl patch deployments.apps frontend", True, True)
-    plan = rows.make_plan(alice, [replace(builders.build_change(), releases=(release,))])
+    release = BlockedRemoval(builders.REPLICAS, (holder,), "kubectl patch deployments.apps frontend", True, True)
+    plan = rows.make_plan(alice, [replace(builders.build_change(), blocked_removals=(release,))])
 
     page = as_viewer.get(reverse("reviews:show-changes", args=[plan.review.number, 1])).content.decode()
 

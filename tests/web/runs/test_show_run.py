@@ -11,6 +11,7 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
 from applyviz.workflow.audit import trail
 from tests.web import builders, reading, rows
+from tests.web.runs import scenes
 
 HTMX = {"HX-Request": "true"}
 
@@ -29,6 +30,17 @@ def test_run_shows_how_far_it_is_and_polls(as_viewer, run):
         True,
         False,
     )
+
+
+@pytest.mark.parametrize("objects", [1, 40])
+def test_run_asks_the_database_a_fixed_number_of_times(as_viewer, alice, bob, objects, django_assert_num_queries):
+    change = builders.build_change()
+    plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=f"o{n}")) for n in range(objects)])
+    run = rows.make_run(plan, bob)
+    as_viewer.get(url(run))
+
+    with django_assert_num_queries(14):
+        as_viewer.get(url(run))
 
 
 def test_finished_run_stops_polling_and_says_how_it_ended(as_viewer, plan, bob):
@@ -78,7 +90,7 @@ def test_canceling_asks_the_run_to_stop(as_bob, run):
     assert f'action="{address}"' in as_bob.get(url(run)).content.decode()
     assert as_bob.post(address).status_code == 302
     assert ApplyRun.objects.get().cancel_requested_at is not None
-    assert "Stopping after the object" in as_bob.get(url(run)).content.decode()
+    assert "Stopping: objects in progress" in as_bob.get(url(run)).content.decode()
     assert as_bob.post(address).status_code == 409
 
 
@@ -129,7 +141,7 @@ def test_lost_worker_and_who_took_over_are_told(as_viewer, run, bob):
     page = as_viewer.get(url(run)).content.decode()
 
     assert "Another worker is taking over" in page
-    assert ("two:22 took over" in page, "one:11" in page) == (True, False)
+    assert ("two:22 continued the run" in page, "one:11" in page) == (True, False)
 
 
 def test_rules_rollout_and_retries_are_shown(as_viewer, run):
@@ -142,7 +154,7 @@ def test_rules_rollout_and_retries_are_shown(as_viewer, run):
     page = as_viewer.get(url(run)).content.decode()
     pane = as_viewer.get(reverse("runs:show-result", args=[run.number, 0]), headers=HTMX).content.decode()
 
-    rules = ("up to 8 objects at once", "continues after a failure", "waits up to 90 s for each rollout")
+    rules = ("8 objects at once", "continues after a failure", "up to 90 s per rollout")
     assert [text for text in (*rules, "2 requests", "1 retry", "Rolling out") if text not in page] == []
     assert [text for text in ("1 retry", "Rolling out", "2 of 3 pods are ready") if text not in pane] == []
 
@@ -236,3 +248,30 @@ def test_who_canceled_is_named(as_viewer, run, bob):
     ApplyRun.objects.update(canceled_by=bob)
 
     assert "canceled by" in as_viewer.get(url(run)).content.decode()
+
+
+OWNED = {"state": "verified", "fields": {"applyviz (Apply)": 12, "kubectl-edit (Update)": 1}}
+
+
+def test_owners_that_were_verified_are_said(as_viewer, plan, bob):
+    run = rows.make_run(plan, bob, state="applied")
+    run.results.update(outcome="applied", owners=OWNED)
+
+    page = reading.text_of(reading.read(as_viewer, url(run)))
+    pane = reading.text_of(reading.read(as_viewer, reverse("runs:show-result", args=[run.number, 0])))
+
+    assert f"field owners of {run.results.count()} object" in page
+    assert "Field owners verified: applyviz (Apply) owns 12 fields, kubectl-edit (Update) owns 1 field." in pane
+
+
+def test_owners_that_differ_are_never_called_verified(as_viewer, alice, bob):
+    run = rows.make_run(rows.make_plan(alice, scenes.list_changes(scenes.STEPS[:3])), bob, state="applied")
+    run.results.update(outcome="applied", owners=OWNED)
+    first = run.results.order_by("position")[0]
+    ObjectResult.objects.filter(pk=first.pk).update(outcome="applied-live-differs", owners={"state": "differ"})
+
+    page = reading.text_of(reading.read(as_viewer, url(run)))
+    pane = reading.text_of(reading.read(as_viewer, reverse("runs:show-result", args=[run.number, first.position])))
+
+    assert f"field owners of {run.results.count() - 1} of {run.results.count()} objects verified" in page
+    assert "owners verified" not in pane

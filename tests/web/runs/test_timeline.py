@@ -6,14 +6,15 @@ from datetime import timedelta
 
 import pytest
 
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
 from applyviz.records.models import JournalEntry, ObjectResult, RolloutSample
 from applyviz.web.runs.pages.before_after import BeforeAfter, present_before_after, share_start
 from applyviz.web.runs.pages.pod_lines import list_pod_lines
-from applyviz.web.runs.pages.time_axis import TimeAxis, say_clock
+from applyviz.web.runs.pages.time_axis import TimeAxis, format_clock
 from applyviz.workflow.foundation import clock
 from tests.web import reading
-from tests.web.builders import build_change
+from tests.web.builders import LABEL, build_change
 from tests.web.runs import scenes
 
 
@@ -120,9 +121,9 @@ def test_a_new_sample_is_told_to_open_pages(scene):
     before = find_moves(scene.pk, "")
     result = ObjectResult.objects.get(run=scene, change__kind="Deployment", change__name="orders")
     RolloutSample.objects.create(result=result, at=clock.now(), new=1, ready=1, wanted=2)
-    after = find_moves(scene.pk, before.place)
+    after = find_moves(scene.pk, before.cursor)
 
-    assert find_moves(scene.pk, after.place) is None
+    assert find_moves(scene.pk, after.cursor) is None
 
 
 @pytest.mark.parametrize(
@@ -150,8 +151,8 @@ def test_axis_is_broken_where_rollouts_take_much_longer_than_requests():
     broken, plain = TimeAxis.of([0.2, 1.0, 2.0], 180.0), TimeAxis.of([0.5, 1.0], 2.0)
 
     assert (broken.is_broken, plain.is_broken, plain.stretch) == (True, False, 1)
-    assert broken.place(0) == 0
-    assert broken.place(2.0) < broken.place(3.0) < broken.place(180.0)
+    assert broken.scale(0) == 0
+    assert broken.scale(2.0) < broken.scale(3.0) < broken.scale(180.0)
     assert [tick.text for tick in broken.list_ticks()] == ["0 s", "1 s", "2 s", "1:00", "2:00", "3:00"]
     assert [tick.text for tick in plain.list_ticks()] == ["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s"]
 
@@ -161,7 +162,7 @@ def test_axis_is_broken_where_rollouts_take_much_longer_than_requests():
     [(0.05, 0.01, "0.05 s"), (3, 1, "3 s"), (61, 1, "1:01"), (30, 60, "0:30"), (3725, 60, "1:02:05")],
 )
 def test_times_are_written_short(seconds, step, text):
-    assert say_clock(seconds, step) == text
+    assert format_clock(seconds, step) == text
 
 
 @pytest.mark.parametrize(
@@ -183,3 +184,12 @@ def test_objects_that_come_or_go_say_so():
     assert present_before_after(PlannedObject(change.ref, Operation.PRUNE, Versions())) == BeforeAfter(is_gone=True)
     assert present_before_after(created).is_new
     assert present_before_after(PlannedObject(change.ref, Operation.UPDATE, Versions())) == BeforeAfter()
+
+
+def test_name_of_a_field_keeps_its_dots():
+    label = {"metadata": {"labels": {"app.kubernetes.io/version": "2"}}}
+    reason = FieldReason(LABEL, FieldOperation.CHANGED, Reason.MANIFEST_SETS)
+    versions = Versions(live={"metadata": {"labels": {"app.kubernetes.io/version": "1"}}}, after=label)
+    change = PlannedObject(build_change().ref, Operation.UPDATE, versions, fields=(reason,))
+
+    assert present_before_after(change).field == "app.kubernetes.io/version"

@@ -15,10 +15,20 @@ from applyviz.records.sealing import Sealed
 from applyviz.workflow.audit import trail
 from tests.builders import grant_role, make_cluster_row
 from tests.web import builders, reading, rows
+from tests.web.measuring import measure_answer
+
+# Processor time of an answer, among so many reviews and objects.
+SECONDS, REVIEWS, OBJECTS = 0.15, 3_000, 1_000
+TEXTS = ("web", "front", "deployment/front", "ali", "run 1", "ops-47")
 
 
 def ask(browser, text):
     return reading.lines_of(reading.read(browser, f"/search/?q={text}"))
+
+
+def update(name):
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())
+    return replace(change, ref=change.ref._replace(name=name))
 
 
 @pytest.fixture
@@ -119,3 +129,18 @@ def test_every_page_has_the_field(as_viewer):
 
     assert 'action="/search/"' in page
     assert "js/frame/search.js" in page
+
+
+def test_answer_is_quick_among_many_reviews_and_objects(as_viewer, alice, shop):
+    changes = [update(f"frontend-{n}") for n in range(OBJECTS)]
+    rows.make_plan(alice, changes)
+    times = {"created_at": rows.NOW, "updated_at": rows.NOW}
+    reviews = [
+        Review(number=100 + n, title=f"Upgrade {n} of the web shop", author=alice, ticket=f"OPS-{n}", **times)
+        for n in range(REVIEWS)
+    ]
+    Review.objects.bulk_create(reviews)
+
+    taken = {text: measure_answer(as_viewer, f"/search/?q={text}") for text in TEXTS}
+
+    assert {text: seconds for text, seconds in taken.items() if seconds > SECONDS} == {}

@@ -16,6 +16,8 @@ RULES = {
     "many_objects": "50", "approval_hours": "72", "may_run_estimated": "on",
     "windows": "Mon-Fri 09:00-17:00 Europe/Berlin\n", "freezes": "2026-12-20T18:00 2027-01-04T08:00 UTC Holidays",
     "on_failure": "continue", "concurrency": "4", "rollout_seconds": "600", "note": "first",
+    "replaced_kinds": "batch/Job, core/Service", "replace_annotation": "example.com/replace",
+    "kept_kinds": "core/PersistentVolumeClaim",
     **{f"approvals_{kind.name}": "0" for kind in POLICY_RISKS},
     "approvals_RBAC_CHANGED": "3",
 }  # fmt: skip
@@ -55,6 +57,8 @@ def test_policy_is_written_and_shown(as_dana, as_viewer):
         "RBAC changes: 3 approvals",
         "Mon-Fri 09:00-17:00 Europe/Berlin",
         "continues after a failure",
+        "batch/Job, core/Service, objects with example.com/replace",
+        "core/PersistentVolumeClaim",
         "first",
     )
     assert [text for text in wanted if text not in page] == []

@@ -19,7 +19,7 @@ HTMX = {"HTTP_HX_REQUEST": "true"}
 
 
 def test_page_is_busy_until_a_worker_answered(slow, root):
-    address = reverse("clusters:show-cluster", args=["box"])
+    address = reverse("clusters:show-objects", args=["box"])
     busy = root.get(address)
     poll = reverse("worker-requests:show-worker-request", args=[WorkerRequest.objects.get().pk])
     waiting = root.get(poll, **HTMX)
@@ -74,7 +74,7 @@ def test_comparison_waits_and_is_asked_once_for_everybody(slow, root, team):
 
 
 def test_unanswered_page_says_so_and_can_ask_again(slow, root, monkeypatch):
-    address = reverse("clusters:show-cluster", args=["box"])
+    address = reverse("clusters:show-objects", args=["box"])
     root.get(address)
     first = WorkerRequest.objects.get()
     later = timezone.now() + asking.PATIENCE
@@ -112,7 +112,7 @@ def test_worker_that_comes_too_late_does_nothing(slow, root, run, monkeypatch):
 
 
 def test_worker_requests_of_others_are_not_there(slow, root, team):
-    root.get(reverse("clusters:show-cluster", args=["box"]))
+    root.get(reverse("clusters:show-objects", args=["box"]))
     other = Client()
     other.force_login(team.bob)
 

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from applyviz.engine.explain.reasons import FieldReason, Reason
 from applyviz.engine.objects.errors import ConflictError, OwnershipError
@@ -19,7 +20,7 @@ from applyviz.engine.objects.paths import FieldPath, element_value
 from applyviz.engine.objects.values import JSONObject, JSONValue, clone
 from applyviz.engine.ownership import server_side, updates
 from applyviz.engine.ownership.managed_fields import with_entries
-from applyviz.engine.planning.conflicts.manifest_paths import PlaceFinder
+from applyviz.engine.planning.conflicts.manifest_paths import PathWalker
 from applyviz.engine.requests.members import Member
 from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.walk import list_leaves
@@ -49,7 +50,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class BlockedRemoval:
     """How to remove one field that others keep.
 
     - `command` removes it from the live object, regardless of its owners; `is_gone`: whether the field is absent after
@@ -115,32 +116,32 @@ def _point(path: Sequence[str | int]) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
-def _write_operations(finder: PlaceFinder, path: FieldPath) -> list[JSONObject] | None:
+def _write_operations(walker: PathWalker, path: FieldPath) -> list[JSONObject] | None:
     """Return the JSON patch that removes a field, with tests that list entries have not moved."""
-    places = finder.list_places(path)
-    if len(places) < len(path):
+    found = walker.list_steps(path)
+    if len(found) < len(path):
         return None
     operations: list[JSONObject] = []
-    steps = [step for _container, step in places]
+    steps = [step for _container, step in found]
     for depth, element in enumerate(path[:-1]):
         if element.startswith("k:"):
-            entry = places[depth][0][steps[depth]]
+            entry = found[depth][0][steps[depth]]
             keys = ((k, v) for k, v in element_value(element).items() if k in entry)
             operations += [{"op": "test", "path": _point([*steps[: depth + 1], k]), "value": v} for k, v in keys]
     return [*operations, {"op": "remove", "path": _point(steps)}]
 
 
-def _count_back(place: tuple[JSONValue, str | int]) -> int:
-    return -place[1] if isinstance(place[1], int) else 0
+def _count_back(step: tuple[JSONValue, str | int]) -> int:
+    return -step[1] if isinstance(step[1], int) else 0
 
 
 def _remove_exactly(live: JSONObject, paths: Sequence[FieldPath]) -> JSONObject:
-    edited: JSONValue = clone(dict(live))
-    finder = PlaceFinder(edited)
-    found = [finder.list_places(path)[-1] for path in paths]
-    places = {(id(container), step): (container, step) for container, step in found}
+    edited: Any = clone(dict(live))
+    walker = PathWalker(edited)
+    found = [walker.list_steps(path)[-1] for path in paths]
+    unique = {(id(container), step): (container, step) for container, step in found}
     # In reverse order, so that the list entries still to be removed keep their positions.
-    for container, step in sorted(places.values(), key=_count_back):
+    for container, step in sorted(unique.values(), key=_count_back):
         del container[step]
     return dict(edited)
 
@@ -170,9 +171,9 @@ def _find_gone(intent: Intent, paths: Sequence[FieldPath]) -> set[FieldPath]:
     return {path for path in paths if path not in there}
 
 
-def find_releases(intent: Intent, reasons: Sequence[FieldReason]) -> Iterator[Release]:
+def find_blocked_removals(intent: Intent, reasons: Sequence[FieldReason]) -> Iterator[BlockedRemoval]:
     """Yield how to remove each field whose removal other owners block."""
-    finder = PlaceFinder(intent.live)
+    walker = PathWalker(intent.live)
     kept: list[tuple[FieldPath, list[Owner], list[JSONObject]]] = []
     for reason in reasons:
         if reason.reason is not Reason.STILL_OWNED_BY_OTHERS:
@@ -180,7 +181,7 @@ def find_releases(intent: Intent, reasons: Sequence[FieldReason]) -> Iterator[Re
         # Fields that the manager wrote by means other than apply are kept like those of others.
         own = (intent.manager, "Apply")
         owners = [o for o in reason.owners_after or reason.owners_before if (o.manager, o.operation) != own]
-        operations = _write_operations(finder, reason.path)
+        operations = _write_operations(walker, reason.path)
         if owners and operations is not None:
             kept.append((reason.path, owners, operations))
     gone = _find_gone(intent, [path for path, _, _ in kept]) if kept else set()
@@ -189,4 +190,4 @@ def find_releases(intent: Intent, reasons: Sequence[FieldReason]) -> Iterator[Re
         patch = json.dumps(operations, separators=(",", ":"), ensure_ascii=False)
         command = _join("kubectl", "patch", *_address(intent.member), "--type=json", "--patch", patch)
         returns = any(holder.keeper is not Keeper.BY_HAND for holder in holders)
-        yield Release(path, holders, command, path in gone, returns)
+        yield BlockedRemoval(path, holders, command, path in gone, returns)

@@ -10,28 +10,34 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import reduce
 
 from applyviz.engine.manifests import editing
 from applyviz.engine.manifests.documents import ManifestDocument, PlainPath
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
-from applyviz.engine.objects.paths import FieldPath, render_path, render_value
+from applyviz.engine.objects.paths import FieldPath, element_value, render_path, render_value
 from applyviz.engine.objects.values import JSONValue
-from applyviz.engine.planning.conflicts.manifest_paths import list_places
+from applyviz.engine.planning.conflicts.manifest_paths import list_steps
 
 _CONTEXT = 3
 _COMPARED = 2_000
+_LONGEST_TEXT = 64_000
 _SECRET = re.compile(r"""kind["']?\s*:\s*["']?Secret\b""")
 NO_NEWLINE = "\\ No newline at end of file\n"
 
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """The edit that makes a resolution permanent: the value in the file, and its replacement (`is_removed`: none)."""
+    """The edit that makes a resolution permanent: the value in the file, and its replacement (`is_removed`: none).
+
+    - `is_added`: the file does not set the field yet.
+    """
 
     path: FieldPath
     before: JSONValue
     after: JSONValue = None
     is_removed: bool = False
+    is_added: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +53,15 @@ class FilePatch:
     """An edit as a unified patch; without `text`, `reason` says why there is none and what to change.
 
     - `position` is the first changed line, in the current file.
+    - `edited`: the whole document with the edit and its comments, where it was asked for and is not too long.
+    - `is_whole`: the document is all of its file.
     """
 
     position: SourcePosition
     text: str = ""
     reason: str = ""
+    edited: str = field(default="", repr=False)
+    is_whole: bool = False
 
 
 def describe_edit(edit: FileEdit) -> str:
@@ -161,12 +171,16 @@ def _apply(source: str, document: ManifestDocument, edits: Sequence[FileEdit]) -
     if obj is None:
         raise ManifestError("the object as applied is not in the file", document.position)
     for edit in edits:
-        path: PlainPath = tuple(step for _container, step in list_places(obj, edit.path))
-        if len(path) < len(edit.path):
+        path: PlainPath = tuple(step for _container, step in list_steps(obj, edit.path))
+        missing = edit.path[len(path) :]
+        if missing and not (edit.is_added and all(element.startswith("f:") for element in missing)):
             raise ManifestError("the field is not in the file", document.position)
         if edit.is_removed:
             path = editing.widen_removal(obj, path)
         value = editing.REMOVED if edit.is_removed else edit.after
+        if missing:
+            first, *below = map(element_value, missing)
+            path, value = (*path, first), reduce(lambda inner, name: {name: inner}, reversed(below), value)
         source = editing.edit_source(source, document, path, value)
         obj = editing.change_object(obj, path, value)
     return source
@@ -176,12 +190,26 @@ def _explain(error: str, edits: Sequence[FileEdit]) -> str:
     return f"{error[:1].upper()}{error[1:]}. {' '.join(map(describe_edit, edits))}"
 
 
+def _keep_text(edited: str, document: ManifestDocument) -> tuple[str, bool]:
+    """Return the edited document, and whether it is all of its file; "" for a list, which holds other objects too."""
+    span = editing.find_span(edited, document.position.line)
+    text = edited[span.start : span.end].lstrip("\n")
+    if document.list_kind or len(text) > _LONGEST_TEXT:
+        return "", False
+    return text, not (edited[: span.start] + edited[span.end :]).strip("-\r\n ")
+
+
 def make_patch(
-    edits: Sequence[FileEdit], *, document: ManifestDocument, sources: Mapping[str, EditedText]
+    edits: Sequence[FileEdit],
+    *,
+    document: ManifestDocument,
+    sources: Mapping[str, EditedText],
+    keeps_text: bool = False,
 ) -> FilePatch | None:
     """Return the patch that makes edits in the file of a document; None if there is nothing to edit.
 
     - If no patch is possible, its `reason` says why, and what to change by hand.
+    - `keeps_text`: the patch holds the whole edited document too.
     """
     if not edits:
         return None
@@ -202,7 +230,8 @@ def make_patch(
     if edited == source.text:
         return None
     text, line = unify(where.file, source.text, edited, allowed=_allow(source.text, document))
-    return FilePatch(SourcePosition(where.file, line), text)
+    whole, is_whole = _keep_text(edited, document) if keeps_text else ("", False)
+    return FilePatch(SourcePosition(where.file, line), text, edited=whole, is_whole=is_whole)
 
 
 def drop_lines(patch: FilePatch, edits: Iterable[FileEdit]) -> FilePatch:

@@ -1,52 +1,55 @@
-"""Walk field paths in a manifest: each map and list along a path, with the key or index taken in it.
+"""Walk and edit field paths in a manifest: each map and list along a path, with the key or index taken in it.
 
 A key that a list entry omits may be defaulted, so an entry without it can still match.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any, Final
 
+from applyviz.engine.objects.lookups import EntryIndex
 from applyviz.engine.objects.paths import FieldPath, PathElement, element_value
-from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_same_json
-
-# Python distinguishes values of these types as JSON does; True would equal 1.
-_is_told_apart = frozenset({str, int}).issuperset
+from applyviz.engine.objects.values import JSONObject, clone, is_same_json
 
 
-def _is_entry(item: JSONValue, keys: JSONObject) -> bool:
-    return isinstance(item, Mapping) and all(k not in item or is_same_json(item[k], v) for k, v in keys.items())
+class _Removed:
+    """Marks a value that an edit removed, so that the places of its neighbors stay until the last edit."""
 
 
-def _find_index(items: list[JSONValue], element: PathElement) -> int | None:
+_REMOVED: Final[Any] = _Removed()
+
+
+def _may_omit(_name: str, _wanted: Any) -> bool:
+    return True
+
+
+def _find_index(items: list[Any], element: PathElement) -> int | None:
     wanted = element_value(element)
     if element.startswith("i:"):
         return wanted if wanted < len(items) else None
-    if element.startswith("v:"):
-        return next((n for n, item in enumerate(items) if is_same_json(item, wanted)), None)
-    return next((n for n, item in enumerate(items) if _is_entry(item, wanted)), None)
+    return next((n for n, item in enumerate(items) if is_same_json(item, wanted)), None)
 
 
-class PlaceFinder:
+class PathWalker:
     """Finds many paths in one value, which must not change meanwhile: each list is indexed once."""
 
-    def __init__(self, value: JSONValue) -> None:
+    def __init__(self, value: Any) -> None:
         self._value = value
-        self._indices: dict[tuple[int, tuple[str, ...]], dict[tuple[JSONValue, ...], int] | None] = {}
+        self._indices: dict[tuple[int, tuple[str, ...]], EntryIndex] = {}
 
-    def list_places(self, path: FieldPath) -> list[tuple[JSONValue, str | int]]:
+    def list_steps(self, path: FieldPath) -> list[tuple[Any, str | int]]:
         """Return each container along a path, with the step taken in it; shorter if the path ends early."""
-        places: list[tuple[JSONValue, str | int]] = []
+        steps: list[tuple[Any, str | int]] = []
         value = self._value
         for element in path:
             step = self._find_step(value, element)
             if step is None:
                 break
-            places.append((value, step))
+            steps.append((value, step))
             value = value[step]
-        return places
+        return steps
 
-    def _find_step(self, value: JSONValue, element: PathElement) -> str | int | None:
+    def _find_step(self, value: Any, element: PathElement) -> str | int | None:
         """Return the key or index of an element in a value, None if there is none."""
         if isinstance(value, dict):
             name = element[2:]
@@ -55,51 +58,57 @@ class PlaceFinder:
             return None
         return self._find_entry(value, element) if element.startswith("k:") else _find_index(value, element)
 
-    def _find_entry(self, items: list[JSONValue], element: PathElement) -> int | None:
+    def _find_entry(self, items: list[Any], element: PathElement) -> int | None:
         wanted = element_value(element)
         keys = tuple(wanted)
         known = (id(items), keys)
         if known not in self._indices:
-            self._indices[known] = _index_entries(items, keys)
-        index = self._indices[known]
-        values = tuple(wanted.values())
-        if index is None or not _is_told_apart(map(type, values)):
-            return _find_index(items, element)
-        return index.get(values)
+            self._indices[known] = EntryIndex(items, keys)
+        return self._indices[known].find(wanted, may_omit=_may_omit)
 
 
-def _index_entries(items: list[JSONValue], keys: tuple[str, ...]) -> dict[tuple[JSONValue, ...], int] | None:
-    """Return the first index of each entry by its keys; None if an entry omits a key or has no scalar there."""
-    found: dict[tuple[JSONValue, ...], int] = {}
-    for position, item in enumerate(items):
-        values = tuple(item.get(key) for key in keys) if isinstance(item, dict) else (None,)
-        if not _is_told_apart(map(type, values)):
-            return None
-        found.setdefault(values, position)
-    return found
-
-
-def list_places(value: JSONValue, path: FieldPath) -> list[tuple[JSONValue, str | int]]:
+def list_steps(value: Any, path: FieldPath) -> list[tuple[Any, str | int]]:
     """Return each container along a path, with the step taken in it; shorter if the path ends early."""
-    return PlaceFinder(value).list_places(path)
+    return PathWalker(value).list_steps(path)
 
 
-def remove_place(manifest: JSONObject, path: FieldPath) -> JSONObject:
-    """Return the manifest without a field, and without the maps and lists that contained only this field."""
-    edited = clone(dict(manifest))
-    places = list_places(edited, path)
-    if len(places) < len(path):
-        return manifest
-    for container, step in reversed(places):
-        del container[step]
-        if container:
-            break
-    return dict(edited)
+class ManifestEditor:
+    """Edits many fields in a copy of one manifest in linear time; every path means the field of the original."""
+
+    def __init__(self, manifest: JSONObject) -> None:
+        self._edited: Any = clone(dict(manifest))
+        self._walker = PathWalker(self._edited)
+        self._edits: list[tuple[Any, str | int, Any]] = []
+
+    def remove_field(self, path: FieldPath) -> bool:
+        """Remove a field, and the maps and lists that contained only removed fields; False if it is absent."""
+        return self._edit(path, _REMOVED)
+
+    def set_field(self, path: FieldPath, value: Any) -> bool:
+        """Set another value for a field; False if the manifest does not set it."""
+        return self._edit(path, clone(value))
+
+    def _edit(self, path: FieldPath, value: Any) -> bool:
+        steps = self._walker.list_steps(path)
+        if len(steps) < len(path):
+            return False
+        self._edits.append((*steps[-1], value))
+        return True
+
+    def finish(self) -> JSONObject:
+        """Return the edited manifest; an editor is used once."""
+        for container, step, value in self._edits:
+            container[step] = value
+        kept = _drop_removed(self._edited)
+        return {} if kept is _REMOVED else dict(kept)
 
 
-def set_place(manifest: JSONObject, path: FieldPath, value: JSONValue) -> JSONObject:
-    """Return the manifest with another value for a field that it sets."""
-    edited = clone(dict(manifest))
-    container, step = list_places(edited, path)[-1]
-    container[step] = clone(value)
-    return dict(edited)
+def _drop_removed(value: Any) -> Any:
+    """Return a value without removed parts; a map or list of only removed parts is removed too."""
+    if isinstance(value, dict):
+        fields = {name: below for name, v in value.items() if (below := _drop_removed(v)) is not _REMOVED}
+        return fields if fields or not value else _REMOVED
+    if isinstance(value, list):
+        items = [below for item in value if (below := _drop_removed(item)) is not _REMOVED]
+        return items if items or not value else _REMOVED
+    return value

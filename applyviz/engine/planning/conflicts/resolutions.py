@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from applyviz.engine.objects.errors import Conflict, ConflictError, PlanError
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, render_path
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership import server_side
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch
-from applyviz.engine.planning.conflicts.manifest_paths import list_places, remove_place, set_place
+from applyviz.engine.planning.conflicts.manifest_paths import ManifestEditor, PathWalker
 from applyviz.engine.schema.model import KindSchema
-from applyviz.engine.schema.walk import MISSING, find_value
+from applyviz.engine.schema.walk import MISSING, LeafFinder
 
 
 class ResolutionKind(StrEnum):
@@ -37,7 +38,7 @@ class ResolutionChoice:
 
     path: FieldPath
     manager: str
-    way: ResolutionKind
+    resolution: ResolutionKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ class ResolutionOption:
     - `is_possible`: False if the manifest does not contain the field, so that it cannot be given up or shared.
     """
 
-    way: ResolutionKind
-    value: JSONValue
+    resolution: ResolutionKind
+    value: Any
     is_present: bool
     owners: tuple[Owner, ...]
     edit: FileEdit | None = None
@@ -78,7 +79,7 @@ class FieldResolutions:
 
     path: FieldPath
     managers: tuple[str, ...]
-    ways: tuple[ResolutionOption, ...]
+    options: tuple[ResolutionOption, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class ResolvedField:
 
     path: FieldPath
     manager: str
-    way: ResolutionKind
+    resolution: ResolutionKind
     rule: int = 0
     edit: FileEdit | None = None
     patch: FilePatch | None = None
@@ -129,24 +130,37 @@ class FieldConflict:
         return ()
 
 
-def find_edit(conflict_row: FieldConflict, decision: ResolutionChoice) -> FileEdit | None:
-    """Return the edit of the file that a resolution makes; overwriting edits nothing."""
-    places = list_places(conflict_row.manifest, decision.path)
-    if decision.way is ResolutionKind.OVERWRITE or len(places) < len(decision.path):
-        return None
-    container, step = places[-1]
-    before = container[step]
-    live = find_value(conflict_row.kind.root, conflict_row.live, decision.path)
-    if decision.way is ResolutionKind.GIVE_UP or live is MISSING:
-        return FileEdit(decision.path, before, is_removed=True)
-    return FileEdit(decision.path, before, live)
+class EditFinder:
+    """Finds the edits of many resolutions of one apply in linear time."""
+
+    def __init__(self, conflict_row: FieldConflict) -> None:
+        self._manifest = PathWalker(conflict_row.manifest)
+        self._live = LeafFinder(conflict_row.kind.root, conflict_row.live)
+
+    def find(self, decision: ResolutionChoice) -> FileEdit | None:
+        """Return the edit of the file that a resolution makes; overwriting edits nothing."""
+        if decision.resolution is ResolutionKind.OVERWRITE:
+            return None
+        steps = self._manifest.list_steps(decision.path)
+        if len(steps) < len(decision.path):
+            return None
+        container, step = steps[-1]
+        before = container[step]
+        live = self._live.find(decision.path)
+        if decision.resolution is ResolutionKind.GIVE_UP or live is MISSING:
+            return FileEdit(decision.path, before, is_removed=True)
+        return FileEdit(decision.path, before, live)
 
 
-def edit_manifest(manifest: JSONObject, edit: FileEdit | None) -> JSONObject:
-    """Return a manifest, or the request body made from it, with one edit."""
-    if edit is None:
-        return manifest
-    return remove_place(manifest, edit.path) if edit.is_removed else set_place(manifest, edit.path, edit.after)
+def edit_manifest(manifest: JSONObject, edits: Iterable[FileEdit | None]) -> JSONObject:
+    """Return a manifest, or the request body made from it, with edits of its fields."""
+    editor = ManifestEditor(manifest)
+    for edit in filter(None, edits):
+        if edit.is_removed:
+            editor.remove_field(edit.path)
+        else:
+            editor.set_field(edit.path, edit.after)
+    return editor.finish()
 
 
 def apply_decisions(conflict_row: FieldConflict, decisions: Iterable[ResolutionChoice]) -> ResolvedManifest:
@@ -156,17 +170,17 @@ def apply_decisions(conflict_row: FieldConflict, decisions: Iterable[ResolutionC
     - A field manager that no resolution names is never overwritten.
     """
     decisions = tuple(decisions)
-    taken = {(d.path, d.manager) for d in decisions if d.way is ResolutionKind.OVERWRITE}
-    ways: dict[FieldPath, ResolutionKind] = {}
+    taken = {(d.path, d.manager) for d in decisions if d.resolution is ResolutionKind.OVERWRITE}
+    chosen: dict[FieldPath, ResolutionKind] = {}
     edits: dict[FieldPath, FileEdit] = {}
-    manifest = conflict_row.manifest
+    finder = EditFinder(conflict_row)
     for decision in decisions:
-        if ways.setdefault(decision.path, decision.way) is not decision.way:
-            raise PlanError(f"{render_path(decision.path)} was decided in two ways")
-        edit = find_edit(conflict_row, decision)
-        manifest = edit_manifest(manifest, edit)
+        if chosen.setdefault(decision.path, decision.resolution) is not decision.resolution:
+            raise PlanError(f"{render_path(decision.path)} has two different resolutions")
+        edit = finder.find(decision)
         if edit is not None:
             edits[edit.path] = edit
+    manifest = edit_manifest(conflict_row.manifest, edits.values())
     left = conflict_row.find_conflicts(manifest)
     open_conflicts = tuple(c for c in left if (c.path, c.manager) not in taken)
     takes_over = bool(left) and not open_conflicts
@@ -181,52 +195,62 @@ def leave_all(conflict_row: FieldConflict, conflicts: tuple[Conflict, ...]) -> J
     """
     manifest = conflict_row.manifest
     while conflicts:
-        edited = manifest
-        for conflict in conflicts:
-            edited = remove_place(edited, conflict.path)
-        if edited == manifest:
+        editor = ManifestEditor(manifest)
+        removed = [editor.remove_field(conflict.path) for conflict in conflicts]
+        if not any(removed):
             return None
-        manifest, conflicts = edited, conflict_row.find_conflicts(edited)
+        manifest = editor.finish()
+        conflicts = conflict_row.find_conflicts(manifest)
     return conflict_row.apply(manifest, force=False)
 
 
 def list_resolutions(conflict_row: FieldConflict, conflict: Conflict) -> tuple[ResolutionOption, ...]:
     """Return the three resolutions of one conflict with their results, independent of other resolutions."""
-    return tuple(
-        _show_way(conflict_row, ResolutionChoice(conflict.path, conflict.manager, way)) for way in ResolutionKind
-    )
+    finder = EditFinder(conflict_row)
+    options = []
+    for resolution in ResolutionKind:
+        edit = finder.find(ResolutionChoice(conflict.path, conflict.manager, resolution))
+        options.append(_ApplyResult(conflict_row, [edit]).read_option(conflict.path, resolution, edit))
+    return tuple(options)
 
 
 def list_common_resolutions(
     conflict_row: FieldConflict, conflicts: Sequence[Conflict]
 ) -> Iterator[tuple[Conflict, tuple[ResolutionOption, ...]]]:
     """Yield the options of each of many conflicts when all are resolved the same way, by only three applies."""
-    results = {}
-    for way in ResolutionKind:
-        manifest = conflict_row.manifest
-        for conflict in conflicts:
-            manifest = edit_manifest(
-                manifest, find_edit(conflict_row, ResolutionChoice(conflict.path, conflict.manager, way))
-            )
-        results[way] = conflict_row.apply(manifest, force=True)
+    finder = EditFinder(conflict_row)
+    edits = {
+        (conflict.path, resolution): finder.find(ResolutionChoice(conflict.path, conflict.manager, resolution))
+        for resolution in ResolutionKind
+        for conflict in conflicts
+    }
+    results = {
+        resolution: _ApplyResult(conflict_row, [edits[conflict.path, resolution] for conflict in conflicts])
+        for resolution in ResolutionKind
+    }
     for conflict in conflicts:
-        decisions = (ResolutionChoice(conflict.path, conflict.manager, way) for way in ResolutionKind)
-        yield conflict, tuple(_read_way(conflict_row, d, find_edit(conflict_row, d), results[d.way]) for d in decisions)
+        yield (
+            conflict,
+            tuple(results[r].read_option(conflict.path, r, edits[conflict.path, r]) for r in ResolutionKind),
+        )
 
 
-def _show_way(conflict_row: FieldConflict, decision: ResolutionChoice) -> ResolutionOption:
-    edit = find_edit(conflict_row, decision)
-    result = conflict_row.apply(edit_manifest(conflict_row.manifest, edit), force=True)
-    return _read_way(conflict_row, decision, edit, result)
+class _ApplyResult:
+    """The object after a forced apply with edits, from which the options of many fields are read in linear time."""
 
+    def __init__(self, conflict_row: FieldConflict, edits: Iterable[FileEdit | None]) -> None:
+        result = conflict_row.apply(edit_manifest(conflict_row.manifest, edits), force=True)
+        self._values = LeafFinder(conflict_row.kind.root, result)
+        self._owners = read_owners(result)
 
-def _read_way(
-    conflict_row: FieldConflict, decision: ResolutionChoice, edit: FileEdit | None, result: JSONObject
-) -> ResolutionOption:
-    value = find_value(conflict_row.kind.root, result, decision.path)
-    is_present = value is not MISSING
-    owners = read_owners(result).of(decision.path)
-    is_possible = edit is not None or decision.way is ResolutionKind.OVERWRITE
-    return ResolutionOption(
-        decision.way, value if is_present else None, is_present, owners, edit, is_possible=is_possible
-    )
+    def read_option(self, path: FieldPath, resolution: ResolutionKind, edit: FileEdit | None) -> ResolutionOption:
+        value = self._values.find(path)
+        is_present = value is not MISSING
+        return ResolutionOption(
+            resolution,
+            value if is_present else None,
+            is_present,
+            self._owners.of(path),
+            edit,
+            is_possible=edit is not None or resolution is ResolutionKind.OVERWRITE,
+        )

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from applyviz.engine.manifests.documents import ManifestDocument, PlainPath
 from applyviz.engine.objects.errors import SourcePosition
@@ -64,7 +65,7 @@ def locate(server_errors: tuple[ServerError, ...], document: ManifestDocument) -
     return tuple(replace(c, position=document.positions.nearest(find_path(c, document.obj))) for c in server_errors)
 
 
-def find_path(server_error: ServerError, obj: JSONValue) -> PlainPath:
+def find_path(server_error: ServerError, obj: Any) -> PlainPath:
     """Return the path in an object that an error names, as far as it exists."""
     if server_error.message.startswith(_UNFIT):
         return _find_unindexed(server_error, obj)
@@ -121,9 +122,9 @@ def _fits(item: JSONValue, wanted: Mapping[str, str]) -> bool:
 def _find_unindexed(server_error: ServerError, obj: JSONValue) -> PlainPath:
     """Return the first path of the named fields with a value of the named type, else the first path."""
     types = _WORDS.get(server_error.message.removeprefix(_UNFIT).split()[0], ())
-    places = list(_walk(obj, server_error.field[:_LONGEST].split("."), ()))
-    wrong = (path for path, value in places if isinstance(value, types) and isinstance(value, bool) == (bool in types))
-    return next(wrong, places[0][0] if places else ())
+    matches = list(_walk(obj, server_error.field[:_LONGEST].split("."), ()))
+    wrong = (path for path, value in matches if isinstance(value, types) and isinstance(value, bool) == (bool in types))
+    return next(wrong, matches[0][0] if matches else ())
 
 
 def _walk(value: JSONValue, names: list[str], path: PlainPath) -> Iterator[tuple[PlainPath, JSONValue]]:

@@ -9,7 +9,8 @@ client that created a map in metadata that several managers share.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
@@ -23,6 +24,13 @@ PlainPath: TypeAlias = tuple[str, ...]
 _ABSENT = object()
 _SHARED = (("metadata", "annotations"), ("metadata", "labels"))
 _MADE_ANEW = (Operation.CREATE, Operation.REPLACE)
+_WITHOUT_EFFECT = (
+    Operation.UNCHANGED,
+    Operation.NOT_FOUND,
+    Operation.ERROR,
+    Operation.BLOCKED,
+    Operation.LEFT_OUT,
+)
 
 
 def _item_names(items: list[JSONValue]) -> list[str] | None:
@@ -32,7 +40,7 @@ def _item_names(items: list[JSONValue]) -> list[str] | None:
     return texts if len(texts) == len(items) == len(set(texts)) else None
 
 
-def _pair(before: list[JSONValue], after: list[JSONValue]) -> Iterator[tuple[str, JSONValue, JSONValue]] | None:
+def _pair(before: list[Any], after: list[Any]) -> Iterator[tuple[str, Any, Any]] | None:
     """Return the entries of two lists side by side, by name if all have one; None if they do not pair."""
     names = _item_names(before), _item_names(after)
     if names[0] is None or names[1] is None:
@@ -45,13 +53,13 @@ def _pair(before: list[JSONValue], after: list[JSONValue]) -> Iterator[tuple[str
     return ((n, left.get(n, _ABSENT), right.get(n, _ABSENT)) for n in dict.fromkeys((*names[0], *names[1])))
 
 
-def list_differences(
-    before: JSONValue, after: JSONValue, path: PlainPath = ()
-) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
+def list_differences(before: Any, after: Any, path: PlainPath = ()) -> Iterator[tuple[PlainPath, Any, Any]]:
     """Yield every path where two values differ, with the values before and after (`_ABSENT` for none).
 
     - Labels and annotations count one by one, even if all are added or removed: other clients may add more at any time.
     """
+    if before is after:
+        return
     if path in _SHARED:
         before, after = ({} if value is _ABSENT else value for value in (before, after))
     if isinstance(before, Mapping) and isinstance(after, Mapping):
@@ -72,7 +80,7 @@ def _matches(path: PlainPath, pattern: PlainPath) -> bool:
     return len(path) >= len(pattern) and all(p in ("*", s) for p, s in zip(pattern, path, strict=False))
 
 
-def _names(value: JSONValue, path: PlainPath) -> bool:
+def _names(value: Any, path: PlainPath) -> bool:
     """Return whether a manifest sets anything at or below a path; list entries are matched by name or index."""
     for step in path:
         if isinstance(value, list):
@@ -91,13 +99,14 @@ def is_ignored(path: PlainPath, ignore: Iterable[PlainPath], manifest: JSONObjec
     return any(_matches(path, pattern) for pattern in ignore) and not _names(manifest, path)
 
 
-def _quiet(obj: JSONObject) -> JSONObject:
+def _quiet(obj: JSONObject, *, has_status: bool = True) -> JSONObject:
     """Return an object without values that every write changes, and without the creator of a shared map.
 
     - `.` in an entry marks who created a map such as `annotations`. If another manager adds the first annotation, later
       managers get no mark. The owners of single annotations are compared.
+    - `has_status`: only controllers write its status, so it does not count.
     """
-    quiet = drop_server_managed(obj)
+    quiet = drop_server_managed(obj, has_status=has_status)
     managers = get_at(quiet, ("metadata", "managedFields"))
     if not isinstance(managers, Mapping):
         return quiet
@@ -105,7 +114,7 @@ def _quiet(obj: JSONObject) -> JSONObject:
     return {**quiet, "metadata": {**quiet["metadata"], "managedFields": kept}}
 
 
-def _without_markers(fields: JSONValue) -> JSONValue:
+def _without_markers(fields: Any) -> Any:
     owned = get_at(fields, ("f:metadata",))
     if not isinstance(owned, Mapping):
         return fields
@@ -116,9 +125,7 @@ def _without_markers(fields: JSONValue) -> JSONValue:
     return {**fields, "f:metadata": kept}
 
 
-def find_difference(
-    change: PlannedObject, ignore: Iterable[PlainPath] = ()
-) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
+def find_difference(change: PlannedObject, ignore: Iterable[PlainPath] = ()) -> Iterator[tuple[PlainPath, Any, Any]]:
     """Yield what the change does to the live object, by path.
 
     - A created object counts as calculated, because the values that servers allocate and default vary. So does an
@@ -128,12 +135,13 @@ def find_difference(
     live, manifest = versions.live or {}, versions.manifest or {}
     is_calculated = change.operation in _MADE_ANEW or change.schema_origin is SchemaOrigin.SOURCE_CRD
     result = versions.merged if is_calculated and versions.merged is not None else versions.after
-    if change.operation in (Operation.UNCHANGED, Operation.ERROR, Operation.BLOCKED):  # nothing is written
+    if change.operation in _WITHOUT_EFFECT:
         return
-    if change.operation is Operation.PRUNE:
+    if change.operation.is_deletion:
         result = None
-    before = _quiet(live) if versions.live is not None else _ABSENT
-    after = _quiet(without_allocated(result, manifest, live)) if result is not None else _ABSENT
+    quiet = partial(_quiet, has_status=not change.writes_status)
+    before = quiet(live) if versions.live is not None else _ABSENT
+    after = quiet(without_allocated(result, manifest, live)) if result is not None else _ABSENT
     ignore = (*ignore, *change.ignored)
     for path, left, right in list_differences(before, after):
         if not is_ignored(path, ignore, manifest):
@@ -164,7 +172,7 @@ def effect(change: PlannedObject, *, ignore: Iterable[PlainPath] = ()) -> JSONOb
             entry["after"] = after
         difference.append(entry)
     conflicts = [[c.manager, c.operation, c.subresource, list(c.path)] for c in change.conflicts]
-    rules = [[a.rule, a.way.value, a.manager, list(a.path)] for a in change.answers if a.rule]
+    rules = [[a.rule, a.resolution.value, a.manager, list(a.path)] for a in change.answers if a.rule]
     ruled = {"rules": rules, "ignored": [list(path) for path in change.ignored]}
     return {
         "object": [*ref.gvk, ref.namespace, ref.name],

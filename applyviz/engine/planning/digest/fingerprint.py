@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.digest.effects import PlainPath, effect
@@ -38,13 +38,17 @@ def digest_plan(
     policy_version: str = "",
     decisions: JSONValue = (),
     ignore: Iterable[PlainPath] = (),
+    effects: Sequence[str] | None = None,
 ) -> str:
-    """Return the digest of a whole plan.
+    """Return the digest of a whole plan; it covers the digest of each change, and its step.
 
     - `target`: the identity of the cluster; `identity`: the user that the requests impersonate.
     - `decisions`: the resolutions in the plan, as JSON.
+    - `effects`: the digests of the changes in their order, under the same key, where they are known.
     """
-    ignore = tuple(ignore)
+    if effects is None:
+        ignore = tuple(ignore)
+        effects = [digest_effect(change, key=key, ignore=ignore) for change in plan.changes]
     return digest_json(
         {
             "target": target,
@@ -52,7 +56,7 @@ def digest_plan(
             "options": options_to_json(plan.options),
             "policyVersion": policy_version,
             "decisions": decisions,
-            "objects": [[c.step, effect(c, ignore=ignore)] for c in plan.changes],
+            "objects": [[c.step, found] for c, found in zip(plan.changes, effects, strict=True)],
         },
         key=key,
     )

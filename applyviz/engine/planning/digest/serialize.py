@@ -1,16 +1,18 @@
 """Convert plans and changes to plain JSON values and back, without loss.
 
 Every frozen dataclass of a plan is written by its fields, without those at their defaults; references are lists, enums
-their text. A format version is added on top, so that stored plans stay readable.
+their text. Types are inspected once each: a plan has hundreds of values of a few types per object. A format version is
+added on top, so that stored plans stay readable.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import types
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from functools import lru_cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from functools import cache, partial
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -18,36 +20,63 @@ from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 
 FORMAT = 1
-T = TypeVar("T")
 
 
-def to_json(value: Any) -> JSONValue:
+# Values of these types are written as they are; most values of a change are, so they are recognized first.
+_PLAIN = frozenset({str, int, float, bool, type(None), dict, list})
+
+
+class _Field(NamedTuple):
+    """How a field is written: its name, its default, and the type that a value must have to be the default."""
+
+    name: str
+    default: Any = dataclasses.MISSING
+    kind: type | None = None
+
+
+def to_json(value: Any) -> Any:
     """Return a value of a plan as JSON; plain JSON values are unchanged."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            f.name: to_json(current)
-            for f in dataclasses.fields(value)
-            if not _is_default(f, current := getattr(value, f.name))
-        }
+    if type(value) in _PLAIN:
+        return value
+    fields = _list_fields(value.__class__)
+    if fields is not None:
+        return _fields_to_json(value, fields)
     if isinstance(value, StrEnum):
         return value.value
     return [to_json(item) for item in value] if isinstance(value, tuple) else value
 
 
-def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:
+def _fields_to_json(value: Any, fields: tuple[_Field, ...]) -> JSONObject:
+    found = {}
+    for name, default, kind in fields:
+        current = getattr(value, name)
+        if default is not dataclasses.MISSING and (kind is None or type(current) is kind) and current == default:
+            continue
+        found[name] = current if type(current) in _PLAIN else to_json(current)
+    return found
+
+
+@cache
+def _list_fields(cls: Any) -> tuple[_Field, ...] | None:
+    """Return the fields of a dataclass, inspected once; None for other types."""
+    return tuple(map(_describe, dataclasses.fields(cls))) if dataclasses.is_dataclass(cls) else None
+
+
+def _describe(field: dataclasses.Field[Any]) -> _Field:
     if field.default is not dataclasses.MISSING:
-        return type(value) is type(field.default) and bool(value == field.default)
+        return _Field(field.name, field.default, type(field.default))
     if field.default_factory is not dataclasses.MISSING:
-        return bool(value == field.default_factory())
-    return False
+        return _Field(field.name, field.default_factory())
+    return _Field(field.name)
 
 
-_CORE = frozenset({"ref", "operation", "versions", "requests", "certainty", "method", "step", "ignored"})
-
-
-@lru_cache(maxsize=256)
-def _hints(cls: Any) -> dict[str, Any]:
-    return get_type_hints(cls)
+CORE = frozenset(
+    {
+        *("format", "ref", "operation", "versions", "requests", "certainty", "method", "step", "ignored"),
+        *("addon", "is_record", "subresource"),
+    }
+)
+"""The members of a stored change that `core_from_json` reads."""
 
 
 def from_json(wanted: Any, data: JSONValue) -> Any:
@@ -56,29 +85,59 @@ def from_json(wanted: Any, data: JSONValue) -> Any:
     - Raises `PlanError` for data of another type.
     """
     try:
-        return _read(wanted, data)
+        return _reader(wanted)(data)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         name = getattr(wanted, "__name__", str(wanted))
         raise PlanError(f"stored {name} cannot be read: {error}") from error
 
 
-def _read(wanted: Any, data: JSONValue) -> Any:
+Reader = Callable[[Any], Any]
+
+
+def _keep(data: JSONValue) -> Any:
+    return data
+
+
+@cache
+def _reader(wanted: Any) -> Reader:
+    """Return the function that reads a type, made once from its annotations."""
     origin, args = get_origin(wanted), get_args(wanted)
     if origin in (Union, types.UnionType):
-        return None if data is None else _read(next(a for a in args if a is not type(None)), data)
+        return partial(_read_optional, _reader(next(a for a in args if a is not type(None))))
     if origin is tuple:
-        return tuple(_read(args[0], item) for item in data)
+        return partial(_read_items, _reader(args[0]))
     if isinstance(wanted, type):
         if dataclasses.is_dataclass(wanted):
-            hints = _hints(wanted)
-            return wanted(**{name: _read(hints[name], item) for name, item in data.items()})
+            return partial(_read_fields, wanted)
         if issubclass(wanted, StrEnum):
-            return wanted(data)
+            return wanted
         if issubclass(wanted, tuple):
-            hints = _hints(wanted)
-            return wanted(*(_read(hint, item) for hint, item in zip(hints.values(), data, strict=True)))
+            return partial(_read_places, wanted)
     # Everything else is plain JSON: text, numbers, booleans, objects and Any.
-    return data
+    return _keep
+
+
+def _read_optional(read: Reader, data: JSONValue) -> Any:
+    return None if data is None else read(data)
+
+
+def _read_items(read: Reader, data: Any) -> Any:
+    return tuple(map(read, data))
+
+
+def _read_fields(wanted: type, data: Any) -> Any:
+    readers = _field_readers(wanted)
+    return wanted(**{name: readers[name](item) for name, item in data.items()})
+
+
+def _read_places(wanted: type, data: Any) -> Any:
+    return wanted(*(read(item) for read, item in zip(_field_readers(wanted).values(), data, strict=True)))
+
+
+@cache
+def _field_readers(wanted: type) -> Mapping[str, Reader]:
+    """Return the readers of the fields of a class; made at its first value, because a class may contain itself."""
+    return {name: _reader(hint) for name, hint in get_type_hints(wanted).items()}
 
 
 def _open(data: JSONObject) -> JSONObject:
@@ -106,7 +165,7 @@ def core_from_json(data: JSONObject) -> PlannedObject:
 
     - Raises `PlanError`.
     """
-    core = {name: value for name, value in _open(data).items() if name in _CORE}
+    core = {name: value for name, value in _open(data).items() if name in CORE}
     change: PlannedObject = from_json(PlannedObject, core)
     return change
 

@@ -49,7 +49,7 @@ def _list_images(change: PlannedObject) -> dict[str, str]:
 def _list_restart(change: PlannedObject) -> dict[str, str]:
     for risk in change.risks:
         if risk.kind is RiskKind.PODS_RESTART:
-            is_down = risk.facts.get("strategy") == "Recreate"
+            is_down = "stops" in risk.facts
             return {"restarts": risk.facts.get("pods", ""), **({"downtime": "yes"} if is_down else {})}
     return {}
 

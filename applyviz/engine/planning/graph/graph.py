@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning.graph.facts import list_facts
+from applyviz.engine.planning.graph.plan_references import PlanReferences, gather_plan_references
 from applyviz.engine.planning.graph.pod_risks import (
     find_blocked_evictions,
     find_stale,
@@ -17,16 +18,16 @@ from applyviz.engine.planning.graph.pod_risks import (
     list_changed_keys,
 )
 from applyviz.engine.planning.graph.reference_risks import find_dangling, locate
-from applyviz.engine.planning.graph.surroundings import Surroundings, look_around
 from applyviz.engine.planning.model.graph import GraphEdge, GraphNode, PlanGraph
 from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.planning.model.quotas import find_quota_risks
 from applyviz.engine.references.model import Key
 from applyviz.engine.references.resolving import Edge, EdgeState
 from applyviz.engine.risks.model import RelatedObjects, Risk
 from applyviz.engine.risks.rules import sort_risks
 
 
-def _list_edges(around: Surroundings) -> Iterator[Edge]:
+def _list_edges(around: PlanReferences) -> Iterator[Edge]:
     """Yield the edges of the plan's objects, and those of its neighbors that lead to one of them."""
     for key, edges in around.after.edges.items():
         for edge in edges:
@@ -42,7 +43,7 @@ def _name(edge: Edge) -> tuple[object, ...]:
 class _Nodes:
     """Numbers nodes for the edges."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: PlanReferences) -> None:
         self._around = around
         self.nodes = [
             GraphNode(*change.ref.key, position, facts=list_facts(change))
@@ -62,7 +63,7 @@ class _Nodes:
         return self._numbers[named]
 
 
-def build_graph(around: Surroundings) -> PlanGraph:
+def build_graph(around: PlanReferences) -> PlanGraph:
     """Return the graph of a plan, in the order of its objects and their fields."""
     nodes = _Nodes(around)
     changed: dict[Key, tuple[str, ...]] = {}
@@ -95,7 +96,7 @@ def build_graph(around: Surroundings) -> PlanGraph:
 
 
 def _add(
-    planned: Sequence[PlannedObject], around: Surroundings, found: Iterable[tuple[Key, Risk]]
+    planned: Sequence[PlannedObject], around: PlanReferences, found: Iterable[tuple[Key, Risk]]
 ) -> tuple[PlannedObject, ...]:
     added: dict[int, list[Risk]] = {}
     for key, risk in found:
@@ -108,11 +109,12 @@ def _add(
 
 def relate(planned: Sequence[PlannedObject], related: RelatedObjects) -> tuple[tuple[PlannedObject, ...], PlanGraph]:
     """Return the changes with the risks of their references, and the graph of the plan."""
-    around = look_around(planned, related)
+    around = gather_plan_references(planned, related)
     incoming = around.after.list_incoming()
     risks = (
         *find_dangling(around),
         *find_stale(around, incoming),
         *find_blocked_evictions(around, incoming),
+        *find_quota_risks(planned, related.quotas),
     )
     return _add(planned, around, risks), build_graph(around)

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.planning.graph.plan_references import GraphSnapshot, PlanReferences, find_result
 from applyviz.engine.planning.graph.reference_risks import show
-from applyviz.engine.planning.graph.surroundings import Moment, Surroundings, find_result
-from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
 from applyviz.engine.references.model import Key, ReferenceKind
 from applyviz.engine.references.reading import map_at
 from applyviz.engine.references.resolving import Edge
@@ -24,7 +24,7 @@ from applyviz.engine.risks.reference_reads import READERS
 _RUNNING = frozenset(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod"))
 _SCALED = frozenset(("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"))
 _CONFIGURATION = frozenset((("", "ConfigMap"), ("", "Secret")))
-_REPLACED = (Operation.CREATE, Operation.REPLACE, Operation.PRUNE)
+_REPLACED = (Operation.CREATE, Operation.REPLACE, *DELETIONS)
 _MOST_NAMES = 3
 
 
@@ -36,14 +36,14 @@ def list_changed_keys(change: PlannedObject) -> tuple[str, ...]:
     return tuple(sorted({name for old, new in pairs for name in {**old, **new} if old.get(name) != new.get(name)}))
 
 
-def _restarts(around: Surroundings, key: Key) -> bool:
+def _restarts(around: PlanReferences, key: Key) -> bool:
     change = around.find_change(key)
     if change is None:
         return False
     return change.operation in _REPLACED or any(risk.kind is RiskKind.PODS_RESTART for risk in change.risks)
 
 
-def is_stale(edge: Edge, around: Surroundings, changed: tuple[str, ...]) -> bool:
+def is_stale(edge: Edge, around: PlanReferences, changed: tuple[str, ...]) -> bool:
     """Return whether running pods keep an old value of what an edge reads; `changed` are the keys that change."""
     if not edge.mode.is_read_once or edge.source[1] not in _RUNNING or not (edge.key in changed or not edge.key):
         return False
@@ -56,7 +56,7 @@ def _list_some(names: list[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def find_stale(around: Surroundings, incoming: dict[Key, list[Edge]]) -> Iterator[tuple[Key, Risk]]:
+def find_stale(around: PlanReferences, incoming: dict[Key, list[Edge]]) -> Iterator[tuple[Key, Risk]]:
     """Yield ConfigMaps and Secrets whose new values running pods do not see, and changed keys that nothing reads."""
     for key, position in around.changes.items():
         change = around.planned[position]
@@ -97,7 +97,7 @@ def count_evictions(budget: JSONObject, pods: int) -> int | None:
     return _scale(get_at(budget, ("spec", "maxUnavailable")), pods)
 
 
-def _count_pods(workload: Key, moment: Moment, incoming: dict[Key, list[Edge]]) -> int | None:
+def _count_pods(workload: Key, moment: GraphSnapshot, incoming: dict[Key, list[Edge]]) -> int | None:
     """Return the number of pods of a workload, at least its autoscaler's minimum; None if its kind has none."""
     if workload[1] not in _SCALED:
         return None
@@ -108,7 +108,7 @@ def _count_pods(workload: Key, moment: Moment, incoming: dict[Key, list[Edge]]) 
     return max((count for count in counts if isinstance(count, int)), default=None)
 
 
-def _judge(budget: Key, moment: Moment, incoming: dict[Key, list[Edge]]) -> tuple[int, list[Key]] | None:
+def _judge(budget: Key, moment: GraphSnapshot, incoming: dict[Key, list[Edge]]) -> tuple[int, list[Key]] | None:
     """Return how many pods a budget keeps from being evicted at all, and whose; None when it lets some go."""
     obj = moment.objects.get(budget)
     if obj is None:
@@ -121,7 +121,7 @@ def _judge(budget: Key, moment: Moment, incoming: dict[Key, list[Edge]]) -> tupl
     return pods, targets
 
 
-def find_blocked_evictions(around: Surroundings, incoming: dict[Key, list[Edge]]) -> Iterator[tuple[Key, Risk]]:
+def find_blocked_evictions(around: PlanReferences, incoming: dict[Key, list[Edge]]) -> Iterator[tuple[Key, Risk]]:
     """Yield budgets that allow no eviction after the plan, but did before; on the budget, else on the workloads."""
     earlier = around.before.list_incoming()
     for budget in around.after.objects:

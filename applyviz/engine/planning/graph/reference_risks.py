@@ -8,12 +8,14 @@ before or after the set, so they are drawn and are no risk.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from applyviz.engine.objects.paths import FieldPath, field, index
 from applyviz.engine.objects.paths import key as entry
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.planning.graph.surroundings import Surroundings
-from applyviz.engine.references.model import Key, Place, ReferenceKind
+from applyviz.engine.planning.graph.plan_references import PlanReferences
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.references.model import Key, PlainPath, ReferenceKind
 from applyviz.engine.references.resolving import Edge, EdgeState
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 
@@ -45,12 +47,12 @@ _NAMED = frozenset(
 _MAKERS = ("Job", "CronJob")
 
 
-def locate(obj: JSONObject | None, place: Place) -> FieldPath:
+def locate(obj: JSONObject | None, plain: PlainPath) -> FieldPath:
     """Return a path in an object as a field path; list entries with a name are identified by it."""
     value: JSONValue = obj
     path: list[str] = []
     above = ""
-    for step in place:
+    for step in plain:
         if isinstance(step, str):
             path.append(field(step))
             value, above = (value.get(step) if isinstance(value, Mapping) else None), step
@@ -83,7 +85,7 @@ def _hold_text(value: JSONValue, text: str) -> bool:
 class Makers:
     """Objects of the set that may create a missing target: jobs and custom resources that mention its name."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: PlanReferences) -> None:
         objects = around.after.objects
         self._objects = {
             key: objects[key]
@@ -107,7 +109,7 @@ class Makers:
         return self._found[asked]
 
 
-def _find_blamed(edge: Edge, around: Surroundings) -> Iterator[Key]:
+def _find_blamed(edge: Edge, around: PlanReferences) -> Iterator[Key]:
     """Yield the written objects that have the risk of an edge without a target."""
     if around.is_written(edge.source):
         yield edge.source
@@ -134,20 +136,28 @@ def _describe(edge: Edge, makers: Makers) -> Risk:
     return Risk(kind, level, facts=facts)
 
 
-def find_dangling(around: Surroundings) -> Iterator[tuple[Key, Risk]]:
+def _is_removed(key: Key, edge: Edge, around: PlanReferences) -> bool:
+    """Return whether a reviewed deletion takes the target of an object that stays."""
+    change = around.find_change(key)
+    return key != edge.source and change is not None and change.operation is Operation.DELETE
+
+
+def find_dangling(around: PlanReferences) -> Iterator[tuple[Key, Risk]]:
     """Yield the risks of references that lead nowhere, each with the object that has it."""
     makers = Makers(around)
-    told: set[tuple[Key, Key, Key, RiskKind, str]] = set()
+    seen: set[tuple[Key, Key, Key, RiskKind, str]] = set()
     for edges in around.after.edges.values():
         for edge in edges:
             if not edge.state.is_dangling or edge.kind not in _EFFECTS:
                 continue
             for key in _find_blamed(edge, around):
                 risk = _describe(edge, makers)
+                if risk.level is not RiskLevel.INFO and _is_removed(key, edge, around):
+                    risk = replace(risk, level=RiskLevel.HIGH)
                 named = "" if edge.state is EdgeState.MISSING else edge.key + edge.detail
                 once = (key, edge.source, edge.target, risk.kind, named)
-                if once in told:
+                if once in seen:
                     continue
-                told.add(once)
+                seen.add(once)
                 path = locate(around.after.objects.get(key), edge.path) if key == edge.source else ()
                 yield key, Risk(risk.kind, risk.level, path, risk.facts)

@@ -24,7 +24,7 @@ _MOVING = frozenset({FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.
 _LOUDNESS = {RiskLevel.HIGH: 0, RiskLevel.MEDIUM: 1, RiskLevel.INFO: 2}
 
 
-class Move(NamedTuple):
+class FieldDelta(NamedTuple):
     """One field that changes; values are canonical JSON, "" if the field is absent."""
 
     path: FieldPath
@@ -84,23 +84,23 @@ def _write(value: JSONValue) -> str:
     return "" if value is ABSENT else canonical_json(value)
 
 
-def list_moves(change: PlannedObject) -> Iterator[tuple[FieldReason, Move]]:
+def list_moves(change: PlannedObject) -> Iterator[tuple[FieldReason, FieldDelta]]:
     """Yield the fields that an update changes, without bookkeeping."""
     versions = change.versions
     for reason in change.fields:
         if reason.operation in _MOVING and reason.reason is not Reason.BOOKKEEPING:
             before, after = (_write(find_value(obj, reason.path)) for obj in (versions.live, versions.after))
-            yield reason, Move(reason.path, reason.operation, before, after)
+            yield reason, FieldDelta(reason.path, reason.operation, before, after)
 
 
 _Shape = frozenset[tuple[FieldPath, FieldOperation]]
 
 
-def _name_shape(moves: Iterable[Move]) -> _Shape:
+def _name_shape(moves: Iterable[FieldDelta]) -> _Shape:
     return frozenset((tuple(e if e[0] == "f" else e[:2] for e in m.path), m.operation) for m in moves)
 
 
-def _touch(moves: Iterable[Move]) -> _Shape:
+def _touch(moves: Iterable[FieldDelta]) -> _Shape:
     return frozenset((m.path, m.operation) for m in moves)
 
 
@@ -108,7 +108,7 @@ def _touch(moves: Iterable[Move]) -> _Shape:
 class _Update:
     number: int
     first: tuple[JSONValue, JSONValue]
-    moves: tuple[Move, ...]
+    moves: tuple[FieldDelta, ...]
 
 
 class Overviewer:
@@ -117,14 +117,14 @@ class Overviewer:
     def __init__(self) -> None:
         self._count = 0
         self._updates: list[_Update] = []
-        self._risks: dict[tuple[RiskKind, RiskLevel], list[int]] = {}
+        self._risks: dict[tuple[RiskKind, RiskLevel], set[int]] = {}
         self._managers: dict[str, list[int]] = {}
 
     def add(self, change: PlannedObject) -> None:
         """Add the next change; it must be masked."""
         number, self._count = self._count, self._count + 1
         for named in dict.fromkeys((h.kind, h.level) for h in change.risks):
-            self._risks.setdefault(named, []).append(number)
+            self._risks.setdefault(named, set()).add(number)
         owners = {o.manager for r in change.fields for o in (*r.owners_before, *r.owners_after)}
         for manager in owners:
             self._managers.setdefault(manager, []).append(number)
@@ -135,27 +135,29 @@ class Overviewer:
             self._updates.append(_Update(number, first, moves))
 
     def replace_risks(self, number: int, change: PlannedObject) -> None:
-        """Take the risks of a change that was read as this number for those that it has now."""
+        """Replace the risks of the change with this number by its current ones."""
         for members in self._risks.values():
-            if number in members:
-                members.remove(number)
+            members.discard(number)
         for named in dict.fromkeys((h.kind, h.level) for h in change.risks):
-            self._risks.setdefault(named, []).append(number)
+            self._risks.setdefault(named, set()).add(number)
 
-    def find(self, places: Sequence[int] | None = None) -> Overview:
-        """Return the overview; `places` are the final indices of the changes, in the order of reading."""
-        moved = places if places is not None else range(self._count)
+    def find(self, positions: Sequence[int] | None = None) -> Overview:
+        """Return the overview; `positions` are the final indices of the changes, in the order of reading."""
+        moved = positions if positions is not None else range(self._count)
 
-        def place(numbers: Iterable[int]) -> tuple[int, ...]:
+        def place_members(numbers: Iterable[int]) -> tuple[int, ...]:
             return tuple(sorted(moved[n] for n in numbers))
 
-        risks = [OverviewRow(kind, level, place(found)) for (kind, level), found in self._risks.items() if found]
+        risks = [
+            OverviewRow(kind, level, place_members(found)) for (kind, level), found in self._risks.items() if found
+        ]
         return Overview(
             alike=tuple(
-                replace(a, members=place(a.members), exceptions=place(a.exceptions)) for a in _find_alike(self._updates)
+                replace(a, members=place_members(a.members), exceptions=place_members(a.exceptions))
+                for a in _find_alike(self._updates)
             ),
             risks=tuple(sorted(risks, key=lambda f: (_LOUDNESS[f.level], f.members[0]))),
-            managers=tuple(Held(name, place(self._managers[name])) for name in sorted(self._managers)),
+            managers=tuple(Held(name, place_members(self._managers[name])) for name in sorted(self._managers)),
         )
 
 

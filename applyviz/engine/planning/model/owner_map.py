@@ -74,16 +74,16 @@ class _Counter:
     """Counts the fields of one object by owner."""
 
     def __init__(self) -> None:
-        self.places: dict[_Identity, int] = {}
+        self.indices: dict[_Identity, int] = {}
         self.counts: list[list[int]] = []
         self.handovers: dict[tuple[int, int], int] = {}
 
-    def place(self, owner: _Identity) -> int:
+    def index_of(self, owner: _Identity) -> int:
         """Return the index of an owner, which is added if it is new."""
-        if owner not in self.places:
-            self.places[owner] = len(self.counts)
+        if owner not in self.indices:
+            self.indices[owner] = len(self.counts)
             self.counts.append([0, 0, 0, 0])
-        return self.places[owner]
+        return self.indices[owner]
 
     def add(self, reason: FieldReason) -> None:
         """Count one field."""
@@ -92,9 +92,9 @@ class _Counter:
         gained = [owner for owner in after if owner not in before]
         for number, owners in enumerate((before, after, gained, lost)):
             for owner in owners:
-                self.counts[self.place(owner)][number] += 1
+                self.counts[self.index_of(owner)][number] += 1
         if lost and gained:
-            ends = self.place(lost[0]), self.place(gained[0])
+            ends = self.index_of(lost[0]), self.index_of(gained[0])
             self.handovers[ends] = self.handovers.get(ends, 0) + 1
 
 
@@ -107,11 +107,11 @@ def count_owners(change: PlannedObject) -> ObjectOwners:
     for conflict in change.conflicts:
         owner = conflict.manager, conflict.operation, conflict.subresource
         named = [str(element_value(element)) for element in conflict.path if element[0] == "f"]
-        disputed.setdefault(counter.place(owner), []).append(named[-1] if named else "")
+        disputed.setdefault(counter.index_of(owner), []).append(named[-1] if named else "")
     return ObjectOwners(
-        shares=tuple(OwnerShare(*owner, *counter.counts[place]) for owner, place in counter.places.items()),
+        shares=tuple(OwnerShare(*owner, *counter.counts[index]) for owner, index in counter.indices.items()),
         handovers=tuple(FieldHandover(*ends, count) for ends, count in counter.handovers.items()),
-        conflicts=tuple(OwnerConflict(place, len(names), names[0]) for place, names in disputed.items()),
+        conflicts=tuple(OwnerConflict(index, len(names), names[0]) for index, names in disputed.items()),
     )
 
 

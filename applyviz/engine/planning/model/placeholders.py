@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from applyviz.engine.objects.errors import StalePlanError
 from applyviz.engine.objects.exchange import Placeholder, Request
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.ownership import migrate
 from applyviz.engine.requests import handback, takeover
 from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, MANAGED_FIELDS, RESOURCE_VERSION, UID
 
 
-def _put(body: JSONValue, path: FieldPath, value: JSONValue) -> JSONValue:
+def _put(body: Any, path: FieldPath, value: Any) -> Any:
     """Return the body with one value replaced; all other parts are shared."""
     if not path:
         return value
@@ -48,7 +49,7 @@ def show(request: Request) -> Request:
     return replace(request, body=body)
 
 
-def _find_value(placeholder: Placeholder, live: JSONObject, manager: str) -> JSONValue:
+def _find_value(placeholder: Placeholder, live: JSONObject, manager: str) -> Any:
     if placeholder.rule in (UID, RESOURCE_VERSION):
         value = get_at(live, ("metadata", placeholder.rule))
         if not value:
@@ -57,7 +58,8 @@ def _find_value(placeholder: Placeholder, live: JSONObject, manager: str) -> JSO
     if placeholder.rule == MANAGED_FIELDS:
         if placeholder.managers is None:
             return migrate.upgrade(live, manager=manager)
-        return takeover.list_entries(live, manager=manager, managers=placeholder.managers)
+        moved, handed, taken = placeholder.managers, placeholder.handed, placeholder.taken
+        return takeover.list_entries(live, manager=manager, managers=moved, handed=handed, taken=taken)
     if placeholder.rule == CLIENT_SIDE_FIELDS:
         return handback.list_entries(live, manager=manager, managers=placeholder.managers or ())
     raise StalePlanError(f"nothing fills a hole of rule {placeholder.rule!r}")

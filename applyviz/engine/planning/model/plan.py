@@ -6,37 +6,54 @@ against the live object and goes on only if its effect is the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from applyviz.engine.explain.reasons import FieldReason
+from applyviz.engine.merge.calculation import PatchSteps
 from applyviz.engine.objects.errors import Conflict, SourcePosition
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONValue
-from applyviz.engine.planning.conflicts.blocked_removals import Release
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval
 from applyviz.engine.planning.conflicts.file_edits import FilePatch
 from applyviz.engine.planning.conflicts.resolutions import FieldResolutions, ResolvedField
 from applyviz.engine.planning.conflicts.server_errors import ServerError
 from applyviz.engine.planning.model.graph import PlanGraph
+from applyviz.engine.planning.model.quota_lines import QuotaLine
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import Risk
 from applyviz.engine.schema.model import SchemaOrigin
 
 
 class Operation(StrEnum):
-    """What happens to one object."""
+    """What happens to one object.
+
+    - PRUNE: it is deleted because its set no longer contains it; DELETE: because its deletion was asked for.
+    - NOT_FOUND: it was to be deleted and does not exist, as with `kubectl delete --ignore-not-found`.
+    """
 
     CREATE = "create"
     UPDATE = "update"
     UNCHANGED = "unchanged"
     REPLACE = "replace"
     PRUNE = "prune"
+    DELETE = "delete"
+    NOT_FOUND = "not-found"
     BLOCKED = "blocked"
     ERROR = "error"
+    LEFT_OUT = "left-out"
     WITHHELD = "not-shown"
     """Only on pages: what happens depends on live values that the reader may not see."""
+
+    @property
+    def is_deletion(self) -> bool:
+        """Return whether the object is deleted and not created again."""
+        return self in DELETIONS
+
+
+DELETIONS = (Operation.PRUNE, Operation.DELETE)
+"""The operations that delete an object and do not create it again."""
 
 
 class Certainty(StrEnum):
@@ -63,11 +80,11 @@ class Versions:
     all conflicting fields keep their live values; none of that is written.
     """
 
-    last_applied: Mapping[str, JSONValue] | None = None
-    manifest: Mapping[str, JSONValue] | None = None
-    live: Mapping[str, JSONValue] | None = None
-    merged: Mapping[str, JSONValue] | None = None
-    after: Mapping[str, JSONValue] | None = None
+    last_applied: JSONObject | None = None
+    manifest: JSONObject | None = None
+    live: JSONObject | None = None
+    merged: JSONObject | None = None
+    after: JSONObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +96,14 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Why people left an object out of a plan, and whether it exists in the cluster (None: it could not be read)."""
+
+    reason: str = ""
+    exists: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedObject:
     """Everything about one object in a plan.
 
@@ -86,10 +111,16 @@ class PlannedObject:
     apply", "create", "delete". `step` counts from 0. `error` is one line for people, "" when none;
     `complaints` are the fields that it names, with their lines; `refusal` is there when a server gave the error.
 
-    - `ways`: what can be decided of its open conflicts; `answers`: what decisions and conflict rules say of the
-      others, `patch` the edit of the file for all of them when they are several.
-    - `releases`: how fields can be removed that others keep; `ignored`: places that a conflict rule leaves out of
-      comparison.
+    - `open_fields`: the fields with open conflicts and their options; `answers`: the conflicts that resolutions and
+      conflict rules resolve, `patch` the edit of the file for all of them when they are several.
+    - `refused_fields`: the fields whose change the server refuses; set for an object that is replaced because of them,
+      and for one that `can_be_replaced` but was not chosen.
+    - `blocked_removals`: how fields can be removed that others keep; `ignored`: paths that a conflict rule leaves out
+      of comparison.
+    - `left_out`: set for an object that is not applied by choice; nothing else of it is planned.
+    - `subresource`: what a patch is sent to besides the object itself: "status" or "scale".
+    - `calculation`: the steps of the three-way patch of a client-side apply; None without a patch.
+    - `addon`: the addon of a kOps channel that it belongs to; `is_record`: it writes the annotation that records it.
     """
 
     ref: ObjectRef
@@ -110,11 +141,23 @@ class PlannedObject:
     position: SourcePosition = field(default_factory=SourcePosition)
     end_line: int = 0
     step: int = 0
-    ways: tuple[FieldResolutions, ...] = ()
+    open_fields: tuple[FieldResolutions, ...] = ()
     answers: tuple[ResolvedField, ...] = ()
     patch: FilePatch | None = None
-    releases: tuple[Release, ...] = ()
+    blocked_removals: tuple[BlockedRemoval, ...] = ()
     ignored: tuple[tuple[str, ...], ...] = ()
+    refused_fields: tuple[str, ...] = ()
+    can_be_replaced: bool = False
+    left_out: LeftOut | None = None
+    addon: str = ""
+    is_record: bool = False
+    subresource: str = ""
+    calculation: PatchSteps | None = None
+
+    @property
+    def writes_status(self) -> bool:
+        """Whether the status of the object is what the change writes; else it belongs to controllers."""
+        return self.subresource == "status"
 
     @property
     def has_effect(self) -> bool:
@@ -138,6 +181,7 @@ class PlannedSet:
     changes: tuple[PlannedObject, ...]
     problems: tuple[PlanProblem, ...] = ()
     graph: PlanGraph = field(default_factory=PlanGraph)
+    quotas: tuple[QuotaLine, ...] = ()
 
     @property
     def steps(self) -> tuple[tuple[PlannedObject, ...], ...]:

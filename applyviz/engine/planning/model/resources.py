@@ -2,22 +2,24 @@
 
 Rule: a pod requests the larger of the sum of its containers (with init containers that keep running) and its largest
 init container, https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#resource-sharing-within-containers.
-A workload counts its replicas; a DaemonSet the pods that its live status wants. Left out: Jobs, overhead, autoscalers.
+A workload counts its replicas; a DaemonSet the pods that its live status wants. A container that sets only a limit
+requests as much; a LimitRange sets what is left out. Left out: Jobs, overhead, autoscalers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from typing import Any
 
+from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.risks.quota_reads import WORKLOADS
 
 RESOURCES = ("cpu", "memory")
-_KINDS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "DaemonSet", "Pod")
-_NOT_WRITTEN = (Operation.BLOCKED, Operation.ERROR)
+NOT_WRITTEN = (Operation.BLOCKED, Operation.ERROR, Operation.LEFT_OUT, Operation.NOT_FOUND)
 _FACTORS = {
     "n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "": Decimal(1), "k": Decimal(10**3),
     "M": Decimal(10**6), "G": Decimal(10**9), "T": Decimal(10**12), "P": Decimal(10**15), "E": Decimal(10**18),
@@ -25,6 +27,12 @@ _FACTORS = {
     "Ei": Decimal(2**60),
 }  # fmt: skip
 Amounts = dict[tuple[str, str], Decimal]
+Defaults = Mapping[tuple[str, str], Decimal]
+"""The amounts of a container that sets none, as LimitRanges of a namespace say: of `requests` and of `limits`."""
+PODS = ("pods", "pods")
+_BOUNDS = ("requests", "limits")
+_BINARY = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
+_ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +61,26 @@ def _list_containers(spec: Mapping[str, Any], group: str) -> Iterator[Mapping[st
     yield from (c for c in (found if isinstance(found, list) else ()) if isinstance(c, Mapping))
 
 
-def _sum_pod(spec: Mapping[str, Any], bound: str, resource: str) -> Decimal:
+def write_amount(resource: str, amount: Decimal) -> str:
+    """Return a quantity in the notation of manifests: 1500m, 2, 1.5Gi."""
+    if resource == "memory":
+        for unit in _BINARY:
+            if amount >= _FACTORS[unit]:
+                return _write((amount / _FACTORS[unit]).quantize(Decimal("0.01"))) + unit
+    is_whole = amount == amount.to_integral_value()
+    return _write(amount) if is_whole else f"{(amount * 1000).to_integral_value(ROUND_CEILING)}m"
+
+
+def _read_amount_of(container: Mapping[str, Any], bound: str, resource: str, defaults: Defaults) -> Decimal | None:
+    own = get_at(dict(container), ("resources", bound, resource))
+    if own is None and bound == "requests":
+        own = get_at(dict(container), ("resources", "limits", resource))
+    return defaults.get((bound, resource)) if own is None else read_amount(own)
+
+
+def _sum_pod(spec: Mapping[str, Any], bound: str, resource: str, defaults: Defaults) -> Decimal:
     def amount(container: Mapping[str, Any]) -> Decimal:
-        return read_amount(get_at(dict(container), ("resources", bound, resource), "0"))
+        return _read_amount_of(container, bound, resource, defaults) or Decimal(0)
 
     starting = [c for c in _list_containers(spec, "initContainers") if c.get("restartPolicy") != "Always"]
     staying = [c for c in _list_containers(spec, "initContainers") if c.get("restartPolicy") == "Always"]
@@ -73,12 +98,69 @@ def _count_pods(kind: str, obj: JSONObject, live: JSONObject | None) -> int:
     return found if isinstance(found, int) else 1
 
 
-def _sum_object(kind: str, obj: JSONObject | None, live: JSONObject | None) -> Amounts:
+def _count_running(kind: str, live: JSONObject) -> int:
+    if kind == "Pod":
+        return int(get_at(live, ("status", "phase")) not in _ENDED)
+    found = get_at(live, ("status", "currentNumberScheduled" if kind == "DaemonSet" else "replicas"), 0)
+    return found if isinstance(found, int) else 0
+
+
+def _find_spec(kind: str, obj: JSONObject | None) -> Mapping[str, Any] | None:
     spec = get_at(obj, ("spec",) if kind == "Pod" else ("spec", "template", "spec"))
-    if obj is None or not isinstance(spec, Mapping):
+    return spec if isinstance(spec, Mapping) else None
+
+
+def _multiply(spec: Mapping[str, Any], pods: int, defaults: Defaults) -> Amounts:
+    return {(b, r): pods * _sum_pod(spec, b, r, defaults) for b in _BOUNDS for r in RESOURCES}
+
+
+def sum_running(kind: str, live: JSONObject | None, defaults: Defaults) -> Amounts:
+    """Return what the pods that a live workload has now ask for, and their number."""
+    spec = _find_spec(kind, live)
+    if live is None or spec is None:
+        return {}
+    pods = _count_running(kind, live)
+    return {**_multiply(spec, pods, defaults), PODS: Decimal(pods)}
+
+
+def sum_wanted(kind: str, obj: JSONObject | None, live: JSONObject | None, defaults: Defaults) -> Amounts:
+    """Return what the pods that a workload wants ask for, and their number."""
+    spec = _find_spec(kind, obj)
+    if obj is None or spec is None:
         return {}
     pods = _count_pods(kind, obj, live)
-    return {(b, r): pods * _sum_pod(spec, b, r) for b in ("requests", "limits") for r in RESOURCES}
+    return {**_multiply(spec, pods, defaults), PODS: Decimal(pods)}
+
+
+def list_unset(kind: str, obj: JSONObject | None, defaults: Defaults) -> frozenset[tuple[str, str]]:
+    """Return the amounts that some container of a workload does not set, and no LimitRange sets for it."""
+    spec = _find_spec(kind, obj)
+    if spec is None:
+        return frozenset()
+    containers = [*_list_containers(spec, "containers"), *_list_containers(spec, "initContainers")]
+    return frozenset(
+        (bound, resource)
+        for bound in _BOUNDS
+        for resource in RESOURCES
+        if any(_read_amount_of(one, bound, resource, defaults) is None for one in containers)
+    )
+
+
+def read_defaults(ranges: Iterable[JSONObject]) -> dict[str, Defaults]:
+    """Return the defaults of containers by namespace; the first LimitRange that sets one counts."""
+    found: dict[str, dict[tuple[str, str], Decimal]] = {}
+    for limit_range in ranges:
+        own = found.setdefault(ObjectRef.from_object(limit_range).namespace, {})
+        items = get_at(limit_range, ("spec", "limits"))
+        for item in items if isinstance(items, list) else ():
+            if not isinstance(item, Mapping) or item.get("type") != "Container":
+                continue
+            for bound, part in (("requests", "defaultRequest"), ("limits", "default")):
+                for resource in RESOURCES:
+                    amount = get_at(dict(item), (part, resource))
+                    if amount is not None:
+                        own.setdefault((bound, resource), read_amount(amount))
+    return dict(found)
 
 
 def _write(amount: Decimal) -> str:
@@ -91,15 +173,17 @@ def sum_resources(changes: Iterable[PlannedObject]) -> tuple[ResourceSum, ...]:
     after: dict[tuple[str, str, str], Decimal] = {}
     for change in changes:
         kind = change.ref.gvk.kind
-        if kind not in _KINDS:
+        if kind not in WORKLOADS:
             continue
         live = change.versions.live
-        then = live if change.operation in _NOT_WRITTEN else change.versions.after
-        then = None if change.operation is Operation.PRUNE else then
+        then = live if change.operation in NOT_WRITTEN else change.versions.after
+        then = None if change.operation.is_deletion else then
         for sums, obj in ((before, live), (after, then)):
-            for (bound, resource), amount in _sum_object(kind, obj, live).items():
-                place = (change.ref.namespace, bound, resource)
-                sums[place] = sums.get(place, Decimal(0)) + amount
-    places = sorted(before.keys() | after.keys(), key=lambda p: (p[0], p[1] != "requests", p[2]))
-    rows = ((*p, before.get(p, Decimal(0)), after.get(p, Decimal(0))) for p in places)
+            for (bound, resource), amount in sum_wanted(kind, obj, live, {}).items():
+                if bound not in _BOUNDS:
+                    continue
+                key = (change.ref.namespace, bound, resource)
+                sums[key] = sums.get(key, Decimal(0)) + amount
+    keys = sorted(before.keys() | after.keys(), key=lambda p: (p[0], p[1] != "requests", p[2]))
+    rows = ((*p, before.get(p, Decimal(0)), after.get(p, Decimal(0))) for p in keys)
     return tuple(ResourceSum(n, b, r, _write(x), _write(y)) for n, b, r, x, y in rows if x or y)

@@ -8,6 +8,7 @@ that contain the uid) of k8s.io/kubernetes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 
@@ -45,7 +46,7 @@ def without_chosen(obj: JSONObject, manifest: JSONObject, live: JSONObject | Non
     return {**kept, "metadata": metadata}
 
 
-def _drop(value: JSONValue, uid: str) -> JSONValue:
+def _drop(value: JSONValue, uid: str) -> Any:
     """Return a value without the entries that contain the uid."""
     if isinstance(value, list):
         return [_drop(item, uid) for item in value]

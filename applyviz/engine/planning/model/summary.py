@@ -25,8 +25,11 @@ _EFFECTS = {
     Operation.UPDATE: "changed",
     Operation.REPLACE: "deleted and created again",
     Operation.PRUNE: "deleted",
+    Operation.DELETE: "deleted",
     Operation.BLOCKED: "blocked",
     Operation.ERROR: "in error",
+    Operation.LEFT_OUT: "left out",
+    Operation.NOT_FOUND: "not found",
 }
 
 
@@ -42,11 +45,15 @@ class ImageChange:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """One workload whose pods are replaced; `pods` is 0 if their number is unknown."""
+    """One workload whose pods are replaced; `pods` is 0 if their number is unknown.
+
+    - `stops_all`: no pod runs in between.
+    """
 
     ref: ObjectRef
     pods: int
     strategy: str
+    stops_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ def _read_restart(change: PlannedObject) -> Restart | None:
         if risk.kind is RiskKind.PODS_RESTART:
             facts = risk.facts
             pods = facts.get("pods", "")
-            return Restart(change.ref, int(pods) if pods.isdigit() else 0, facts.get("strategy", ""))
+            return Restart(change.ref, int(pods) if pods.isdigit() else 0, facts.get("strategy", ""), "stops" in facts)
     return None
 
 
@@ -113,12 +120,12 @@ def _replicas(obj: JSONObject | None) -> int:
 
 
 def _is_stopped(change: PlannedObject, restart: Restart | None) -> bool:
-    is_down = change.operation is Operation.REPLACE or (restart is not None and restart.strategy == "Recreate")
+    is_down = change.operation is Operation.REPLACE or (restart is not None and restart.stops_all)
     return is_down and change.ref.gvk.kind in _WORKLOADS
 
 
 def _is_deleted(change: PlannedObject) -> bool:
-    return change.operation is Operation.PRUNE and change.ref.gvk.kind in _WORKLOADS
+    return change.operation.is_deletion and change.ref.gvk.kind in _WORKLOADS
 
 
 def _is_scaled_down(change: PlannedObject) -> bool:
@@ -156,6 +163,8 @@ def _list_impact(summary: PlanSummary) -> Iterator[str]:
 def _write_sentence(counts: Mapping[str, int], impact: list[str]) -> str:
     parts = [f"{counts[o.value]} {word}" for o, word in _EFFECTS.items() if counts.get(o.value)]
     unchanged = counts.get(Operation.UNCHANGED.value, 0)
+    if set(counts) == {Operation.NOT_FOUND.value}:
+        return f"Nothing to delete: {_number(sum(counts.values()), 'object')} not found."
     if not parts:
         return f"Nothing changes: {_number(unchanged, 'object')} unchanged." if unchanged else "Nothing to apply."
     total = sum(counts.values()) - unchanged
@@ -170,7 +179,10 @@ def _list_moves(changes: Iterable[PlannedObject]) -> Iterator[tuple[str, ...]]:
     for change in changes:
         for request in change.requests:
             if moves_ownership(request):
-                yield tuple(name for placeholder in request.placeholders for name in placeholder.managers or ())
+                found = request.placeholders
+                names = [name for p in found for name in (*(p.managers or ()), *(one.manager for one in p.taken))]
+                if names or not any(p.handed for p in found):  # a handover alone migrates no ownership
+                    yield tuple(dict.fromkeys(names))
 
 
 def summarize(changes: Iterable[PlannedObject]) -> PlanSummary:

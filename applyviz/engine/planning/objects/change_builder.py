@@ -9,9 +9,10 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
+from applyviz.engine.merge.calculation import PatchSteps
 from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError, MergeError, OwnershipError
-from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, Answer, Request
+from applyviz.engine.objects.values import JSONObject, share_equal
 from applyviz.engine.planning.conflicts.resolutions import FieldConflict, leave_all
 from applyviz.engine.planning.conflicts.server_errors import read_server_errors
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
@@ -23,7 +24,7 @@ from applyviz.engine.planning.simulation.dry_run_result import (
     describe_refusal,
     read_conflicts,
 )
-from applyviz.engine.requests.client_side import find_original
+from applyviz.engine.requests.client_side import compute_patch, find_original
 from applyviz.engine.requests.flow import AnswerError, FlowOutcome
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.model import SchemaOrigin
@@ -59,9 +60,11 @@ def _find_last_applied(answerer: RequestAnswerer) -> JSONObject | None:
     if answerer.options.mode is ApplyMode.SERVER or answerer.live is None:
         return None
     try:
-        return find_original(answerer.live, kind=answerer.member.kind, options=answerer.options)
+        found = find_original(answerer.live, kind=answerer.member.kind, options=answerer.options)
     except MergeError:
         return None
+    shared: JSONObject | None = share_equal(found, answerer.live)
+    return shared
 
 
 def _describe(answerer: RequestAnswerer, operation: Operation, after: JSONObject | None) -> PlannedObject:
@@ -88,16 +91,21 @@ def build_change(answerer: RequestAnswerer, outcome: FlowOutcome) -> PlannedObje
     elif answerer.live is None:
         operation = Operation.CREATE
     else:
-        has_status = answerer.member.kind is not None and answerer.member.kind.has_status
+        is_written = answerer.options.is_patching and answerer.options.subresource == "status"
+        has_status = answerer.member.kind is not None and answerer.member.kind.has_status and not is_written
         same = after is None or is_same_object(answerer.live, after, has_status=has_status)
         operation = Operation.UNCHANGED if same else Operation.UPDATE
-    change = _describe(answerer, operation, after)
+    change = replace(_describe(answerer, operation, after), calculation=outcome.calculation)
     warnings = tuple(dict.fromkeys((*outcome.warnings, *change.warnings)))
-    requests = () if operation is Operation.UNCHANGED else change.requests
-    return replace(change, warnings=warnings, requests=requests)
+    if operation is Operation.UNCHANGED:
+        return replace(change, warnings=warnings, requests=())
+    if operation is Operation.REPLACE:  # the owners of the old object's fields do not matter any more
+        first = next(n for n, r in enumerate(change.requests) if r.method == "DELETE")
+        change = replace(change, requests=change.requests[first:], refused_fields=answerer.refused_fields)
+    return replace(change, warnings=warnings)
 
 
-def _settle(answerer: RequestAnswerer, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
+def _merge_unconflicted(answerer: RequestAnswerer, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
     """Return the result for the non-conflicting part of a blocked object; None if it cannot be separated."""
     # Only an apply to a live object can conflict, so both a request and an object exist.
     request, live = answerer.refused or Request("PATCH", ""), answerer.estimated.live or {}
@@ -123,7 +131,7 @@ def _build_conflicts(answerer: RequestAnswerer, answer: Answer) -> PlannedObject
             answerer.estimated.check_conflicts(answerer.refused)
         except ConflictError as error:
             conflicts = error.conflicts
-            result = _settle(answerer, conflicts)
+            result = _merge_unconflicted(answerer, conflicts)
     answerer.calculated = result
     change = _describe(answerer, Operation.BLOCKED, answerer.live if result is None else result)
     requests = (*change.requests, *((answerer.refused,) if answerer.refused else ()))
@@ -137,6 +145,16 @@ def _explain_error(answerer: RequestAnswerer) -> str:
     if answerer.dry_run is not None and answerer.dry_run.verdict is DryRunVerdict.REFUSED:
         return REJECTED
     return (answerer.dry_run.reason if answerer.dry_run else "") or "it could not be planned"
+
+
+def _calculate_again(answerer: RequestAnswerer) -> PatchSteps | None:
+    """Return the steps of a three-way patch that the server refused; None if another request was refused."""
+    request, live, options = answerer.refused, answerer.live, answerer.options
+    if request is None or live is None or request.method != "PATCH" or options.mode is ApplyMode.SERVER:
+        return None
+    if options.is_patching or options.is_recording or request.content_type == JSON_PATCH:
+        return None
+    return compute_patch(answerer.member.obj, live, kind=answerer.member.kind, options=options).calculation
 
 
 def build_error(answerer: RequestAnswerer, error: ApplyVizError) -> PlannedObject:
@@ -156,6 +174,7 @@ def build_error(answerer: RequestAnswerer, error: ApplyVizError) -> PlannedObjec
         requests=(),
         error=text,
         server_errors=server_errors,
+        calculation=_calculate_again(answerer),
         certainty=Certainty.NONE,
         certainty_reason=_explain_error(answerer),
     )

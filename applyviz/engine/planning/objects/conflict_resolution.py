@@ -16,6 +16,7 @@ from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch, describe_edit, make_patch
 from applyviz.engine.planning.conflicts.resolutions import (
+    EditFinder,
     FieldConflict,
     FieldResolutions,
     ResolutionChoice,
@@ -23,13 +24,12 @@ from applyviz.engine.planning.conflicts.resolutions import (
     ResolvedField,
     ResolvedManifest,
     apply_decisions,
-    find_edit,
     list_common_resolutions,
     list_resolutions,
 )
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.conflict_rules import answer_conflicts, leave_owned
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.progress import moved_live
 from applyviz.engine.planning.objects.request_answerer import unknown_kind
 from applyviz.engine.requests.members import Member
@@ -49,7 +49,7 @@ class ResolvedConflicts:
     takes_over: bool
     answers: tuple[ResolvedField, ...]
     is_open: bool = False
-    ways: tuple[FieldResolutions, ...] = ()
+    open_fields: tuple[FieldResolutions, ...] = ()
     patch: FilePatch | None = None
 
 
@@ -61,7 +61,7 @@ class Case:
     member: Member
     document: ManifestDocument
     options: ApplyOptions
-    context: PlanContext
+    context: PlanningContext
 
     @property
     def conflict_row(self) -> FieldConflict:
@@ -75,11 +75,11 @@ class Case:
             self.options.subresource,
         )
 
-    def make_patch(self, edits: Sequence[FileEdit]) -> FilePatch | None:
+    def make_patch(self, edits: Sequence[FileEdit], *, keeps_text: bool = False) -> FilePatch | None:
         """Return the edits in the lines of the file; None if its text is not available."""
         if not self.context.sources:
             return None
-        return make_patch(edits, document=self.document, sources=self.context.sources)
+        return make_patch(edits, document=self.document, sources=self.context.sources, keeps_text=keeps_text)
 
     def list_answers(self) -> list[tuple[ResolutionChoice, int]]:
         """Return the resolutions for this object with the number of the rule that made each, 0 for a person."""
@@ -95,39 +95,44 @@ class Case:
 def _present_answers(
     case: Case, conflict_row: FieldConflict, answers: Sequence[tuple[ResolutionChoice, int]]
 ) -> tuple[ResolvedField, ...]:
-    found = []
+    found, finder = [], EditFinder(conflict_row)
     for count, (decision, rule) in enumerate(answers):
-        edit = find_edit(conflict_row, decision)
-        patch = case.make_patch([edit]) if edit and count < _ONE_BY_ONE else None
-        found.append(ResolvedField(decision.path, decision.manager, decision.way, rule, edit, patch))
+        edit = finder.find(decision)
+        is_only = len(answers) == 1
+        patch = case.make_patch([edit], keeps_text=is_only) if edit and count < _ONE_BY_ONE else None
+        found.append(ResolvedField(decision.path, decision.manager, decision.resolution, rule, edit, patch))
     return tuple(found)
 
 
-def _show_ways(case: Case, conflict_row: FieldConflict, conflicts: Sequence[Conflict]) -> tuple[FieldResolutions, ...]:
+def _list_open_fields(
+    case: Case, conflict_row: FieldConflict, conflicts: Sequence[Conflict]
+) -> tuple[FieldResolutions, ...]:
     by_path: dict[FieldPath, list[Conflict]] = {}
     for conflict in conflicts:
         by_path.setdefault(conflict.path, []).append(conflict)
     first = [same[0] for same in by_path.values()]
     if len(first) > _ONE_BY_ONE:
         together = list_common_resolutions(conflict_row, first)
-        found = {c.path: tuple(_postpone_patch(case, way) for way in ways) for c, ways in together}
+        found = {c.path: tuple(_postpone_patch(case, option) for option in options) for c, options in together}
     else:
-        found = {c.path: tuple(_with_patch(case, way) for way in list_resolutions(conflict_row, c)) for c in first}
+        found = {
+            c.path: tuple(_with_patch(case, option) for option in list_resolutions(conflict_row, c)) for c in first
+        }
     return tuple(FieldResolutions(path, tuple(c.manager for c in same), found[path]) for path, same in by_path.items())
 
 
-def _postpone_patch(case: Case, way: ResolutionOption) -> ResolutionOption:
-    if way.edit is None or not case.context.sources:
-        return way
+def _postpone_patch(case: Case, option: ResolutionOption) -> ResolutionOption:
+    if option.edit is None or not case.context.sources:
+        return option
     reason = (
         f"More than {_ONE_BY_ONE} fields of this object are disputed: the edit is offered for all of them at once, "
-        f"when they are decided. {describe_edit(way.edit)}"
+        f"when they are decided. {describe_edit(option.edit)}"
     )
-    return replace(way, patch=FilePatch(case.document.position, reason=reason))
+    return replace(option, patch=FilePatch(case.document.position, reason=reason))
 
 
-def _with_patch(case: Case, way: ResolutionOption) -> ResolutionOption:
-    return replace(way, patch=case.make_patch([way.edit])) if way.edit else way
+def _with_patch(case: Case, option: ResolutionOption) -> ResolutionOption:
+    return replace(option, patch=case.make_patch([option.edit])) if option.edit else option
 
 
 def _refuse_patch(case: Case, edits: Sequence[FileEdit]) -> FilePatch | None:
@@ -137,15 +142,16 @@ def _refuse_patch(case: Case, edits: Sequence[FileEdit]) -> FilePatch | None:
     return FilePatch(case.document.position, reason=reason)
 
 
-def _settle(case: Case, answers: Sequence[tuple[ResolutionChoice, int]]) -> ResolvedConflicts:
+def _merge_answers(case: Case, answers: Sequence[tuple[ResolutionChoice, int]]) -> ResolvedConflicts:
     conflict_row = case.conflict_row
     decided: ResolvedManifest = apply_decisions(conflict_row, [decision for decision, _rule in answers])
     known = _present_answers(case, conflict_row, answers)
     if decided.open_conflicts:
-        ways = _show_ways(case, conflict_row, decided.open_conflicts)
-        return ResolvedConflicts(case.member.obj, False, known, is_open=True, ways=ways)
+        open_fields = _list_open_fields(case, conflict_row, decided.open_conflicts)
+        return ResolvedConflicts(case.member.obj, False, known, is_open=True, open_fields=open_fields)
     edits = list({a.path: a.edit for a in known if a.edit}.values())
-    patch = case.make_patch(edits) if 1 < len(edits) <= _MOST_EDITS else _refuse_patch(case, edits)
+    has_patch = 1 < len(edits) <= _MOST_EDITS
+    patch = case.make_patch(edits, keeps_text=True) if has_patch else _refuse_patch(case, edits)
     return ResolvedConflicts(decided.manifest, decided.takes_over, known, patch=patch)
 
 
@@ -161,10 +167,10 @@ def resolve_conflicts(case: Case) -> ResolvedConflicts | None:
     if change.operation is not Operation.BLOCKED and not answers:
         return None
     with suppress(OwnershipError):
-        return _settle(case, answers)
+        return _merge_answers(case, answers)
     return None
 
 
-def note_resolved(change: PlannedObject, settled: ResolvedConflicts) -> PlannedObject:
+def note_resolved(change: PlannedObject, resolved: ResolvedConflicts) -> PlannedObject:
     """Return the change with its resolutions, and the options of its open conflicts."""
-    return replace(change, answers=settled.answers, ways=settled.ways, patch=settled.patch)
+    return replace(change, answers=resolved.answers, open_fields=resolved.open_fields, patch=resolved.patch)

@@ -17,13 +17,13 @@ from applyviz.engine.objects.paths import FieldPath, element_value
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.managed_fields import read_owners
-from applyviz.engine.planning.conflicts.manifest_paths import list_places
+from applyviz.engine.planning.conflicts.manifest_paths import list_steps
 from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice, ResolutionKind
 from applyviz.engine.planning.digest.effects import is_ignored
 from applyviz.engine.planning.model.plan import PlannedObject
 
 
-class RuleWay(StrEnum):
+class RuleResolution(StrEnum):
     """The effect of a conflict rule on its field: a resolution, or ignoring the field in comparisons."""
 
     OVERWRITE = ResolutionKind.OVERWRITE.value
@@ -45,7 +45,7 @@ class FieldRule:
     namespace: str
     name: str
     path: FieldPath
-    way: RuleWay
+    resolution: RuleResolution
     manager: str = ""
 
     def covers(self, ref: ObjectRef) -> bool:
@@ -55,7 +55,11 @@ class FieldRule:
 
     def answers(self, conflict: Conflict) -> bool:
         """Return whether the rule resolves a conflict."""
-        return self.way is not RuleWay.IGNORE and self.path == conflict.path and self.manager in ("", conflict.manager)
+        return (
+            self.resolution is not RuleResolution.IGNORE
+            and self.path == conflict.path
+            and self.manager in ("", conflict.manager)
+        )
 
     @property
     def plain_path(self) -> tuple[str, ...]:
@@ -90,7 +94,9 @@ def answer_conflicts(
     for path, found in by_path.items():
         rule = next((r for r in rules if all(r.answers(c) for c in found)), None)
         if rule is not None:
-            yield from ((ResolutionChoice(path, c.manager, ResolutionKind(rule.way.value)), rule.number) for c in found)
+            yield from (
+                (ResolutionChoice(path, c.manager, ResolutionKind(rule.resolution.value)), rule.number) for c in found
+            )
 
 
 def leave_owned(
@@ -99,7 +105,7 @@ def leave_owned(
     """Yield the fields that rules give up to their owners, although they do not conflict at the moment."""
     owners = None
     for rule in rules:
-        if rule.way is not RuleWay.GIVE_UP or len(list_places(manifest, rule.path)) < len(rule.path):
+        if rule.resolution is not RuleResolution.GIVE_UP or len(list_steps(manifest, rule.path)) < len(rule.path):
             continue
         owners = read_owners(live) if owners is None else owners
         theirs = [o.manager for o in owners.of(rule.path) if o.manager != you and rule.manager in ("", o.manager)]

@@ -10,11 +10,21 @@ from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice
 from applyviz.engine.planning.objects.conflict_rules import FieldRule
 from applyviz.engine.planning.simulation.server_model import ServerModel
 from applyviz.engine.requests.flow import Catalog, Deletion
+from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import RelatedObjects
 
 
 @dataclass(frozen=True, slots=True)
-class PlanContext:
+class EarlierPrune:
+    """The last run that pruned for the same set: its number, its options, and the names of its files."""
+
+    run: str
+    options: ApplyOptions
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningContext:
     """The inputs that all objects of a plan share.
 
     - `catalog`: schemas and addresses of kinds (a `SourceChain`).
@@ -27,6 +37,8 @@ class PlanContext:
     - `rules`: active conflict rules, the first one for a field wins; a person's resolution goes before them.
     - `sources`: the text of each file, by name, for the edits of resolutions.
     - `server`: estimates the answer of a server where no dry run is possible; without it, the merge result is used.
+    - `earlier`: the last run that pruned for this set, None without one.
+    - `deletion`: how objects are deleted, where it is not what the options say.
     - `decisions`: resolutions of conflicts, by the key of their object (`ObjectRef.key`); applied during planning.
     """
 
@@ -44,4 +56,5 @@ class PlanContext:
     rules: tuple[FieldRule, ...] = ()
     sources: Mapping[str, EditedText] = field(default_factory=dict, repr=False)
     server: ServerModel | None = None
-    deletion: Deletion = field(default_factory=lambda: Deletion(timeout=60))
+    deletion: Deletion | None = None
+    earlier: EarlierPrune | None = None

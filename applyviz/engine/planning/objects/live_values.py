@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from applyviz.engine.objects.exchange import APPLY_PATCH
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions
 
@@ -29,16 +30,24 @@ def describe_entries(change: PlannedObject) -> str:
     return f"against what was last applied, {', '.join(moved) or 'nothing'} changes"
 
 
+def _name_plain_method(change: PlannedObject) -> str:
+    """Return the method of an apply without replacement: a replacement would reveal that a value differs."""
+    if change.operation is not Operation.REPLACE:
+        return change.method
+    is_server_side = change.requests[-1].content_type == APPLY_PATCH
+    return "server-side apply" if is_server_side else "strategic merge patch"
+
+
 def withhold_live(change: PlannedObject) -> PlannedObject:
     """Return a masked change without anything that depends on live values."""
-    told = describe_entries(change)
+    reason = describe_entries(change)
     return PlannedObject(
         ref=change.ref,
         operation=Operation.WITHHELD,
         versions=Versions(last_applied=change.versions.last_applied, manifest=change.versions.manifest),
         certainty=Certainty.UNKNOWN,
-        certainty_reason="; ".join(filter(None, (NOT_SHOWN, told))),
-        method=change.method,
+        certainty_reason="; ".join(filter(None, (NOT_SHOWN, reason))),
+        method=_name_plain_method(change),
         position=change.position,
         end_line=change.end_line,
         step=change.step,

@@ -11,11 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from applyviz.engine.diff.masking import DEFAULT_POLICY, Beside, MaskPolicy, is_masked, mask, mask_patch
+from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import Repeats, find_secrets
+from applyviz.engine.merge.calculation import PatchSteps
+from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.exchange import Request
-from applyviz.engine.objects.lookups import find_value
+from applyviz.engine.objects.lookups import FieldFinder
 from applyviz.engine.objects.paths import FieldPath
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject, Versions
 from applyviz.engine.planning.objects.resolution_masking import ResolutionMask
 from applyviz.engine.planning.objects.withheld_messages import holds_masked, withhold
@@ -29,6 +32,7 @@ class _Mask:
     change: PlannedObject
     tag_key: bytes
     policy: MaskPolicy
+    plain: PlainValues
 
     @property
     def scope(self) -> str:
@@ -38,41 +42,68 @@ class _Mask:
         if obj is None:
             return None
         gvk = self.change.ref.gvk
-        return mask(obj, gvk=gvk, tag_key=self.tag_key, scope=self.scope, policy=self.policy, beside=beside)
+        return mask(
+            obj,
+            gvk=gvk,
+            tag_key=self.tag_key,
+            scope=self.scope,
+            policy=self.policy,
+            beside=beside,
+            plain=self.plain,
+        )
 
     def mask_request(self, request: Request, beside: tuple[Beside, ...]) -> Request:
         if request.body is None:
             return request
-        body = mask_patch(
-            request.body,
-            request.content_type,
+        return replace(request, body=self._mask_map(request.body, beside, request.content_type))
+
+    def _mask_map(self, body: JSONValue, beside: tuple[Beside, ...], content_type: str = "") -> JSONValue:
+        shown: JSONValue = mask_patch(
+            body,
+            content_type,
             gvk=self.change.ref.gvk,
             tag_key=self.tag_key,
             scope=self.scope,
             policy=self.policy,
             beside=beside,
+            plain=self.plain,
         )
-        return replace(request, body=body)
+        return shown
+
+    def mask_calculation(self, found: PatchSteps | None, beside: tuple[Beside, ...]) -> PatchSteps | None:
+        if found is None:
+            return None
+        deletions, additions = (as_mapping(self._mask_map(one, beside)) for one in (found.deletions, found.additions))
+        return PatchSteps(deletions, additions, found.sets_annotation)
+
+    def pair(self, raw: JSONObject | None, shown: JSONObject | None) -> tuple[Beside, ...]:
+        return () if raw is None or shown is None else (Beside(raw, shown, self.plain),)
 
 
-def _pair(raw: JSONObject | None, shown: JSONObject | None) -> tuple[Beside, ...]:
-    return () if raw is None or shown is None else (Beside(raw, shown),)
+def _begin(change: PlannedObject, tag_key: bytes, policy: MaskPolicy) -> _Mask:
+    return _Mask(change, tag_key, policy, PlainValues(policy.names, policy.paths))
 
 
-def _mask_risk(risk: Risk, manifest: JSONObject | None) -> Risk:
+def _mask_risk(risk: Risk, manifest: FieldFinder) -> Risk:
     """Return a risk without the quoted value of the file if the manifest's value is masked."""
     if risk.kind is not RiskKind.RETYPED_VALUE or not _is_hidden(manifest, risk.path):
         return risk
     return replace(risk, facts={**risk.facts, "text": "", "value": ""})
 
 
-def _is_hidden(manifest: JSONObject | None, path: FieldPath) -> bool:
+def _is_hidden(manifest: FieldFinder, path: FieldPath) -> bool:
     """Return whether the value at a path of a masked manifest, or an enclosing value, is masked."""
     return any(
-        is_masked(found)
-        for end in range(len(path), 0, -1)
-        if isinstance(found := find_value(manifest, path[:end]), str)
+        is_masked(found) for end in range(len(path), 0, -1) if isinstance(found := manifest.find(path[:end]), str)
     )
+
+
+def mask_risks(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = DEFAULT_POLICY) -> tuple[Risk, ...]:
+    """Return the risks of a change as `mask_change` shows them; only a risk that quotes the manifest needs masking."""
+    if all(risk.kind is not RiskKind.RETYPED_VALUE for risk in change.risks):
+        return change.risks
+    finder = FieldFinder(_begin(change, tag_key, policy).mask_one(change.versions.manifest))
+    return tuple(_mask_risk(risk, finder) for risk in change.risks)
 
 
 def mask_change(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = DEFAULT_POLICY) -> PlannedObject:
@@ -81,24 +112,26 @@ def mask_change(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = D
     - Equal values of one field of one object have equal tags under `tag_key`; all other tags differ.
     - The messages of a server are withheld if any version of the object contains a masked value.
     """
-    using = _Mask(change, tag_key, policy)
+    using = _begin(change, tag_key, policy)
     raw = change.versions
     last_applied, manifest, live = (using.mask_one(obj) for obj in (raw.last_applied, raw.manifest, raw.live))
-    beside = (*_pair(raw.manifest, manifest), *_pair(raw.live, live))
+    beside = (*using.pair(raw.manifest, manifest), *using.pair(raw.live, live))
     versions = Versions(
         last_applied, manifest, live, using.mask_one(raw.merged, beside), using.mask_one(raw.after, beside)
     )
+    finder = FieldFinder(manifest)
     settling = ResolutionMask(change, versions, tag_key=tag_key, policy=policy)
     shown = replace(
         change,
         versions=versions,
         requests=tuple(using.mask_request(request, beside) for request in change.requests),
-        risks=tuple(_mask_risk(risk, manifest) for risk in change.risks),
-        ways=tuple(settling.mask_ways(ways) for ways in change.ways),
+        risks=tuple(_mask_risk(risk, finder) for risk in change.risks),
+        calculation=using.mask_calculation(change.calculation, beside),
+        open_fields=tuple(settling.mask_open_field(one) for one in change.open_fields),
         answers=tuple(settling.mask_answer(answer) for answer in change.answers),
         patch=settling.mask_patch(change.patch, [a.edit for a in change.answers if a.edit]),
     )
-    if not holds_masked(shown) or _is_of_the_manifest(change):
+    if not holds_masked(shown, using.plain) or _is_of_the_manifest(change):
         return shown
     return withhold(shown, raw.manifest)
 

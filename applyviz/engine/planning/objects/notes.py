@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from applyviz.engine.explain.fields import explain
+from applyviz.engine.explain.patching import PATCH
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.exchange import APPLY_PATCH
 from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.ownership.managed_fields import read_owners
-from applyviz.engine.planning.conflicts.blocked_removals import Intent, Release, find_releases
-from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
+from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval, Intent, find_blocked_removals
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions
 from applyviz.engine.planning.model.server_chosen import without_chosen
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.progress import moved_live
 from applyviz.engine.planning.objects.request_answerer import unknown_kind
 from applyviz.engine.planning.objects.write_risks import add_write_risks
@@ -37,6 +39,7 @@ def _explain(
     if change.operation is Operation.REPLACE and versions.live is not None:
         # The server will choose values for the new object that are not known yet, so nothing explains them.
         versions = replace(versions, live=without_chosen(versions.live, versions.manifest or {}, None))
+        versions = _without_status(versions, member)
     before = None if versions.live is None else read_owners(versions.live, memo)
     if versions.after is versions.live:
         after = before
@@ -44,7 +47,7 @@ def _explain(
         after = None if versions.after is None else read_owners(versions.after, memo)
     return explain(
         versions=versions,
-        mode=options.mode,
+        mode=PATCH if options.is_patching else options.mode,
         manager=options.field_manager,
         kind=member.kind,
         owners_before=before,
@@ -55,44 +58,55 @@ def _explain(
     )
 
 
-def _find_patch(change: PlannedObject) -> object:
+def _without_status(versions: Versions, member: Member) -> Versions:
+    """Return the versions of a replaced object without status: that of the old object goes, and no field changes it."""
+    if member.kind is None or not member.kind.has_status:
+        return versions
+    parts = {name: getattr(versions, name) for name in ("live", "merged", "after")}
+    return replace(versions, **{n: {k: v for k, v in o.items() if k != "status"} for n, o in parts.items() if o})
+
+
+def _find_patch(change: PlannedObject) -> JSONValue:
     """Return the body of the client-side patch, if one is sent."""
     for request in change.requests:
         if request.method == "PATCH" and request.content_type != APPLY_PATCH:
-            return request.body
+            body: JSONValue = request.body
+            return body
     return None
 
 
-def _list_versions(gvk: GroupVersionKind, context: PlanContext) -> tuple[str, ...]:
+def _list_versions(gvk: GroupVersionKind, context: PlanningContext) -> tuple[str, ...]:
     served = [r.gvk for r in context.catalog.list_resources() if (r.gvk.group, r.gvk.kind) == (gvk.group, gvk.kind)]
     return tuple(g.api_version for g in served)
 
 
-def _find_releases(
+def _find_blocked_removals(
     change: PlannedObject,
     member: Member,
     reasons: tuple[FieldReason, ...],
     options: ApplyOptions,
-    context: PlanContext,
-) -> tuple[Release, ...]:
+    context: PlanningContext,
+) -> tuple[BlockedRemoval, ...]:
     versions = change.versions
     if options.mode is not ApplyMode.SERVER or versions.live is None or versions.manifest is None:
         return ()
     kind = member.kind or unknown_kind(member)
     intent = Intent(moved_live(change) or {}, versions.manifest, kind, member, options.field_manager, context.now)
-    return tuple(find_releases(intent, reasons))
+    return tuple(find_blocked_removals(intent, reasons))
 
 
-def _tell_conversion(change: PlannedObject) -> PlannedObject:
+def _explain_conversion(change: PlannedObject) -> PlannedObject:
     """Return an estimated change with the note that another program converts between its versions."""
-    told = [h for h in change.risks if h.kind is RiskKind.CONVERSION_NOT_ASKED]
-    if not told or change.certainty is not Certainty.ESTIMATED:
+    unconverted = [h for h in change.risks if h.kind is RiskKind.CONVERSION_NOT_ASKED]
+    if not unconverted or change.certainty is not Certainty.ESTIMATED:
         return change
-    said = describe_risk(told[0])
-    return replace(change, certainty_reason=f"{change.certainty_reason}; {said[0].lower()}{said[1:].rstrip('.')}")
+    sentence = describe_risk(unconverted[0])
+    return replace(
+        change, certainty_reason=f"{change.certainty_reason}; {sentence[0].lower()}{sentence[1:].rstrip('.')}"
+    )
 
 
-def find_own_risks(document: ManifestDocument, context: PlanContext) -> tuple[Risk, ...]:
+def find_own_risks(document: ManifestDocument, context: PlanningContext) -> tuple[Risk, ...]:
     """Return the risks of a document whose object has no address in the cluster: those of its file and its version."""
     versions = _list_versions(document.ref.gvk, context)
     subject = RiskSubject(document.ref, manifest=document.obj, document=document, resource_versions=versions)
@@ -105,7 +119,7 @@ def add_notes(
     *,
     document: ManifestDocument | None,
     options: ApplyOptions,
-    context: PlanContext,
+    context: PlanningContext,
     memo: FieldSetMemo | None = None,
 ) -> PlannedObject:
     """Return the change with its risks and the reasons of its fields."""
@@ -133,6 +147,6 @@ def add_notes(
         dry_run_answer=change.certainty_reason,
     )
     reasons = _explain(change, member, document, options, memo)
-    releases = _find_releases(change, member, reasons, options, context)
-    noted = replace(change, risks=find_risks(subject), fields=reasons, releases=releases)
-    return _tell_conversion(add_write_risks(noted, own=(options.field_manager, *taken)))
+    blocked_removals = _find_blocked_removals(change, member, reasons, options, context)
+    noted = replace(change, risks=find_risks(subject), fields=reasons, blocked_removals=blocked_removals)
+    return _explain_conversion(add_write_risks(noted, own=(options.field_manager, *taken), options=options))

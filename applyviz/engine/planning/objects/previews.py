@@ -1,4 +1,4 @@
-"""Preview the request for an object if its open conflicts were resolved in a given way.
+"""Preview the request for an object if its open conflicts were resolved in a given option.
 
 The preview uses the options that planning computed. Rule: force is a property of a request and not of a field, so
 giving up or sharing a field edits the body, and force is only for overwritten fields.
@@ -20,7 +20,7 @@ class FieldPreview:
     """One field after its chosen resolution, with its value and owners."""
 
     path: FieldPath
-    way: ResolutionOption
+    option: ResolutionOption
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +37,23 @@ class Preview:
     takes_over: bool
 
 
-def find_resolution(change: PlannedObject, path: FieldPath, way: ResolutionKind) -> ResolutionOption | None:
+def find_resolution(change: PlannedObject, path: FieldPath, resolution: ResolutionKind) -> ResolutionOption | None:
     """Return one resolution of one open conflict, None if it is not open (any more) or not possible."""
-    found = (w for ways in change.ways if ways.path == path for w in ways.ways if w.way is way)
-    return next((w for w in found if w.is_possible), None)
+    found = (o for f in change.open_fields if f.path == path for o in f.options if o.resolution is resolution)
+    return next((o for o in found if o.is_possible), None)
 
 
 def preview(change: PlannedObject, chosen: Mapping[FieldPath, ResolutionKind]) -> Preview:
     """Return the preview of a blocked object with these resolutions added to the earlier ones."""
-    found = {path: way for path, choice in chosen.items() if (way := find_resolution(change, path, choice)) is not None}
-    still_open = tuple(ways.path for ways in change.ways if ways.path not in found)
-    edits = [way.edit for way in found.values() if way.edit] + [a.edit for a in change.answers if a.edit]
-    ways = [way.way for way in found.values()] + [a.way for a in change.answers]
-    takes_over = ResolutionKind.OVERWRITE in ways
+    found = {path: one for path, kind in chosen.items() if (one := find_resolution(change, path, kind)) is not None}
+    still_open = tuple(f.path for f in change.open_fields if f.path not in found)
+    edits = [option.edit for option in found.values() if option.edit] + [a.edit for a in change.answers if a.edit]
+    resolutions = [o.resolution for o in found.values()] + [a.resolution for a in change.answers]
+    takes_over = ResolutionKind.OVERWRITE in resolutions
     request = next((r for r in reversed(change.requests) if r.is_write), None)
     if request is not None:
-        body = request.body or {}
-        for edit in edits:
-            body = edit_manifest(body, edit)
+        body = edit_manifest(request.body or {}, edits)
         query = {**request.query, "force": "true" if takes_over else "false"}
         request = replace(request, body=body, query=query)
-    fields = tuple(FieldPreview(path, way) for path, way in found.items())
+    fields = tuple(FieldPreview(path, option) for path, option in found.items())
     return Preview(fields, still_open, None if still_open else request, bool(edits), takes_over)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import takewhile
+from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
 from applyviz.engine.ownership.client_side import find_applied
@@ -69,7 +70,7 @@ def is_rest(change: PlannedObject, done: int, now: PlannedObject) -> bool:
     return canonical_json(_values(rest)) == canonical_json(_values(now))
 
 
-def _find_uid(change: PlannedObject) -> JSONValue:
+def _find_uid(change: PlannedObject) -> Any:
     return get_at(change.versions.live, ("metadata", "uid"))
 
 

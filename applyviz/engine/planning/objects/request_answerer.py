@@ -8,14 +8,16 @@ that the plan needs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
-from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.objects.values import JSONObject, get_at, share_equal
 from applyviz.engine.ownership.managed_fields import find_entries, with_entries
+from applyviz.engine.planning.conflicts.server_errors import read_server_errors
 from applyviz.engine.planning.model.server_chosen import without_chosen
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.simulation.dry_run_result import (
     DryRunResult,
     DryRunVerdict,
@@ -24,11 +26,17 @@ from applyviz.engine.planning.simulation.dry_run_result import (
 )
 from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers, status_answer
 from applyviz.engine.requests.calls import RESOURCE_VERSION, UID, RequestTarget, moves_ownership, read_namespace
-from applyviz.engine.requests.flow import Flow, is_not_found
+from applyviz.engine.requests.flow import Flow, is_invalid, is_not_found
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
 
+_REPLACED = "the server accepts the deletion and the new object; what it fills in is estimated"
+# A Service that keeps its port or address: the port is in use only as long as the live object exists.
+_IN_USE = "already allocated"
+_VALUES = re.compile(r"[0-9a-f.:]*[0-9a-f]")
+# All that a server says of an operation of a JSON patch that does not apply; the engine knows which one.
+_UNNAMED = "the server rejected our request due to an error in our request"
 # A server error about another object does not count for this one.
 _ANOTHER = Answer(0, {"message": "the server answered with something else than the object"})
 
@@ -38,12 +46,18 @@ def unknown_kind(member: Member) -> KindSchema:
     return KindSchema(member.resource.gvk, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
 
 
+def without_identity(body: JSONObject) -> JSONObject:
+    """Return the body of a create without the uid and the version that bind a write to an object."""
+    metadata = body.get("metadata") or {}
+    return {**body, "metadata": {k: v for k, v in metadata.items() if k not in (UID, RESOURCE_VERSION)}}
+
+
 def find_stale(manifest: JSONObject, live: JSONObject | None) -> str:
     """Return how a manifest names another object or version than the live one; "" if it does not."""
-    wanted, held = (get_at(obj, ("metadata",)) or {} for obj in (manifest, live))
+    wanted, live_values = (get_at(obj, ("metadata",)) or {} for obj in (manifest, live))
     for name in ("uid", "resourceVersion"):
-        if live is not None and wanted.get(name) and wanted[name] != held.get(name):
-            return f"the manifest names {name} {wanted[name]}, but the live object has {held.get(name)}"
+        if live is not None and wanted.get(name) and wanted[name] != live_values.get(name):
+            return f"the manifest names {name} {wanted[name]}, but the live object has {live_values.get(name)}"
     return ""
 
 
@@ -53,7 +67,7 @@ class RequestAnswerer:
 
     member: Member
     options: ApplyOptions
-    context: PlanContext
+    context: PlanningContext
     estimated: EstimatedAnswers
     live: JSONObject | None = None
     was_read: bool = False
@@ -64,6 +78,8 @@ class RequestAnswerer:
     calculated: JSONObject | None = None
     warnings: tuple[str, ...] = ()
     has_moved: bool = False
+    refused_fields: tuple[str, ...] = ()
+    is_over: bool = False
 
     def answer(self, request: Request) -> Flow[Answer]:
         """Answer one request of the flow."""
@@ -83,7 +99,8 @@ class RequestAnswerer:
         if answer.is_ok and not self._is_shown_by(answer):
             answer = _ANOTHER
         if answer.is_ok:
-            self.live = self.estimated.live = dict(answer.body)
+            self.live = self.estimated.live = share_equal(dict(answer.body), self.member.obj)
+            answer = replace(answer, body=self.live)
         elif not is_not_found(answer):
             self.read_failure = answer
         return answer
@@ -101,14 +118,18 @@ class RequestAnswerer:
             self.refused, self.dry_run = request, DryRunResult(DryRunVerdict.REFUSED, stale.message)
             return stale
         calculated = self.estimated.answer(request)
+        if self.is_over:  # the flow restores what it deleted; nothing of that is planned
+            return calculated
         if calculated.is_ok and request.method != "DELETE":
-            self.calculated = dict(calculated.body)
+            self.calculated = share_equal(dict(calculated.body), self.live)
         if self._builds_on_nothing_tried(request):
             self.has_moved = True
             self.requests.append(request)
             return calculated
         if self.dry_run is None:
             tried = yield from self._try(request, calculated)
+        elif self._replaces(request):
+            tried = yield from self._try_replacement(request)
         else:
             tried = None
             if self.dry_run.verdict is not DryRunVerdict.UNTRIED:
@@ -117,8 +138,53 @@ class RequestAnswerer:
         if answer.is_ok:
             self.requests.append(request)
         else:
+            self.is_over = self._replaces(request)
             self.refused = request
+            found = read_server_errors(answer.message, answer) if is_invalid(answer) else ()
+            self.refused_fields = self.refused_fields or tuple(dict.fromkeys(e.field for e in found if e.field))
         return answer
+
+    def _replaces(self, request: Request) -> bool:
+        """Return whether a write deletes a refused object, or is the one that creates it again."""
+        return self.refused is not None and (
+            request.method == "DELETE" or any(done.method == "DELETE" for done in self.requests)
+        )
+
+    def _try_replacement(self, request: Request) -> Flow[Answer | None]:
+        """Dry-run the deletion, or the new object; return the server's refusal, else None: the result is calculated.
+
+        - A dry run deletes nothing, so the server that accepts the new object says that the name is taken.
+        """
+        if not self.context.can_dry_run:
+            return None
+        if request.method == "DELETE":
+            tried = yield request.as_dry_run()
+        else:
+            tried = yield self._as_create(request).as_dry_run()
+        self.dry_run = read_dry_run(tried)
+        if self.dry_run.verdict is not DryRunVerdict.REFUSED or self._holds_it_itself(tried):
+            reason = self.dry_run.reason if self.dry_run.verdict is DryRunVerdict.UNTRIED else _REPLACED
+            self.dry_run = DryRunResult(DryRunVerdict.UNTRIED, reason)
+            return None
+        return tried
+
+    def _holds_it_itself(self, tried: Answer) -> bool:
+        """Return whether the new object is refused only for a port or address that the live object still holds."""
+        causes = get_at(tried.body, ("details", "causes")) or ()
+        texts = [str(get_at(cause, ("message",), "")) for cause in causes] or [tried.message]
+        spec = get_at(self.live, ("spec",)) or {}
+        ports = [get_at(port, ("nodePort",)) for port in spec.get("ports") or ()]
+        live_values = {
+            str(value) for value in (spec.get("clusterIP"), *(spec.get("clusterIPs") or ()), *ports) if value
+        }
+        return all(_IN_USE in text and live_values & set(_VALUES.findall(text)) for text in texts)
+
+    def _as_create(self, request: Request) -> Request:
+        """Return the plain creation of the object that a write creates."""
+        body = without_identity(request.body)
+        query = {name: value for name, value in request.query.items() if name != "force"}
+        path = self.member.resource.path(self.member.namespace)
+        return Request("POST", path, query, JSON, body, request.ref, "try")
 
     def _builds_on_nothing_tried(self, request: Request) -> bool:
         """Return whether a write only moves ownership around the one to dry-run; alone, it is dry-run itself."""
@@ -131,8 +197,8 @@ class RequestAnswerer:
 
         - Our own writes are bound to the object just read, so the server would never see the values of the manifest.
         """
-        told = find_stale(self.member.obj, self.live)
-        return status_answer(409, "AlreadyExists", f"{told}: take it out of the manifest") if told else None
+        stale = find_stale(self.member.obj, self.live)
+        return status_answer(409, "AlreadyExists", f"{stale}: take it out of the manifest") if stale else None
 
     def _estimate(self, request: Request, calculated: Answer) -> Flow[Answer]:
         """Answer a write as a server would; a new object needs its namespace, which is read first."""
@@ -153,6 +219,10 @@ class RequestAnswerer:
             return None
         stand_in = self._as_update(request, calculated) if self.has_moved else request
         tried = yield stand_in.as_dry_run()
+        if tried.is_ok and self.estimated.is_scaling:
+            tried = self.estimated.take_scale(tried)
+        if tried.message == _UNNAMED and not calculated.is_ok:
+            tried = replace(tried, body={**tried.body, "message": f"{calculated.message} ({_UNNAMED})"})
         if tried.is_ok and request.method != "DELETE" and not self._is_shown_by(tried):
             tried = _ANOTHER
         self.dry_run = read_dry_run(tried)
@@ -173,7 +243,7 @@ class RequestAnswerer:
             if self.has_moved:
                 found = with_entries(found, [dict(entry) for entry in find_entries(calculated.body) or ()])
             tried = replace(tried, body=found)
-            self.estimated.live = dict(tried.body)
+            self.estimated.live = share_equal(dict(tried.body), self.live)
             self.warnings = tried.warnings
         return tried
 

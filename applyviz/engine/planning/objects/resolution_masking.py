@@ -10,12 +10,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from applyviz.engine.diff.embedded import names_secret, parse_embedded
 from applyviz.engine.diff.masking import MaskPolicy, is_masked, mask
-from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath, element_value
-from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch, drop_lines
 from applyviz.engine.planning.conflicts.resolutions import FieldResolutions, ResolutionOption, ResolvedField
 from applyviz.engine.planning.model.plan import PlannedObject, Versions
@@ -25,7 +26,7 @@ _TELLING = 4
 _START = 8
 
 
-def _wrap(path: FieldPath, value: JSONValue) -> JSONValue:
+def _wrap(path: FieldPath, value: Any) -> Any:
     """Return a value at its path, with as much of the object around it as masking needs."""
     for element in reversed(path):
         named = element_value(element)
@@ -38,7 +39,7 @@ def _wrap(path: FieldPath, value: JSONValue) -> JSONValue:
     return value
 
 
-def _unwrap(path: FieldPath, value: JSONValue) -> JSONValue:
+def _unwrap(path: FieldPath, value: Any) -> Any:
     for element in path:
         if is_masked(value) and isinstance(value, str):
             return value  # masked as a whole, above the field
@@ -51,7 +52,7 @@ def _squash(text: str) -> str:
     return _STYLE.sub("", text)
 
 
-def _list_words(value: JSONValue) -> Iterator[str]:
+def _list_words(value: Any) -> Iterator[str]:
     """Yield the words that identify a value in a file, however it is wrapped; short words identify nothing alone."""
     if isinstance(value, Mapping | list):
         for below in value.values() if isinstance(value, Mapping) else value:
@@ -62,7 +63,7 @@ def _list_words(value: JSONValue) -> Iterator[str]:
         yield from filter(None, (_squash(word), _squash(json.dumps(word))))
 
 
-def _list_hidden(raw: JSONValue, shown: JSONValue) -> Iterator[str]:
+def _list_hidden(raw: Any, shown: Any) -> Iterator[str]:
     """Yield the words that masking removed."""
     if isinstance(raw, Mapping) and isinstance(shown, Mapping):
         for key, value in raw.items():
@@ -91,10 +92,10 @@ class Hidden:
         )
 
 
-def _unwrap_whole(shown: JSONValue, path: FieldPath) -> JSONValue:
+def _unwrap_whole(shown: FieldFinder, path: FieldPath) -> Any:
     """Return what is shown for a field inside a value that is masked as a whole."""
     ends = range(len(path) - 1, -1, -1)
-    return next((found for end in ends if (found := find_value(shown, path[:end])) is not ABSENT), None)
+    return next((found for end in ends if (found := shown.find(path[:end])) is not ABSENT), None)
 
 
 class ResolutionMask:
@@ -106,15 +107,16 @@ class ResolutionMask:
         self._tag_key = tag_key
         self._policy = policy
         raw = change.versions
-        self._versions = ((raw.manifest, shown.manifest), (raw.live, shown.live))
-        has_patches = bool(change.ways or change.answers)
+        versions = ((raw.manifest, shown.manifest), (raw.live, shown.live))
+        self._versions = tuple((FieldFinder(one), FieldFinder(masked)) for one, masked in versions if one is not None)
+        has_patches = bool(change.open_fields or change.answers)
         self._hidden = Hidden(_list_hidden(raw.manifest, shown.manifest) if has_patches else ())
 
-    def _mask_value(self, path: FieldPath, value: JSONValue) -> JSONValue:
+    def _mask_value(self, path: FieldPath, value: Any) -> Any:
         """Return a value as in the version that it comes from; any other value is masked at its path."""
         for raw, shown in self._versions:
-            if raw is not None and is_same_json(find_value(raw, path), value):
-                found: JSONValue = find_value(shown, path)
+            if is_same_json(raw.find(path), value):
+                found: Any = shown.find(path)
                 return _unwrap_whole(shown, path) if found is ABSENT else found
         whole = _wrap(path, value)
         obj = whole if isinstance(whole, Mapping) else {}
@@ -137,16 +139,19 @@ class ResolutionMask:
             or any(edit is not None and (is_masked(edit.before) or is_masked(edit.after)) for edit in shown)
             or self._hidden.are_in(patch.text + patch.reason)
         )
-        return drop_lines(patch, edits) if is_telling else patch
+        if is_telling:
+            return drop_lines(patch, edits)
+        # The lines around an edit may be harmless where other lines of the document are not.
+        return replace(patch, edited="", is_whole=False) if self._hidden.are_in(patch.edited) else patch
 
-    def _mask_way(self, path: FieldPath, way: ResolutionOption) -> ResolutionOption:
-        patch = self.mask_patch(way.patch, [way.edit] if way.edit else [])
-        value = self._mask_value(path, way.value) if way.is_present else None
-        return replace(way, value=value, edit=self._mask_edit(way.edit), patch=patch)
+    def _mask_option(self, path: FieldPath, option: ResolutionOption) -> ResolutionOption:
+        patch = self.mask_patch(option.patch, [option.edit] if option.edit else [])
+        value = self._mask_value(path, option.value) if option.is_present else None
+        return replace(option, value=value, edit=self._mask_edit(option.edit), patch=patch)
 
-    def mask_ways(self, ways: FieldResolutions) -> FieldResolutions:
+    def mask_open_field(self, field: FieldResolutions) -> FieldResolutions:
         """Return the masked resolutions of one field."""
-        return replace(ways, ways=tuple(self._mask_way(ways.path, way) for way in ways.ways))
+        return replace(field, options=tuple(self._mask_option(field.path, option) for option in field.options))
 
     def mask_answer(self, answer: ResolvedField) -> ResolvedField:
         """Return one masked resolution of a change."""

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import FieldPath
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.ownership.extracting import keep_fields
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.planning.model.server_managed import drop_server_managed
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.model import Node
@@ -55,7 +57,7 @@ def _is_near(path: FieldPath, other: FieldPath) -> bool:
     return path[:shorter] == other[:shorter]
 
 
-def _plain(obj: JSONObject) -> dict[str, JSONValue]:
+def _plain(obj: JSONObject) -> dict[str, Any]:
     """Return an object without status and without what servers write into metadata."""
     metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in _SERVERS}
     annotations = metadata.get("annotations")
@@ -125,7 +127,8 @@ def _note_deletion(change: PlannedObject) -> Iterator[str]:
 
 def _create_again(change: PlannedObject) -> Revert:
     before = change.versions.live or {}
-    manifest = _plain(before)
+    # A Job's selector and labels hold its uid, which the new one does not have.
+    manifest = _plain(without_chosen(before, before, None))
     notes = [f"{change.ref} is created again with another uid; its status and the history of its owners are lost"]
     kind = (change.ref.gvk.group, change.ref.gvk.kind)
     if kind in _HOLD_DATA:
@@ -153,7 +156,7 @@ def invert(change: PlannedObject, *, mode: ApplyMode, manager: str, root: Node |
             return Revert(deletes=True, notes=tuple(_note_deletion(change)))
         case Operation.UPDATE | Operation.REPLACE:
             return _go_back(change, mode, manager, root)
-        case Operation.PRUNE:
+        case Operation.PRUNE | Operation.DELETE:
             return _create_again(change)
         case _:
             return Revert()

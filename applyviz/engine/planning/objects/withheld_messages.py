@@ -7,8 +7,9 @@ contains a masked value. Fields are named by the keys of the manifest, not in th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.manifests.documents import PlainPath
@@ -24,15 +25,18 @@ WARNING = "the server sent a warning; " + WITHHELD
 _PROBLEM = "the server has a problem with this field"
 
 
-def holds_masked(shown: PlannedObject) -> bool:
-    """Return whether any version or request of a masked change contains a masked value, or is a Secret."""
+def holds_masked(shown: PlannedObject, plain: Container[object] = ()) -> bool:
+    """Return whether any version or request of a masked change contains a masked value, or is a Secret.
+
+    - `plain`: containers in which nothing is masked.
+    """
     versions = shown.versions
     found = (versions.last_applied, versions.manifest, versions.live, versions.merged, versions.after)
     bodies = (request.body for request in shown.requests)
-    return shown.ref.gvk.kind == "Secret" or any(map(is_masked, (*found, *bodies)))
+    return shown.ref.gvk.kind == "Secret" or any(is_masked(one, plain) for one in (*found, *bodies))
 
 
-def _keep_known(path: PlainPath, obj: JSONValue) -> PlainPath:
+def _keep_known(path: PlainPath, obj: Any) -> PlainPath:
     """Return as much of a path as an object has: the rest repeats the server's text."""
     known: list[str | int] = []
     for step in path:
@@ -49,8 +53,8 @@ def _keep_known(path: PlainPath, obj: JSONValue) -> PlainPath:
 def name_fields(server_errors: Iterable[ServerError], manifest: JSONObject | None) -> tuple[str, ...]:
     """Return the fields of the manifest that a server error names, as the manifest spells them."""
     paths = (_keep_known(find_path(server_error, manifest), manifest) for server_error in server_errors)
-    told = ("".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path) for path in paths)
-    return tuple(dict.fromkeys(filter(None, told)))
+    rendered = ("".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path) for path in paths)
+    return tuple(dict.fromkeys(filter(None, rendered)))
 
 
 def describe_withheld(status: int, reason: str, fields: Iterable[str] = ()) -> str:
@@ -73,14 +77,14 @@ def withhold_reason(text: str) -> str:
     return f"{head}; {WITHHELD}" if head in OWN_WORDS else f"the server said why; {WITHHELD}"
 
 
-def without_messages(status: JSONValue) -> JSONValue:
+def without_messages(status: JSONValue) -> Any:
     """Return a status without its sentences, whose content an extension of the server can choose freely."""
     if isinstance(status, Mapping):
         return {key: without_messages(value) for key, value in status.items() if key != "message"}
     return [without_messages(item) for item in status] if isinstance(status, list) else status
 
 
-def _withhold_complaint(server_error: ServerError, manifest: JSONObject | None) -> ServerError | None:
+def _withhold_field_message(server_error: ServerError, manifest: JSONObject | None) -> ServerError | None:
     names = name_fields((server_error,), manifest)
     return ServerError(names[0], _PROBLEM, server_error.position) if names else None
 
@@ -92,7 +96,7 @@ def _rebuild_conflict(conflict: Conflict) -> Conflict:
 
 def withhold(change: PlannedObject, manifest: JSONObject | None) -> PlannedObject:
     """Return a masked change without any message of a server: errors, warnings, reasons and conflicts."""
-    found = (_withhold_complaint(one, manifest) for one in change.server_errors)
+    found = (_withhold_field_message(one, manifest) for one in change.server_errors)
     server_errors = tuple(dict.fromkeys(one for one in found if one is not None))
     fields = tuple(dict.fromkeys(one.field for one in server_errors))
     error = describe_withheld(change.refusal.status, change.refusal.reason, fields) if change.refusal else ""

@@ -10,7 +10,11 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.objects.ownership_risks import drop_intended, find_moves
+from applyviz.engine.requests.options import ApplyOptions, Propagation
+from applyviz.engine.risks.deletions import find_losses
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.engine.risks.rules import sort_risks
 
@@ -37,13 +41,24 @@ def _find_forced(change: PlannedObject, own: Collection[str]) -> Risk | None:
     return Risk(RiskKind.FORCED, level, facts={"owners": ", ".join(sorted(owners))})
 
 
-def add_write_risks(change: PlannedObject, *, own: Collection[str]) -> PlannedObject:
+def list_losses(ref: ObjectRef, live: JSONObject, manifest: JSONObject | None, options: ApplyOptions) -> list[Risk]:
+    """Return what is lost with a live object that these options delete; `manifest`: of the one that follows."""
+    is_foreground = options.propagation is Propagation.FOREGROUND
+    return list(find_losses(ref, live, manifest, is_foreground=is_foreground, seconds=options.deletion_seconds))
+
+
+def add_write_risks(change: PlannedObject, *, own: Collection[str], options: ApplyOptions) -> PlannedObject:
     """Return the change with the risks of how it is written; its fields and their owners must be set.
 
     - `own`: the field manager, and those whose fields it takes over without force.
     """
     found = [_find_forced(change, own)]
     if change.operation is Operation.REPLACE:
-        found.append(Risk(RiskKind.REPLACED, RiskLevel.HIGH, facts=name_object(change.ref)))
-    risks = sort_risks((*change.risks, *(risk for risk in found if risk is not None)))
+        facts = {"fields": ", ".join(change.refused_fields)} if change.refused_fields else {}
+        found.append(Risk(RiskKind.REPLACED, RiskLevel.HIGH, facts={**name_object(change.ref), **facts}))
+        found += list_losses(change.ref, change.versions.live or {}, change.versions.manifest, options)
+        change = replace(change, risks=tuple(r for r in change.risks if r.kind is not RiskKind.IMMUTABLE_FIELD))
+    found += find_moves(change, options)
+    kept = drop_intended(change.risks, options.list_handovers(change.ref.key))
+    risks = sort_risks((*kept, *(risk for risk in found if risk is not None)))
     return replace(change, risks=risks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from applyviz.engine.planning.model.plan import PlannedObject
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.planner import plan_member
 from applyviz.engine.requests import applyset
 from applyviz.engine.requests.flow import Flow
@@ -22,7 +22,7 @@ def _options(options: ApplyOptions, parent: applyset.Parent) -> ApplyOptions:
     return replace(
         options,
         mode=ApplyMode.SERVER,
-        field_manager=f"{parent.tool}-applyset",
+        field_manager=parent.manager,
         takes_over=True,
         has_preconditions=True,
         takes_client_side=False,
@@ -37,7 +37,7 @@ def plan_parent(
     content: applyset.Content,
     *,
     options: ApplyOptions,
-    context: PlanContext,
+    context: PlanningContext,
     follows: PlannedObject | None = None,
 ) -> Flow[PlannedObject]:
     """Plan one write of the parent; `follows` is the write before it in the same plan."""

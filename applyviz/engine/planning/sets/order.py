@@ -77,11 +77,6 @@ def rank_kind(gvk: GroupVersionKind, *, is_custom: bool = False) -> int:
     return _CUSTOM if is_custom or ("." in gvk.group and not gvk.group.endswith(".k8s.io")) else _BUILT_IN_LAST
 
 
-def _rank(change: PlannedObject) -> int:
-    rank = rank_kind(change.ref.gvk)
-    return 2 * _DELETIONS - rank if change.operation is Operation.PRUNE else rank
-
-
 def _rank_parent(parent: ObjectRef, changes: Iterable[PlannedObject]) -> int:
     """Return the rank of an ApplySet's parent: written before its members, but after a namespace that it needs."""
     namespace = ("", "Namespace", "", parent.namespace)
@@ -93,11 +88,18 @@ def _list_ranks(changes: tuple[PlannedObject, ...], parent: ObjectRef | None) ->
     parent_rank = -1 if parent is None else _rank_parent(parent, changes)
     for change in changes:
         if parent is None or change.ref != parent:
-            ranks.append((_rank(change), 0))
+            ranks.append((rank_change(change), 0))
             continue
         ranks.append((parent_rank, 1))
         parent_rank = _LAST
     return ranks
+
+
+def rank_change(change: PlannedObject) -> int:
+    """Return the rank of a change; deletions come after everything else."""
+    rank = rank_kind(change.ref.gvk)
+    is_reverse = change.operation.is_deletion or change.operation is Operation.NOT_FOUND
+    return 2 * _DELETIONS - rank if is_reverse else rank
 
 
 def order_steps(

@@ -17,11 +17,18 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.graph.graph import relate
 from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet, PlanProblem
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.model.quotas import check_quotas
+from applyviz.engine.planning.objects.context import PlanningContext
+from applyviz.engine.planning.sets.addon_order import order_addons
+from applyviz.engine.planning.sets.channels import plan_channel
+from applyviz.engine.planning.sets.dependents import add_dependents, add_referring
+from applyviz.engine.planning.sets.left_out import add_left_out
 from applyviz.engine.planning.sets.order import order_steps
-from applyviz.engine.planning.sets.stages import Result, SetContext, plan_stages
+from applyviz.engine.planning.sets.stages import Result, SetContext, Stages, plan_all, plan_stages
 from applyviz.engine.requests.applyset import ApplySetError, Parent, find_parent
+from applyviz.engine.requests.dependents import DependentList
 from applyviz.engine.requests.flow import Flow
+from applyviz.engine.requests.leaving_out import list_kept
 from applyviz.engine.requests.members import read_labels
 from applyviz.engine.requests.options import ApplyOptions, PruneMode
 from applyviz.engine.requests.selectors import parse_selector
@@ -45,7 +52,16 @@ def _find_definitions(objects: Iterable[JSONObject]) -> list[JSONObject]:
     return [o for o in objects if GroupVersionKind.from_object(o)[::2] == _CRD]
 
 
-def _extend_context(context: PlanContext, documents: Sequence[ManifestDocument]) -> PlanContext:
+def _know_definitions(context: PlanningContext, documents: Sequence[ManifestDocument]) -> PlanningContext:
+    """Return the context of deletions: the kinds that the set itself defines are known, also when they are gone."""
+    definitions = _find_definitions(document.obj for document in documents)
+    if not definitions:
+        return context
+    source = CRDSource(definitions, origin=SchemaOrigin.SOURCE_CRD)
+    return replace(context, catalog=SourceChain(source, context.catalog))
+
+
+def _extend_context(context: PlanningContext, documents: Sequence[ManifestDocument]) -> PlanningContext:
     """Return the context with everything that the set itself creates: definitions, kinds and namespaces."""
     objects = tuple(d.obj for d in documents)
     definitions = _find_definitions(objects)
@@ -70,6 +86,16 @@ def _extend_context(context: PlanContext, documents: Sequence[ManifestDocument])
     )
 
 
+def _know_set(
+    context: PlanningContext, documents: Sequence[ManifestDocument], options: ApplyOptions
+) -> PlanningContext:
+    """Return the context with what the documents create; patches create nothing."""
+    if options.is_patching:
+        return context
+    extend = _know_definitions if options.is_deleting else _extend_context
+    return extend(context, [document for document in documents if document.patch is None])
+
+
 class SetPlanner:
     """Plans all documents of a set: hands out requests, and each change when it is ready.
 
@@ -81,7 +107,7 @@ class SetPlanner:
         documents: Sequence[ManifestDocument],
         *,
         options: ApplyOptions,
-        context: PlanContext,
+        context: PlanningContext,
         problems: Iterable[PlanProblem] = (),
     ) -> None:
         self.options = options
@@ -92,11 +118,11 @@ class SetPlanner:
         self._ready: list[PlannedObject] = []
         selector = parse_selector(options.selector)
         chosen = [d for d in documents if selector.matches(read_labels(d.obj))]
-        around = SetContext(options, _extend_context(context, chosen), self.problems)
+        around = SetContext(options, _know_set(context, list_kept(chosen, options), options), self.problems)
         self._related = around.context.related if context.has_notes else None
         self._parent = self._find_parent(around)
         has_parent = self._parent is not None or options.prune.mode is not PruneMode.APPLYSET
-        self._stages = plan_stages(self._deduplicate(chosen) if has_parent else (), around, self._parent)
+        self._stages = plan_all(self._list_stages(self._deduplicate(chosen) if has_parent else [], around), around)
         self._is_started = False
         self._go_on()
 
@@ -110,6 +136,11 @@ class SetPlanner:
         except ApplySetError as error:
             self.problems.append(PlanProblem(str(error)))
             return None
+
+    def _list_stages(self, documents: Sequence[ManifestDocument], around: SetContext) -> Stages:
+        if self.options.channel is not None:
+            return plan_channel(documents, around, self.options.channel)
+        return plan_stages(documents, around, self._parent)
 
     def _deduplicate(self, documents: Iterable[ManifestDocument]) -> list[ManifestDocument]:
         first: dict[tuple[str, str, str, str], ManifestDocument] = {}
@@ -172,6 +203,13 @@ class SetPlanner:
         ready, self._ready = self._ready, []
         return ready
 
+    def forget(self) -> None:
+        """Drop every result, when nobody asks for the whole plan any more."""
+        self._stages.close()
+        self._flows.clear()
+        self._results.clear()
+        self._ready = []
+
     def plan(self) -> PlannedSet:
         """Return the whole plan, in steps, with what its objects say of each other where notes are wanted.
 
@@ -180,11 +218,18 @@ class SetPlanner:
         if not self.is_done:
             raise PlanError(f"{len(self._asks)} objects are not planned yet")
         changes = [r for r in self._list_results() if isinstance(r, PlannedObject)]
-        ordered = order_steps(changes, self.options.order, parent=self._parent.ref if self._parent else None)
+        if self.options.channel is not None:
+            addons = tuple(addon.name for addon in self.options.channel.applied)
+            ordered = order_addons(changes, self.options.order, addons)
+        else:
+            ordered = order_steps(changes, self.options.order, parent=self._parent.ref if self._parent else None)
         if self._related is None:
             return PlannedSet(self.options, ordered, tuple(self.problems))
-        related, graph = relate(ordered, self._related)
-        return PlannedSet(self.options, related, tuple(self.problems), graph)
+        lists = [r for r in self._list_results() if isinstance(r, DependentList)]
+        around = add_referring(ordered, lists, self._related)
+        related, graph = relate(add_left_out(add_dependents(ordered, lists)), around)
+        quotas = check_quotas(related, around.quotas)
+        return PlannedSet(self.options, related, tuple(self.problems), graph, quotas)
 
 
 def drive(

@@ -7,25 +7,27 @@ error nothing is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError, PlanError
+from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.objects.change_builder import REJECTED
-from applyviz.engine.planning.objects.context import PlanContext
-from applyviz.engine.planning.objects.write_risks import name_object
+from applyviz.engine.planning.objects.context import PlanningContext
+from applyviz.engine.planning.objects.write_risks import list_losses, name_object
 from applyviz.engine.planning.simulation.dry_run_result import DryRunVerdict, read_dry_run
 from applyviz.engine.requests import applyset
 from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import Flow
-from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.requests.options import ApplyOptions, PruneMode
 from applyviz.engine.requests.prune import Prunable, find_prunable, list_searches, read_allowlist
+from applyviz.engine.requests.replacement import read_deletion
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
-from applyviz.engine.risks.pruning import find_prune_risks
+from applyviz.engine.risks.pruning import find_changed_choices, find_prune_risks
 from applyviz.engine.risks.rules import find_risks, sort_risks
 from applyviz.engine.schema.model import SchemaOrigin
 
@@ -33,7 +35,7 @@ _REFUSALS = (DryRunVerdict.REFUSED, DryRunVerdict.CONFLICTS)
 
 
 def find_by_allowlist(
-    options: ApplyOptions, context: PlanContext, namespaces: Iterable[str], visited: Collection[str]
+    options: ApplyOptions, context: PlanningContext, namespaces: Iterable[str], visited: Collection[str]
 ) -> Flow[list[Prunable]]:
     """Return the objects that the allowlist prunes in the namespaces of the set.
 
@@ -55,7 +57,7 @@ def find_by_applyset(
     return (yield from applyset.find_members(parent, content, visited))
 
 
-def find_named(options: ApplyOptions, context: PlanContext) -> Flow[tuple[list[Prunable], list[str]]]:
+def find_named(options: ApplyOptions, context: PlanningContext) -> Flow[tuple[list[Prunable], list[str]]]:
     """Return the objects that the options name one by one, and the reasons why some of them are not deleted.
 
     - An object that is gone, or was created again under the same name, is not deleted.
@@ -68,11 +70,11 @@ def find_named(options: ApplyOptions, context: PlanContext) -> Flow[tuple[list[P
         ref = ObjectRef(gvk, namespace, name)
         resource = context.catalog.find_resource(gvk)
         if resource is None:
-            left.append(f"{ref} is not deleted: the cluster does not serve its kind any more")
+            left.append(f"{ref} is not deleted: the cluster no longer serves its kind")
             continue
         answer = yield RequestTarget(resource, namespace, name, options).read()
         if not answer.is_ok:
-            why = "it is not there any more" if answer.status == 404 else f"it could not be read ({answer.status})"
+            why = "it no longer exists" if answer.status == 404 else f"it could not be read ({answer.status})"
             left.append(f"{ref} is not deleted: {why}")
         elif get_at(answer.body, ("metadata", "uid"), "") != uid:
             left.append(f"{ref} is not deleted: it was created again since")
@@ -92,37 +94,39 @@ def _ref(found: Prunable) -> ObjectRef:
     return ObjectRef(found.resource.gvk, found.namespace, get_at(found.obj, ("metadata", "name"), ""))
 
 
-def plan_deletion(
-    found: Prunable, *, options: ApplyOptions, context: PlanContext, risks: Iterable[Risk] = ()
-) -> Flow[PlannedObject]:
-    """Plan the deletion of one object."""
-    ref = _ref(found)
-    target = RequestTarget(found.resource, found.namespace, ref.name, options)
-    request = target.delete(context.deletion, found.obj, names_kind=True)
-    kind = context.catalog.find_kind(found.resource.gvk)
-    subject = RiskSubject(
-        ref,
-        live=found.obj,
-        field_manager=options.field_manager,
-        is_namespaced=found.resource.is_namespaced,
-        kind=kind,
-        related=context.related,
-        applyset=context.applyset,
-    )
-    deleted = Risk(RiskKind.DELETED, RiskLevel.HIGH, facts=name_object(ref))
-    change = PlannedObject(
-        ref=ref,
-        operation=Operation.PRUNE,
-        versions=Versions(last_applied=_read_last_applied(found.obj), live=found.obj),
-        requests=(request,),
-        risks=sort_risks((deleted, *risks, *find_risks(subject))),
-        certainty_reason=context.dry_run_reason or "no dry run was asked for",
-        schema_origin=kind.origin if kind is not None else SchemaOrigin.NONE,
-        method="delete",
-    )
-    if not context.can_dry_run:
-        return change
-    answer = yield request.as_dry_run()
+def describe_choices(options: ApplyOptions) -> dict[str, str]:
+    """Return each choice that decides what is pruned, by its name."""
+    chosen = options.prune
+    if chosen.mode is PruneMode.APPLYSET:
+        return {"The prune method": "ApplySet", "The ApplySet parent": f"{chosen.applyset} in {options.namespace}"}
+    return {
+        "The prune method": "allowlist",
+        "The selector": options.selector or "empty (--all)",
+        "The allowlist": ", ".join(chosen.allowlist) or "kubectl's",
+        "The default namespace": options.namespace,
+    }
+
+
+def _find_choice_risks(options: ApplyOptions, context: PlanningContext) -> tuple[Risk, ...]:
+    earlier = context.earlier
+    if earlier is None:
+        return ()
+    before, now = describe_choices(earlier.options), describe_choices(options)
+    found = find_changed_choices(earlier.run, before, now, files_before=earlier.files, files=tuple(context.sources))
+    return tuple(found)
+
+
+def _name_reason(options: ApplyOptions) -> Mapping[str, str]:
+    """Return the facts that say why an object is deleted; none for a deletion that was named."""
+    if options.prune.mode is PruneMode.APPLYSET:
+        return {"applyset": options.prune.applyset}
+    if options.prune.mode is PruneMode.ALLOWLIST:
+        return {"selector": options.selector or "--all"}
+    return {}
+
+
+def _note_dry_run(change: PlannedObject, answer: Answer) -> PlannedObject:
+    """Return a planned deletion with the result of its dry run."""
     dry_run = read_dry_run(answer)
     if dry_run.verdict is DryRunVerdict.CONFIRMED:
         return replace(change, certainty=Certainty.CONFIRMED, certainty_reason="", warnings=answer.warnings)
@@ -133,12 +137,45 @@ def plan_deletion(
     return replace(change, certainty_reason=dry_run.reason)
 
 
+def plan_deletion(
+    found: Prunable, *, options: ApplyOptions, context: PlanningContext, risks: Iterable[Risk] = ()
+) -> Flow[PlannedObject]:
+    """Plan the deletion of one object."""
+    ref = _ref(found)
+    target = RequestTarget(found.resource, found.namespace, ref.name, options)
+    request = target.delete(context.deletion or read_deletion(options), found.obj, names_kind=True)
+    kind = context.catalog.find_kind(found.resource.gvk)
+    subject = RiskSubject(
+        ref,
+        live=found.obj,
+        field_manager=options.field_manager,
+        is_namespaced=found.resource.is_namespaced,
+        kind=kind,
+        related=context.related,
+        applyset=context.applyset,
+    )
+    # Who reviews a deletion expects it; an object that its set lost is a surprise.
+    level = RiskLevel.MEDIUM if options.is_deleting else RiskLevel.HIGH
+    deleted = Risk(RiskKind.DELETED, level, facts={**name_object(ref), **_name_reason(options)})
+    change = PlannedObject(
+        ref=ref,
+        operation=Operation.PRUNE,
+        versions=Versions(last_applied=_read_last_applied(found.obj), live=found.obj),
+        requests=(request,),
+        risks=sort_risks((deleted, *risks, *list_losses(ref, found.obj, None, options), *find_risks(subject))),
+        certainty_reason=context.dry_run_reason or "no dry run was asked for",
+        schema_origin=kind.origin if kind is not None else SchemaOrigin.NONE,
+        method="delete",
+    )
+    return _note_dry_run(change, (yield request.as_dry_run())) if context.can_dry_run else change
+
+
 def plan_deletions(
-    found: Iterable[Prunable], *, options: ApplyOptions, context: PlanContext, members: int
+    found: Iterable[Prunable], *, options: ApplyOptions, context: PlanningContext, members: int
 ) -> list[Flow[PlannedObject]]:
-    """Return a flow for each deletion; the first one carries the risk of a large share."""
+    """Return a flow for each deletion; the first one carries the risks of the whole."""
     found = list(found)
-    risks = find_prune_risks([_ref(f) for f in found], members)
+    risks = (*find_prune_risks([_ref(f) for f in found], members), *_find_choice_risks(options, context))
     flows = []
     for index, one in enumerate(found):
         own = [h for h in risks if h.facts.get("what", "") == str(_ref(one))]

@@ -1,12 +1,13 @@
 """The stages of planning a set: its documents, its deletions, and the parent of its ApplySet.
 
-Rule: deletions are searched for when every document is planned, and not at all while one is in error, as in kubectl. A
-stage is a list of flows that may run in parallel; the next stage is built from the results.
+Rule: deletions are searched for when every document is planned, and not at all while one is in error, as in kubectl, or
+left out. A stage is a list of flows that may run in parallel; the next stage is built from the results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -14,9 +15,12 @@ from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlanProblem
-from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.context import PlanningContext
+from applyviz.engine.planning.objects.left_out import plan_left_out
 from applyviz.engine.planning.objects.planner import plan_object
 from applyviz.engine.planning.sets.applyset_parents import plan_parent
+from applyviz.engine.planning.sets.dependents import list_searches
+from applyviz.engine.planning.sets.patched import A_PATCH, plan_patch, refuse
 from applyviz.engine.planning.sets.prune import (
     find_by_allowlist,
     find_by_applyset,
@@ -24,16 +28,20 @@ from applyviz.engine.planning.sets.prune import (
     plan_deletion,
     plan_deletions,
 )
+from applyviz.engine.planning.sets.records import plan_record
+from applyviz.engine.planning.sets.removals import plan_removal
 from applyviz.engine.requests import applyset
+from applyviz.engine.requests.dependents import DependentList
 from applyviz.engine.requests.flow import Flow
+from applyviz.engine.requests.leaving_out import is_left_out
 from applyviz.engine.requests.members import place_member
 from applyviz.engine.requests.options import ApplyOptions, PruneMode
 from applyviz.engine.requests.prune import Prunable
 from applyviz.engine.schema.model import Resource
 
-Result: TypeAlias = PlannedObject | list[Prunable] | applyset.Content | None
+Result: TypeAlias = PlannedObject | DependentList | list[Prunable] | applyset.Content | None
 Stages: TypeAlias = Generator[Sequence[Flow[Result]], list[Result], None]
-_BAD = (Operation.ERROR, Operation.BLOCKED)
+BAD = (Operation.ERROR, Operation.BLOCKED)
 
 
 @dataclass
@@ -41,11 +49,11 @@ class SetContext:
     """The state that all stages share; problems found on the way are added."""
 
     options: ApplyOptions
-    context: PlanContext
+    context: PlanningContext
     problems: list[PlanProblem]
 
 
-def _caught(flow: Flow[Result], around: SetContext) -> Flow[Result]:
+def catch_problems(flow: Flow[Result], around: SetContext) -> Flow[Result]:
     """Return a flow that reports its failure as a problem of the set."""
     try:
         return (yield from flow)
@@ -54,7 +62,8 @@ def _caught(flow: Flow[Result], around: SetContext) -> Flow[Result]:
         return None
 
 
-def _changes(results: Sequence[Result]) -> list[PlannedObject]:
+def list_changes(results: Sequence[Result]) -> list[PlannedObject]:
+    """Return the changes among the results of flows."""
     return [r for r in results if isinstance(r, PlannedObject)]
 
 
@@ -63,7 +72,9 @@ def _visited(changes: Sequence[PlannedObject]) -> set[str]:
 
 
 def _may_prune(changes: Sequence[PlannedObject], around: SetContext) -> bool:
-    bad = [c for c in changes if c.operation in _BAD]
+    if any(c.operation is Operation.LEFT_OUT for c in changes):
+        return False
+    bad = [c for c in changes if c.operation in BAD]
     if bad or around.problems:
         first = str(bad[0].ref) if bad else around.problems[0].reason
         around.problems.append(PlanProblem(f"nothing is pruned while something of the set is in error: {first}"))
@@ -71,8 +82,26 @@ def _may_prune(changes: Sequence[PlannedObject], around: SetContext) -> bool:
     return True
 
 
+def _has_objects(documents: Sequence[ManifestDocument], around: SetContext) -> bool:
+    """Return whether there is anything to apply; without, kubectl refuses, and everything would be pruned."""
+    if not documents:
+        around.problems.append(PlanProblem("no objects passed to apply: nothing is pruned"))
+    return bool(documents)
+
+
+def plan_document(document: ManifestDocument, around: SetContext) -> Flow[PlannedObject]:
+    """Plan one document of a set, or leave it out."""
+    options = around.options
+    if document.patch is not None and not options.is_patching:
+        return refuse(document, A_PATCH)
+    plan = plan_removal if options.is_deleting else plan_patch if options.is_patching else plan_object
+    plan = plan_record if options.is_recording else plan
+    plan = plan_left_out if is_left_out(document.ref, options) else plan
+    return plan(document, options=options, context=around.context)
+
+
 def _plan_documents(documents: Sequence[ManifestDocument], around: SetContext) -> list[Flow[Result]]:
-    return [plan_object(d, options=around.options, context=around.context) for d in documents]
+    return [plan_document(d, around) for d in documents]
 
 
 def _list_members(documents: Sequence[ManifestDocument], around: SetContext) -> Iterator[tuple[Resource, str]]:
@@ -90,14 +119,24 @@ def _prune(found: Result, around: SetContext, members: int) -> list[Flow[Result]
 
 
 def _plan_with_allowlist(documents: Sequence[ManifestDocument], around: SetContext) -> Stages:
-    changes = _changes((yield _plan_documents(documents, around)))
+    if not _has_objects(documents, around):
+        return
+    changes = list_changes((yield _plan_documents(documents, around)))
     if not _may_prune(changes, around):
         return
     namespaces = {namespace for resource, namespace in _list_members(documents, around) if resource.is_namespaced}
     search = find_by_allowlist(around.options, around.context, namespaces, _visited(changes))
-    found = (yield [_caught(search, around)])[-1]
+    found = (yield [catch_problems(search, around)])[-1]
     live = sum(c.versions.live is not None for c in changes)
     yield _prune(found, around, live + (len(found) if isinstance(found, list) else 0))
+
+
+def label_member(document: ManifestDocument, parent: applyset.Parent) -> ManifestDocument:
+    """Return the document as a member of an ApplySet.
+
+    - Raises `ApplySetError` if its manifest already names a set.
+    """
+    return replace(document, obj=applyset.add_label(document.obj, parent))
 
 
 def _label(
@@ -105,23 +144,30 @@ def _label(
 ) -> Iterator[ManifestDocument]:
     for document in documents:
         try:
-            yield replace(document, obj=applyset.add_label(document.obj, parent))
+            yield label_member(document, parent)
         except applyset.ApplySetError as error:
             around.problems.append(PlanProblem(str(error), document.position))
 
 
+def _open_parent(parent: applyset.Parent, context: PlanningContext) -> Flow[Result]:
+    yield from applyset.check_parent_kind(parent)
+    return (yield from applyset.fetch_content(parent, context.catalog))
+
+
 def _plan_with_applyset(documents: Sequence[ManifestDocument], around: SetContext, parent: applyset.Parent) -> Stages:
+    if not _has_objects(documents, around):
+        return
     context = around.context = replace(around.context, applyset=parent.id)
     labelled = list(_label(documents, parent, around))
-    before = (yield [_caught(applyset.fetch_content(parent, context.catalog), around)])[-1]
+    before = (yield [catch_problems(_open_parent(parent, context), around)])[-1]
     if not isinstance(before, applyset.Content):
         return
     after = applyset.collect_content(_list_members(labelled, around))
     first_write = plan_parent(parent, before | after, options=around.options, context=context)
-    changes = _changes((yield [first_write, *_plan_documents(labelled, around)]))
+    changes = list_changes((yield [first_write, *_plan_documents(labelled, around)]))
     if not _may_prune(changes, around):
         return
-    found = (yield [_caught(find_by_applyset(parent, before, _visited(changes)), around)])[-1]
+    found = (yield [catch_problems(find_by_applyset(parent, before, _visited(changes)), around)])[-1]
     live = sum(c.versions.live is not None for c in changes[1:])
     flows = _prune(found, around, live + (len(found) if isinstance(found, list) else 0))
     if applyset.render_parent(parent, after) != applyset.render_parent(parent, before | after):
@@ -131,7 +177,7 @@ def _plan_with_applyset(documents: Sequence[ManifestDocument], around: SetContex
 
 
 def _plan_with_names(documents: Sequence[ManifestDocument], around: SetContext) -> Stages:
-    changes = _changes((yield _plan_documents(documents, around)))
+    changes = list_changes((yield _plan_documents(documents, around)))
     if not _may_prune(changes, around):
         return
 
@@ -140,7 +186,7 @@ def _plan_with_names(documents: Sequence[ManifestDocument], around: SetContext) 
         around.problems.extend(PlanProblem(reason) for reason in left)
         return found
 
-    found = (yield [_caught(search(), around)])[-1]
+    found = (yield [catch_problems(search(), around)])[-1]
     doomed = found if isinstance(found, list) else []
     yield [plan_deletion(one, options=around.options, context=around.context) for one in doomed]
 
@@ -156,3 +202,14 @@ def plan_stages(documents: Sequence[ManifestDocument], around: SetContext, paren
             yield from _plan_with_applyset(documents, around, parent)
         case _:
             yield _plan_documents(documents, around)
+
+
+def plan_all(stages: Stages, around: SetContext) -> Stages:
+    """Yield all stages of a set, and last the search for what goes with its deletions."""
+    results = list[Result]()
+    with suppress(StopIteration):
+        flows = next(stages)
+        while True:
+            results = yield flows
+            flows = stages.send(results)
+    yield list(list_searches(list_changes(results), around.context))

@@ -8,20 +8,25 @@ https://kubernetes.io/docs/reference/using-api/server-side-apply/ and patches.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import ConflictError, OwnershipError, PatchError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.fieldsets import FieldSetMemo
-from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.paths import fields, render_path
+from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership import server_side, updates
+from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.simulation.server_model import ServerModel
+from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema, Resource
+from applyviz.engine.schema.scaling import drop_count, find_replicas_path, render_scale, take_scale
 
 _PRECONDITIONS = ("uid", "resourceVersion")
+_SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 
 
 def status_answer(code: int, reason: str, message: str, causes: list[JSONValue] | None = None) -> Answer:
@@ -105,8 +110,20 @@ class EstimatedAnswers:
         found = self.server.answer(request, self.before, kind=self.kind, resource=self.resource, now=self.now)
         if found is None:
             return merged
+        if found.is_ok and self.is_scaling:
+            return self.take_scale(found)
         self.live = dict(found.body) if found.is_ok else self.before
         return found
+
+    @property
+    def is_scaling(self) -> bool:
+        """Return whether writes go to the scale subresource, whose answers are Scales."""
+        return self.subresource == "scale"
+
+    def take_scale(self, answer: Answer) -> Answer:
+        """Return a server's Scale as the whole object: the count is the server's, its owners are calculated."""
+        self.live = take_scale(self.live or {}, answer.body, self.kind)
+        return replace(answer, body=self.live)
 
     def _read(self) -> Answer:
         return status_answer(404, "NotFound", "not found") if self.live is None else Answer(200, self.live)
@@ -150,8 +167,28 @@ class EstimatedAnswers:
         body: Any = request.body if isinstance(request.body, list) else _drop_preconditions(request.body)
         new: JSONObject = body
         if self.live is not None and request.method == "PATCH":
-            new = patches.apply(self.live, body, request.content_type, kind=self.kind)
-        return _with_managed_fields(new, self._book(request, new))
+            new = self._patch(self.live, body, request.content_type)
+        book = self._book_count if self.is_scaling else self._book
+        return _with_managed_fields(new, book(request, new))
+
+    def _patch(self, live: JSONObject, body: JSONValue, content_type: str) -> JSONObject:
+        if not self.is_scaling:
+            patched = patches.apply(live, body, content_type, kind=self.kind)
+            # The status subresource takes nothing else of the object.
+            return {**live, "status": patched.get("status")} if self.subresource == "status" else patched
+        scale = patches.apply(render_scale(live, self.kind), body, content_type, kind=bundled().find_kind(_SCALE))
+        return take_scale(live, scale, self.kind)
+
+    def _book_count(self, request: Request, new: JSONObject) -> list[JSONValue]:
+        """Return the entries after a write of the Scale.
+
+        - Go leaves a count of 0 out of a Scale, so it gets no owner; a count without an owner never gets one again,
+          because servers do not begin to track a Scale that has no entries.
+        """
+        live = self.live or {}
+        if not read_owners(live, self.memo).of(fields(*find_replicas_path(self.kind))):
+            return list((live.get("metadata") or {}).get("managedFields") or [])
+        return self._book(request, drop_count(new, self.kind))
 
     def _book(self, request: Request, new: JSONObject) -> list[JSONValue]:
         manager = request.query.get("fieldManager", "")

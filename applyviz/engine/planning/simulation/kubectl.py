@@ -7,8 +7,9 @@ Left out: refusals of a server on the way.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
@@ -37,13 +38,37 @@ def _collect(flow: Flow[T], estimated: EstimatedAnswers) -> list[Request]:
         return writes
 
 
+def unbind(request: Request) -> Request:
+    """Return a write without what binds it to the object that was read."""
+    body = request.body
+    for placeholder in request.placeholders:
+        if isinstance(body, list):
+            body = body[:-1]
+        elif isinstance(body, Mapping):
+            metadata = {k: v for k, v in (body.get("metadata") or {}).items() if k != placeholder.rule}
+            kept = {name: value for name, value in body.items() if name != "metadata"}
+            body = {**kept, "metadata": metadata} if metadata else kept
+    return replace(request, body=body, placeholders=())
+
+
+def _list_patches(change: PlannedObject) -> tuple[Request, ...]:
+    """Return the writes of `kubectl patch`, which names no field validation."""
+    sent = [unbind(request) for request in change.requests if request.is_write]
+    return tuple(
+        replace(request, query={name: value for name, value in request.query.items() if name != "fieldValidation"})
+        for request in sent
+    )
+
+
 def list_kubectl_writes(
     change: PlannedObject, *, options: ApplyOptions, resource: Resource, kind: KindSchema | None
 ) -> tuple[Request, ...] | None:
-    """Return the writes of `kubectl apply` for the object; None if they cannot be calculated.
+    """Return the writes of `kubectl apply` or `kubectl patch` for the object; None if they cannot be calculated.
 
     - Force is a property of the request: kubectl gets it if the plan sends the object with it.
     """
+    if options.is_patching:
+        return _list_patches(change)
     manifest = change.versions.manifest
     if manifest is None:
         return None
@@ -58,7 +83,7 @@ def list_kubectl_writes(
     known = kind or KindSchema(resource.gvk, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
     live = dict(change.versions.live) if change.versions.live is not None else None
     estimated = EstimatedAnswers(known, _NEVER, live, options.subresource)
-    placed = dict(manifest)
+    placed: dict[str, Any] = dict(manifest)
     if resource.is_namespaced and change.ref.namespace:
         placed["metadata"] = {**(manifest.get("metadata") or {}), "namespace": change.ref.namespace}
     try:

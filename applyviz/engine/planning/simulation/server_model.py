@@ -1,8 +1,8 @@
 """The interface of a server model: an API server that needs no cluster, for writes that no dry run answers.
 
 The merge alone does not determine the object after apply: the server fills in defaults, omits empty or zero values, and
-refuses what breaks its rules. The model is injected through `PlanContext.server`, so that the engine imports no room
-above it.
+refuses what breaks its rules. The model is injected through `PlanningContext.server`, so that the engine imports no
+room above it.
 """
 
 from __future__ import annotations

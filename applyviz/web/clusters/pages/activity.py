@@ -31,7 +31,7 @@ _BAD = (RunState.FAILED, RunState.STALE)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ChartMark:
     """A bar, a shade or a sign; all places are texts."""
 
     x: str
@@ -46,10 +46,10 @@ class ActivityStrip:
     """The picture of one cluster, and the sentence that says its numbers."""
 
     label: str
-    runs: tuple[Mark, ...]
-    failed: tuple[Mark, ...]
-    outside: tuple[Mark, ...]
-    freezes: tuple[Mark, ...]
+    runs: tuple[ChartMark, ...]
+    failed: tuple[ChartMark, ...]
+    outside: tuple[ChartMark, ...]
+    freezes: tuple[ChartMark, ...]
     drift: str
     first: str
     middle: str
@@ -69,7 +69,7 @@ class _Days:
     def find(self, at: datetime) -> int:
         return (localtime(at).date() - self.first).days
 
-    def place(self, day: float) -> str:
+    def scale(self, day: float) -> str:
         return f"{day * self.step:.2f}%"
 
     def centre(self, day: int) -> str:
@@ -79,28 +79,32 @@ class _Days:
         return date_format(self.first + timedelta(days=day), "j M")
 
 
-def _draw_runs(days: _Days, found: Mapping[int, Counter[bool]], most: int) -> tuple[tuple[Mark, ...], tuple[Mark, ...]]:
+def _draw_runs(
+    days: _Days, found: Mapping[int, Counter[bool]], most: int
+) -> tuple[tuple[ChartMark, ...], tuple[ChartMark, ...]]:
     unit = min(7.0, _LARGEST_BAR / max(most, 1))
     width = f"{days.step * 0.48:.2f}%"
-    bars: list[Mark] = []
-    failed: list[Mark] = []
+    bars: list[ChartMark] = []
+    failed: list[ChartMark] = []
     for day, counts in sorted(found.items()):
         total, bad = sum(counts.values()), counts[True]
         title = ngettext("%(n)d run", "%(n)d runs", total) % {"n": total}
-        x = days.place(day + 0.26)
+        x = days.scale(day + 0.26)
         for marks, number in ((bars, total), (failed, bad)):
             if number:
                 height = number * unit
-                marks.append(Mark(x, f"{_BASE - height:.1f}", width, f"{height:.1f}", f"{days.name(day)}: {title}"))
+                marks.append(
+                    ChartMark(x, f"{_BASE - height:.1f}", width, f"{height:.1f}", f"{days.name(day)}: {title}")
+                )
     return tuple(bars), tuple(failed)
 
 
-def _draw_freezes(days: _Days, freezes: Iterable[Freeze]) -> tuple[Mark, ...]:
+def _draw_freezes(days: _Days, freezes: Iterable[Freeze]) -> tuple[ChartMark, ...]:
     marks = []
     for freeze in freezes:
         begin, end = max(0, days.find(freeze.starts_at)), min(days.count, days.find(freeze.ends_at) + 1)
         if begin < end and end > 0 and begin < days.count:
-            marks.append(Mark(days.place(begin), "2", days.place(end - begin), str(_HEIGHT), freeze.reason))
+            marks.append(ChartMark(days.scale(begin), "2", days.scale(end - begin), str(_HEIGHT), freeze.reason))
     return tuple(marks)
 
 
@@ -181,7 +185,7 @@ def _present(
         label=_describe(cluster.name, days, ran, len(seen), drift[-1]),
         runs=bars,
         failed=failed,
-        outside=tuple(Mark(days.centre(day)) for day in sorted(set(seen))),
+        outside=tuple(ChartMark(days.centre(day)) for day in sorted(set(seen))),
         freezes=_draw_freezes(days, freezes),
         drift=_draw_drift(drift),
         first=days.name(0),

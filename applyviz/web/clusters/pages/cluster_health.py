@@ -26,7 +26,7 @@ from applyviz.workflow.live import scans
 from applyviz.workflow.policies import rules_from_json
 from applyviz.workflow.policies.windows import find_closed, find_opening
 
-SHOWN = 12
+SHOWN, AS_STRIPS = 100, 12
 _OUTSIDE = (FindingSort.CHANGED, FindingSort.MISSING)
 _PAUSED = Appearance("!", gettext_lazy("paused"), "warn")
 _UNREAD = Appearance("×", gettext_lazy("not readable"), "remove")  # noqa: RUF001 the cross is drawn
@@ -42,7 +42,7 @@ class ClusterHealth:
     kind: str
     version: str
     url: str
-    look: Appearance
+    style: Appearance
     at: datetime | None
     problem: str
     drifted: int
@@ -113,4 +113,4 @@ def present_health(person: Person) -> tuple[ClusterHealth, ...]:
                 at,
             )
         )
-    return tuple(sorted(rows, key=lambda row: (row.look.tone == "add", -row.outside, -row.drifted)))
+    return tuple(sorted(rows, key=lambda row: (row.style.tone == "add", -row.outside, -row.drifted)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Max, QuerySet
@@ -13,26 +12,17 @@ from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 
 from applyviz.engine.objects.owners import Owner
+from applyviz.engine.requests.replacement import name_object
 from applyviz.records.models import Cluster, PolicyVersion
-from applyviz.web.clusters.pages.activity import ActivityStrip, present_activity
-from applyviz.web.clusters.pages.findings import Findings, present_findings
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.object_links import link_object
 from applyviz.web.components.owners import OwnerChip, present_owner
-from applyviz.web.reviews.pages.review_list import ReviewRow, present_review, show_newest, with_latest_plan
 from applyviz.workflow import policies
-from applyviz.workflow.clusters import masking_settings
-from applyviz.workflow.clusters.cluster_access import VERBS, ClusterState, Health
+from applyviz.workflow.clusters.cluster_access import VERBS, ClusterReadiness, ClusterState
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.scopes import fits
 from applyviz.workflow.live.inventory import Inventory, LiveObject
-from applyviz.workflow.plans import reviews
-
-REVIEWS_SHOWN = 10
-
-
-_DAYS = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +49,7 @@ class ClusterObjectRow:
     owners: tuple[tuple[OwnerChip, str], ...]
     created: str
     history_url: str
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +61,41 @@ class KindGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterPage:
-    """The page of a cluster."""
+class LiveReading:
+    """The live objects that could not be read: the whole cluster, some kinds, or those beyond the limit."""
 
-    cluster: ClusterRow
-    uid: str
-    kinds: tuple[KindGroup, ...]
-    total: int
-    unread: tuple[str, ...]
     problem: str
-    reviews: tuple[ReviewRow, ...]
-    findings: Findings
-    activity: ActivityStrip
+    unread: tuple[str, ...]
     is_cut: bool
-    managers: tuple[tuple[str, str, int], ...]
-    manage_url: str
-    paused_at: datetime | None
-    pause_reason: str
-    archived_at: datetime | None
-    is_masking: bool
-    can_manage: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LiveObjects:
+    """The live objects by kind: those that fit what the reader typed, of all."""
+
+    kinds: tuple[KindGroup, ...]
+    shown: int
+    total: int
+    typed: str
+    reading: LiveReading
+    adopt_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerRow:
+    """One field manager and the number of objects of which it owns fields."""
+
+    chip: OwnerChip
+    url: str
+    objects: int
+
+
+@dataclass(frozen=True, slots=True)
+class FieldManagers:
+    """The field managers of a cluster, those of most objects first."""
+
+    rows: tuple[ManagerRow, ...]
+    reading: LiveReading
 
 
 def _name_state(cluster: Cluster) -> str:
@@ -98,7 +104,7 @@ def _name_state(cluster: Cluster) -> str:
     return gettext("paused") if cluster.paused_at is not None else ""
 
 
-def _present_cluster(cluster: Cluster, review_count: int, in_force: Sequence[PolicyVersion]) -> ClusterRow:
+def present_row(cluster: Cluster, review_count: int, in_force: Sequence[PolicyVersion]) -> ClusterRow:
     return ClusterRow(
         name=cluster.name,
         slug=cluster.slug,
@@ -117,7 +123,7 @@ def present_clusters(clusters: QuerySet[Cluster]) -> tuple[ClusterRow, ...]:
     counted = clusters.annotate(review_count=Count("targets"), last=Max("targets__review__updated_at"))
     in_force = tuple(policies.list_in_force())
     rows = sorted(counted, key=lambda cluster: cluster.archived_at is not None)
-    return tuple(_present_cluster(c, c.review_count, in_force) for c in rows)
+    return tuple(present_row(c, c.review_count, in_force) for c in rows)
 
 
 def _distinct(owners: Iterable[Owner]) -> tuple[OwnerChip, ...]:
@@ -137,48 +143,53 @@ def _present_object(one: LiveObject, cluster: Cluster) -> ClusterObjectRow:
         owners=chips,
         created=one.created,
         history_url=link_object(cluster.slug, ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name),
+        key=name_object(ref),
     )
 
 
-def _count_managers(inventory: Inventory, cluster: Cluster) -> tuple[tuple[str, str, int], ...]:
-    counts = Counter(name for one in inventory.objects for name in {owner.manager for owner in one.owners} if name)
-    return tuple(
-        (name, reverse("clusters:field-manager", args=[cluster.slug, name]), count)
+def _read_what_is_missing(inventory: Inventory) -> LiveReading:
+    return LiveReading(inventory.problem, inventory.unread, inventory.is_cut)
+
+
+def present_managers(cluster: Cluster, inventory: Inventory) -> FieldManagers:
+    """Return the field managers of the live objects."""
+    chips: dict[str, OwnerChip] = {}
+    counts: Counter[str] = Counter()
+    for one in inventory.objects:
+        named = {owner.manager: owner for owner in one.owners if owner.manager}
+        counts.update(list(named))
+        for name, owner in named.items():
+            chips.setdefault(name, present_owner(owner))
+    rows = tuple(
+        ManagerRow(chips[name], reverse("clusters:field-manager", args=[cluster.slug, name]), count)
         for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     )
+    return FieldManagers(rows, _read_what_is_missing(inventory))
 
 
-def _group_kinds(inventory: Inventory, cluster: Cluster) -> tuple[KindGroup, ...]:
+def _fits(one: LiveObject, words: Sequence[str]) -> bool:
+    ref = one.ref
+    texts = (ref.gvk.kind, ref.namespace, ref.name, *(owner.manager for owner in one.owners))
+    return all(any(word in text.casefold() for text in texts) for word in words)
+
+
+def present_objects(cluster: Cluster, inventory: Inventory, typed: str = "", *, can_adopt: bool = False) -> LiveObjects:
+    """Return the live objects by kind; each typed word is part of a kind, namespace, name or field manager.
+
+    - `can_adopt`: whether the reader may tick objects and bring them under review.
+    """
+    words = typed.casefold().replace("/", " ").split()
     kinds: dict[str, list[ClusterObjectRow]] = {}
     for one in inventory.objects:
-        kinds.setdefault(one.ref.gvk.kind, []).append(_present_object(one, cluster))
-    return tuple(KindGroup(kind, tuple(rows)) for kind, rows in kinds.items())
-
-
-def present_cluster(cluster: Cluster, inventory: Inventory, *, for_user: Person) -> ClusterPage:
-    """Return the page of one cluster."""
-    found = reviews.list_reviews(for_user=for_user).prefetch_related(None).filter(targets__cluster=cluster)
-    latest = list(with_latest_plan(found)[:REVIEWS_SHOWN])
-    statuses = show_newest(latest, for_user=for_user)
-    rows = tuple(present_review(review, statuses, for_user=for_user) for review in latest)
-    return ClusterPage(
-        cluster=_present_cluster(cluster, len(rows), tuple(policies.list_in_force())),
-        uid=cluster.uid,
-        kinds=_group_kinds(inventory, cluster),
+        if _fits(one, words):
+            kinds.setdefault(one.ref.gvk.kind, []).append(_present_object(one, cluster))
+    return LiveObjects(
+        kinds=tuple(KindGroup(kind, tuple(rows)) for kind, rows in kinds.items()),
+        shown=sum(map(len, kinds.values())),
         total=len(inventory.objects),
-        unread=inventory.unread,
-        problem=inventory.problem,
-        reviews=rows,
-        findings=present_findings(cluster, for_user=for_user),
-        activity=present_activity([cluster], for_user=for_user, days=_DAYS)[cluster.pk],
-        is_cut=inventory.is_cut,
-        managers=_count_managers(inventory, cluster),
-        manage_url=reverse("clusters:manage-cluster", args=[cluster.slug]) if can_add(for_user) else "",
-        paused_at=cluster.paused_at,
-        pause_reason=cluster.pause_reason,
-        archived_at=cluster.archived_at,
-        is_masking=masking_settings.policy_for(cluster).has_plain,
-        can_manage=can_add(for_user),
+        typed=typed,
+        reading=_read_what_is_missing(inventory),
+        adopt_url=reverse("clusters:adopt-objects", args=[cluster.slug]) if can_adopt else "",
     )
 
 
@@ -208,7 +219,7 @@ class StatePage:
     own: tuple[tuple[Any, Appearance], ...]
     problem: str
     server_message: str = ""
-    is_impersonated: bool = False
+    identity_source: str = ""
 
 
 _YES, _NO, _UNTOLD = (
@@ -217,9 +228,9 @@ _YES, _NO, _UNTOLD = (
     Appearance("?", gettext_lazy("unknown"), "warn"),
 )
 _HEALTH = {
-    Health.READY: Appearance("✓", gettext_lazy("ready"), "add"),
-    Health.NOT_READY: Appearance("×", gettext_lazy("not ready"), "remove"),  # noqa: RUF001 - a cross
-    Health.UNKNOWN: Appearance("?", gettext_lazy("unknown"), "warn"),
+    ClusterReadiness.READY: Appearance("✓", gettext_lazy("ready"), "add"),
+    ClusterReadiness.NOT_READY: Appearance("×", gettext_lazy("not ready"), "remove"),  # noqa: RUF001 - a cross
+    ClusterReadiness.UNKNOWN: Appearance("?", gettext_lazy("unknown"), "warn"),
 }
 _OWN: tuple[tuple[Action, Any], ...] = (
     (Action.VIEW, gettext_lazy("view reviews, runs and history")),
@@ -249,5 +260,7 @@ def present_state(cluster: Cluster, state: ClusterState, *, for_user: Person) ->
         own=tuple((text, _verdict(access.can(for_user, action))) for action, text in _OWN),
         problem=state.problem,
         server_message=state.server_message,
-        is_impersonated=state.is_impersonated,
+        identity_source=gettext("from your identity mapping")
+        if state.is_impersonated
+        else gettext("cluster credential (no impersonation)"),
     )

@@ -72,8 +72,8 @@ def present_holdings(cluster: Cluster, manager: str, holdings: Holdings) -> Hold
     """Return the page of a field manager."""
     shown = holdings.objects[:OBJECTS_SHOWN]
     kinds = tuple(
-        HoldingKind(kind, tuple(_present(one, cluster) for one in held))
-        for kind, held in groupby(shown, key=lambda one: one.ref.gvk.kind)
+        HoldingKind(kind, tuple(_present(one, cluster) for one in group))
+        for kind, group in groupby(shown, key=lambda one: one.ref.gvk.kind)
     )
     return HoldingsPage(
         cluster=cluster.name,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.records.enums import FindingSort
@@ -25,6 +25,7 @@ from applyviz.workflow.live import scans
 
 SHOWN, MOST = 50, 2_000
 FIELDS_SHOWN = 6
+NAMED, LONGEST = 3, 40
 _STYLES = {
     FindingSort.CHANGED: Appearance("!", gettext_lazy("changed outside review"), "warn"),
     FindingSort.DRIFTED: Appearance("≠", gettext_lazy("drifted"), "change"),
@@ -52,7 +53,7 @@ class FindingField:
 class FindingRow:
     """One finding."""
 
-    look: Appearance
+    style: Appearance
     cluster: str
     object: str
     object_url: str
@@ -117,7 +118,7 @@ def present_finding(finding: LiveFinding, *, can_adopt: bool) -> FindingRow:
     where = f"{finding.namespace}/" if finding.namespace else ""
     owner = Owner(finding.manager, finding.operation, "", finding.subresource, "")
     return FindingRow(
-        look=_STYLES[FindingSort(finding.sort)],
+        style=_STYLES[FindingSort(finding.sort)],
         cluster=slug,
         object=f"{finding.kind} {where}{finding.name}",
         object_url=link_object(slug, finding.group, finding.kind, finding.namespace, finding.name),
@@ -143,15 +144,15 @@ def join_drift(changed: Sequence[LiveFinding], drifted: Sequence[LiveFinding]) -
     - An outside change is also drift: it is shown once, with its author. Rows are not saved.
     """
     values = {_name(row): {f["path"]: f for f in row.fields if isinstance(f, dict)} for row in drifted}
-    told: dict[tuple[str, str, str, str], set[str]] = {}
+    shown: dict[tuple[str, str, str, str], set[str]] = {}
     for row in changed:
         known = values.get(_name(row), {})
         found = [f for f in row.fields if f in known]
-        told.setdefault(_name(row), set()).update(found)
+        shown.setdefault(_name(row), set()).update(found)
         row.fields = [known.get(f, f) for f in row.fields]
     left = []
     for row in drifted:
-        row.fields = [f for f in row.fields if f.get("path") not in told.get(_name(row), ())]
+        row.fields = [f for f in row.fields if f.get("path") not in shown.get(_name(row), ())]
         if row.fields:
             left.append(row)
     return left
@@ -192,13 +193,17 @@ def present_findings(cluster: Cluster, *, for_user: Person, only: FindingSort | 
 
 @dataclass(frozen=True, slots=True)
 class DriftRow:
-    """One cluster on the home page with its drift."""
+    """One cluster on the home page with its drift.
+
+    - `named`: its objects with who changed what; () where they are more than three.
+    """
 
     name: str
     url: str
     counts: tuple[tuple[Appearance, int], ...]
     at: datetime | None
     later_run: int | None = None
+    named: tuple[str, ...] = ()
 
 
 def present_drifted(*, for_user: Person) -> tuple[DriftRow, ...]:
@@ -211,11 +216,54 @@ def present_drifted(*, for_user: Person) -> tuple[DriftRow, ...]:
         by_cluster.setdefault(cluster_id, []).append((_STYLES[FindingSort(sort)], count))
     if not by_cluster:
         return ()
+    named = _name_drifted(found, [pk for pk, counts in by_cluster.items() if sum(n for _, n in counts) <= NAMED])
     clusters = Cluster.objects.filter(pk__in=list(by_cluster)).order_by("slug").defer("credential")
-    return tuple(_present_drift(cluster, tuple(by_cluster[cluster.pk])) for cluster in clusters)
+    return tuple(
+        _present_drift(cluster, tuple(by_cluster[cluster.pk]), named.get(cluster.pk, ())) for cluster in clusters
+    )
 
 
-def _present_drift(cluster: Cluster, counts: tuple[tuple[Appearance, int], ...]) -> DriftRow:
+def _name_drifted(found: QuerySet[LiveFinding], few: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Return the objects of clusters with few findings, each with who changed it and from what to what."""
+    if not few:
+        return {}
+    by_cluster: dict[int, list[LiveFinding]] = {}
+    for row in found.filter(cluster__in=few).order_by("kind", "namespace", "name"):
+        by_cluster.setdefault(row.cluster_id, []).append(row)
+    named = {}
+    for pk, rows in by_cluster.items():
+        drifted = [row for row in rows if row.sort == FindingSort.DRIFTED]
+        others = [row for row in rows if row.sort != FindingSort.DRIFTED]
+        changed = [row for row in others if row.sort == FindingSort.CHANGED]
+        shown = [*others, *join_drift(changed, drifted)]
+        names = dict.fromkeys(_name(row) for row in shown)
+        named[pk] = tuple(_describe_object([row for row in shown if _name(row) == name]) for name in names)
+    return named
+
+
+def _describe_object(rows: Sequence[LiveFinding]) -> str:
+    """Return an object in words: "Deployment/web, by helm, 1.4 → 1.5", with the values of a single field."""
+    managers = ", ".join(dict.fromkeys(row.manager for row in rows if row.manager))
+    fields = list({one.path: one for row in rows for one in map(_present_field, row.fields)}.values())
+    parts = [f"{rows[0].kind}/{rows[0].name}"]
+    if managers:
+        parts.append(_("by %(names)s") % {"names": managers})
+    if len(fields) == 1 and fields[0].promised is not None and fields[0].live is not None:
+        parts.append(_shorten(fields[0].promised, fields[0].live))
+    elif fields:
+        parts.append(ngettext("%(n)d field", "%(n)d fields", len(fields)) % {"n": len(fields)})
+    return ", ".join(parts)
+
+
+def _shorten(promised: str, live: str) -> str:
+    """Return both values without what they share before their tag: an image is named once."""
+    first, second = promised.rpartition(":"), live.rpartition(":")
+    if first[0] and first[0] == second[0]:
+        promised, live = first[2], second[2]
+    return " → ".join(text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in (promised, live))
+
+
+def _present_drift(cluster: Cluster, counts: tuple[tuple[Appearance, int], ...], named: tuple[str, ...]) -> DriftRow:
     ended = ClusterScan.objects.filter(cluster=cluster, finished_at__isnull=False).order_by("-id").first()
     run = scans.find_last_run(cluster)
     is_later = run is not None and run.finished_at and ended is not None and run.finished_at > ended.created_at
@@ -225,4 +273,5 @@ def _present_drift(cluster: Cluster, counts: tuple[tuple[Appearance, int], ...])
         counts,
         ended.finished_at if ended else None,
         run.number if run is not None and is_later else None,
+        named,
     )

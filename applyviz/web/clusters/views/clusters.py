@@ -12,36 +12,117 @@ from django.utils.translation import gettext as _
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.records.enums import FindingSort
 from applyviz.records.models import Cluster
-from applyviz.web.clusters.forms import AddClusterForm, AdoptForm, MaskingForm
-from applyviz.web.clusters.pages.clusters import can_add, present_cluster, present_clusters, present_state
+from applyviz.web.clusters.forms import AddClusterForm, ObjectFilterForm, SwitchForm
+from applyviz.web.clusters.pages.cluster_tabs import (
+    ClusterTab,
+    present_frame,
+    present_overview,
+    present_settings,
+    present_work,
+)
+from applyviz.web.clusters.pages.clusters import (
+    can_add,
+    present_clusters,
+    present_managers,
+    present_objects,
+    present_state,
+)
 from applyviz.web.clusters.pages.field_manager import present_holdings
 from applyviz.web.clusters.pages.findings import present_findings
+from applyviz.web.clusters.pages.own_contexts import OwnContextsPage, present_own_contexts
 from applyviz.web.clusters.views.manage import add_refusal
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
-from applyviz.web.history.pages.object_timeline import read_address
 from applyviz.workflow import worker_requests
-from applyviz.workflow.clusters import masking_settings
+from applyviz.workflow.clusters import masking_settings, own_contexts, simulation_settings
 from applyviz.workflow.clusters import registration as use_cases
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
 from applyviz.workflow.live import scans
 
 
 @requires(Action.VIEW)
 def list_clusters(request: PageRequest) -> HttpResponse:
-    """List all clusters."""
+    """List all clusters; on a personal installation also the contexts of the machine's own kubeconfig."""
+    own = present_own_contexts(request.user) if own_contexts.may_list(request.user) else None
+    return _render_list(request, own)
+
+
+def _render_list(request: PageRequest, own: OwnContextsPage | None, status: int = 200) -> HttpResponse:
     rows = present_clusters(use_cases.list_clusters(for_user=request.user))
-    return render(request, "clusters/list.html", {"rows": rows, "can_add": can_add(request.user)})
+    context = {"rows": rows, "can_add": can_add(request.user), "own": own}
+    return render(request, "clusters/list.html", context, status=status)
+
+
+@requires(Action.MANAGE, "POST")
+def add_own_context(request: PageRequest) -> HttpResponse:
+    """Add the cluster of one context of this machine's own kubeconfig; only on a personal installation."""
+    name = request.POST.get("context", "")
+    try:
+        cluster = own_contexts.add_own_context(name, by=request.user)
+    except (NotVisibleError, NotAllowedError):
+        raise
+    except ApplyVizError as error:
+        return _render_list(request, present_own_contexts(request.user, failed=name, error=error), status=422)
+    messages.success(request, _("Cluster %(name)s was added.") % {"name": cluster.name})
+    return redirect("clusters:show-cluster", cluster.slug)
+
+
+@requires(Action.VIEW)
+def download_kubeconfig(request: PageRequest, slug: str) -> HttpResponse:
+    """Send the kubeconfig of a sandbox: it contains a token, so nothing may store it."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    address = request.build_absolute_uri("/").rstrip("/")
+    text = worker_requests.read_kubeconfig(cluster, address=address, by=request.user)
+    response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{slug}.kubeconfig"'
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _render_tab(request: PageRequest, cluster: Cluster, tab: ClusterTab, page: object) -> HttpResponse:
+    frame = present_frame(cluster, tab, for_user=request.user)
+    name = "overview" if tab is ClusterTab.OVERVIEW else tab.value
+    return render(request, f"clusters/tabs/{name}.html", {"frame": frame, "cluster": frame.cluster, "page": page})
 
 
 @requires(Action.VIEW)
 def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
-    """Show one cluster with its objects."""
+    """Show the health of one cluster, what happened there, and its drift."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    return _render_tab(request, cluster, ClusterTab.OVERVIEW, present_overview(cluster, for_user=request.user))
+
+
+@requires(Action.VIEW)
+def show_objects(request: PageRequest, slug: str) -> HttpResponse:
+    """Show the live objects."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     inventory = worker_requests.read_inventory(cluster, by=request.user, after=visible_worker_request(request))
-    return render(
-        request, "clusters/cluster.html", {"page": present_cluster(cluster, inventory, for_user=request.user)}
-    )
+    typed = ObjectFilterForm.read(request.GET)
+    page = present_objects(cluster, inventory, typed, can_adopt=access.can(request.user, Action.WRITE))
+    return _render_tab(request, cluster, ClusterTab.OBJECTS, page)
+
+
+@requires(Action.VIEW)
+def show_managers(request: PageRequest, slug: str) -> HttpResponse:
+    """Show the field managers of the live objects."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    inventory = worker_requests.read_inventory(cluster, by=request.user, after=visible_worker_request(request))
+    return _render_tab(request, cluster, ClusterTab.MANAGERS, present_managers(cluster, inventory))
+
+
+@requires(Action.VIEW)
+def show_runs(request: PageRequest, slug: str) -> HttpResponse:
+    """Show the reviews and runs of the cluster."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    return _render_tab(request, cluster, ClusterTab.RUNS, present_work(cluster, for_user=request.user))
+
+
+@requires(Action.VIEW)
+def show_settings(request: PageRequest, slug: str) -> HttpResponse:
+    """Show how applyviz treats the cluster."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    return _render_tab(request, cluster, ClusterTab.SETTINGS, present_settings(cluster, for_user=request.user))
 
 
 @requires(Action.VIEW)
@@ -58,14 +139,27 @@ def show_state(request: PageRequest, slug: str) -> HttpResponse:
 def set_masking(request: PageRequest, slug: str) -> HttpResponse:
     """Mask or show credentials in plain fields of a cluster's new plans."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
-    form = MaskingForm(request.POST)
+    form = SwitchForm(request.POST)
     if form.is_valid() and masking_settings.mask_credentials(
         cluster, is_on=form.cleaned_data["is_on"], by=request.user
     ):
         masks = _("New plans mask credentials in plain fields.")
         shows = _("New plans show credentials in plain fields.")
         messages.success(request, masks if form.cleaned_data["is_on"] else shows)
-    return redirect("clusters:show-cluster", slug)
+    return redirect("clusters:show-settings", slug)
+
+
+@requires(Action.MANAGE, "POST")
+def set_simulation(request: PageRequest, slug: str) -> HttpResponse:
+    """Start or stop the simulation of a sandbox's workloads."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    form = SwitchForm(request.POST)
+    if form.is_valid() and simulation_settings.simulate_workloads(
+        cluster, is_on=form.cleaned_data["is_on"], by=request.user
+    ):
+        started, stopped = _("The sandbox simulates workloads."), _("The simulation is stopped; all objects stay.")
+        messages.success(request, started if form.cleaned_data["is_on"] else stopped)
+    return redirect("clusters:show-settings", slug)
 
 
 @requires(Action.WRITE, "POST")
@@ -100,43 +194,21 @@ def list_findings(request: PageRequest, slug: str, sort: str) -> HttpResponse:
 def show_manager(request: PageRequest, slug: str, manager: str) -> HttpResponse:
     """Show all fields that one field manager owns in this cluster."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
-    held = worker_requests.read_holdings(cluster, manager, by=request.user, after=visible_worker_request(request))
-    page = present_holdings(cluster, manager, held)
+    holdings = worker_requests.read_holdings(cluster, manager, by=request.user, after=visible_worker_request(request))
+    page = present_holdings(cluster, manager, holdings)
     return render(request, "clusters/manager.html", {"page": page})
-
-
-@requires(Action.WRITE, "GET", "POST")
-def adopt_object(request: PageRequest, slug: str, group: str, kind: str, namespace: str, name: str) -> HttpResponse:
-    """Open a review that adopts a live object."""
-    cluster = use_cases.get_cluster(slug, for_user=request.user)
-    subject = read_address(slug, group, kind, namespace, name)
-    form = AdoptForm(
-        request.POST or None, initial={"title": _("Bring %(object)s under review") % {"object": f"{kind} {name}"}}
-    )
-    if request.method == "POST" and form.is_valid():
-        number = worker_requests.adopt(
-            cluster,
-            of=subject.columns,
-            title=form.cleaned_data["title"],
-            reason=form.cleaned_data["reason"],
-            options=form.read_options(subject.namespace),
-            by=request.user,
-        )
-        return redirect("reviews:show-review", number)
-    found = worker_requests.read_adoption(
-        cluster, of=subject.columns, by=request.user, after=visible_worker_request(request)
-    )
-    context = {"form": form, "found": found, "cluster": cluster, "subject": subject}
-    return render(request, "clusters/adopt.html", context, status=422 if request.method == "POST" else 200)
 
 
 @requires(Action.MANAGE, "GET", "POST")
 def add_cluster(request: PageRequest) -> HttpResponse:
     """Add a live cluster by an uploaded kubeconfig."""
     form = AddClusterForm(request.POST or None, request.FILES or None)
+    if form.is_valid() and use_cases.is_slug_used(form.cleaned_data["slug"]):
+        form.add_error("slug", _("Another cluster already uses this slug."))
     if request.method == "POST" and form.is_valid():
+        values = {**form.cleaned_data, "kubeconfig": form.cleaned_data["kubeconfig"].read()}
         try:
-            slug = worker_requests.add_cluster(by=request.user, **form.cleaned_data)
+            slug = worker_requests.add_cluster(by=request.user, **values)
         except worker_requests.UnfinishedError:
             raise
         except ApplyVizError as error:

@@ -29,8 +29,8 @@ def _render(request: PageRequest, cluster: Cluster, *, status: int = 200, **form
     return render(request, "clusters/manage.html", context, status=status)
 
 
-def _done(request: PageRequest, slug: str, told: str) -> HttpResponse:
-    messages.success(request, told)
+def _done(request: PageRequest, slug: str, message: str) -> HttpResponse:
+    messages.success(request, message)
     return redirect("clusters:manage-cluster", slug)
 
 
@@ -46,8 +46,9 @@ def replace_credential(request: PageRequest, slug: str) -> HttpResponse:
     cluster = _find(request, slug)
     form = CredentialForm(request.POST, request.FILES)
     if form.is_valid():
+        values = {**form.cleaned_data, "kubeconfig": form.cleaned_data["kubeconfig"].read()}
         try:
-            worker_requests.replace_credential(cluster, by=request.user, **form.cleaned_data)
+            worker_requests.replace_credential(cluster, by=request.user, **values)
         except worker_requests.UnfinishedError:
             raise
         except ApplyVizError as error:

@@ -14,14 +14,17 @@ from django.utils.translation import ngettext
 
 from applyviz import audit_origin
 from applyviz.records.enums import AuditAction, Outcome
+from applyviz.records.full_text import split_words
 from applyviz.records.models import ApplyRun, AuditEntry, Plan
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.notices import PlanFact
 from applyviz.web.components.object_links import link_object
 from applyviz.web.components.values import render_yaml
+from applyviz.web.history.pages.daily_activity import DailyActivity, present_days
 from applyviz.web.runs.pages.results import OUTCOME_STYLES
 from applyviz.workflow.audit.trail import SYSTEM
-from applyviz.workflow.evidence.history import find_page
+from applyviz.workflow.evidence.history import find_page, list_changes
+from applyviz.workflow.evidence.name_filters import widen_names
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -55,7 +58,7 @@ class EntryRow:
     number: int
     url: str
     at: datetime
-    look: Appearance
+    style: Appearance
     who: str
     what: str
     who_url: str
@@ -82,13 +85,14 @@ class ChangedField:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
-    """Some entries, newest first, and the position of older ones."""
+    """Some entries, newest first, and the position of older ones; `days`: the chart of activity, on the first page."""
 
     rows: tuple[EntryRow, ...]
     older_url: str
     query: str
     is_filtered: bool
     is_first: bool
+    days: DailyActivity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,31 +138,35 @@ def _describe_object(entry: AuditEntry) -> str:
 
 def list_changed_fields(entry: AuditEntry) -> tuple[ChangedField, ...]:
     """Return what a write changed, as its entry tells it; nothing for other entries and those that are not shown."""
-    told = entry.detail.get("changes") if entry.action == AuditAction.OBJECT_RESULT else None
-    if not isinstance(told, list):
-        return ()
-    return tuple(
-        ChangedField(str(one.get("path", "")), str(one.get("before", "")), str(one.get("after", "")))
-        for one in told
-        if isinstance(one, Mapping)
-    )
+    return tuple(ChangedField(**one) for one in list_changes(entry.action, entry.detail))
 
 
-def _describe_changes(entry: AuditEntry) -> str:
-    """The first field that a write changed, and how many more."""
-    told = list_changed_fields(entry)
-    if not told:
+def _has_words(path: str, wanted: str) -> bool:
+    """Return whether a path contains the words of a filter, in their order."""
+    at, text = 0, path.casefold()
+    for word in split_words(wanted):
+        at = text.find(word, at)
+        if at < 0:
+            return False
+        at += len(word)
+    return True
+
+
+def _describe_changes(entry: AuditEntry, wanted: str) -> str:
+    """Name the first field that a write changed and that the filter names, and how many more."""
+    changed = sorted(list_changed_fields(entry), key=lambda one: not _has_words(one.path, wanted))
+    if not changed:
         return ""
     nothing = _("nothing")
-    first = f"{told[0].path.lstrip('.')}: {told[0].before or nothing} → {told[0].after or nothing}"
-    left, more = len(told) - 1, entry.detail.get("more")
+    first = f"{changed[0].path.lstrip('.')}: {changed[0].before or nothing} → {changed[0].after or nothing}"
+    left, more = len(changed) - 1, entry.detail.get("more")
     left += more if isinstance(more, int) else 0
     facts = {"first": first, "n": left}
     return ngettext("%(first)s, +%(n)d field", "%(first)s, +%(n)d fields", left) % facts if left else first
 
 
-def _about(entry: AuditEntry) -> str:
-    if changed := _describe_changes(entry):
+def _about(entry: AuditEntry, wanted: str) -> str:
+    if changed := _describe_changes(entry, wanted):
         return changed
     for name in ("title", "reason", "note", "name"):
         text = entry.detail.get(name)
@@ -169,15 +177,15 @@ def _about(entry: AuditEntry) -> str:
 
 def _name_action(entry: AuditEntry) -> tuple[Appearance, str]:
     if entry.detail == NOT_SHOWN:
-        return OUTCOME_STYLES[WITHHELD], _("met an object; the result is not shown to you")
+        return OUTCOME_STYLES[WITHHELD], _("processed an object; the result is not shown to you")
     outcome = entry.detail.get("outcome")
     if entry.action == AuditAction.OBJECT_RESULT and outcome in Outcome.values:
-        look = OUTCOME_STYLES[outcome]
-        return look, str(look.word)
+        style = OUTCOME_STYLES[outcome]
+        return style, str(style.word)
     area = entry.action.partition(".")[0]
     known = entry.action in AuditAction.values
-    look = _ALARM if entry.action in _LOUD else _STYLES.get(area, _STYLES["plan"])
-    return look, str(AuditAction(entry.action).label) if known else entry.action
+    style = _ALARM if entry.action in _LOUD else _STYLES.get(area, _STYLES["plan"])
+    return style, str(AuditAction(entry.action).label) if known else entry.action
 
 
 Starters = Mapping[tuple[int | None, int | None, int | None], str]
@@ -202,21 +210,21 @@ def find_starters(entries: Iterable[AuditEntry]) -> Starters:
     return found
 
 
-def present_entry(entry: AuditEntry, starters: Starters | None = None) -> EntryRow:
-    """Return one row."""
-    look, what = _name_action(entry)
+def present_entry(entry: AuditEntry, starters: Starters | None = None, *, field: str = "") -> EntryRow:
+    """Return one row; of the fields that a write changed it names the one that the filter names (`field`)."""
+    style, what = _name_action(entry)
     cause = starters.get(_name_cause(entry), "") if starters and entry.actor_name == SYSTEM else ""
     who = cause or entry.actor_name
     return EntryRow(
         number=entry.pk,
         url=reverse("history:show-entry", args=[entry.pk]),
         at=entry.at,
-        look=look,
+        style=style,
         who=who,
         process=entry.actor_name if cause else "",
         process_url=reverse("history:show-person", args=[entry.actor_name]) if cause else "",
         what=what,
-        about=_about(entry),
+        about=_about(entry, field),
         who_url=reverse("history:show-person", args=[who]),
         object=_describe_object(entry),
         object_url=link_object(entry.cluster, entry.group, entry.kind, entry.namespace, entry.name),
@@ -228,17 +236,24 @@ def present_entry(entry: AuditEntry, starters: Starters | None = None) -> EntryR
     )
 
 
-def present_history(chosen: Mapping[str, Any], *, before: int | None, for_user: Visitor | None = None) -> HistoryPage:
-    """Return one page of entries; `before` is a number, so that a long history needs no counting."""
-    found = find_page(chosen, before=before, count=PER_PAGE + 1, for_user=for_user)
+def present_history(
+    chosen: Mapping[str, Any], *, before: int | None, for_user: Visitor | None = None, is_exact: bool = False
+) -> HistoryPage:
+    """Return one page of entries; `before` is a number, so that a long history needs no counting.
+
+    - `is_exact`: the names are those of the page's subject, not what a person typed.
+    """
+    wanted = chosen if is_exact else widen_names(chosen)
+    found = find_page(wanted, before=before, count=PER_PAGE + 1, for_user=for_user)
     shown = found[:PER_PAGE]
     starters = find_starters(shown)
     return HistoryPage(
-        rows=tuple(present_entry(entry, starters) for entry in shown),
+        rows=tuple(present_entry(entry, starters, field=chosen.get("field", "")) for entry in shown),
         older_url=_address(chosen, before=shown[-1].pk) if len(found) > PER_PAGE else "",
         query=_address(chosen),
         is_filtered=bool(chosen),
         is_first=before is None,
+        days=present_days(wanted, chosen, for_user=for_user) if before is None else None,
     )
 
 
@@ -255,8 +270,8 @@ def _present_origin(entry: AuditEntry) -> str:
 
 def _present_chain(entry: AuditEntry) -> str:
     if entry.chain:
-        return _("entry %(place)d in the chain of run %(run)d") % {"place": entry.sequence, "run": entry.chain}
-    return _("entry %(place)d in the global chain") % {"place": entry.sequence}
+        return _("entry %(entry)d in the chain of run %(run)d") % {"entry": entry.sequence, "run": entry.chain}
+    return _("entry %(entry)d in the global chain") % {"entry": entry.sequence}
 
 
 def present_entry_page(number: int, *, for_user: Visitor) -> EntryPage:

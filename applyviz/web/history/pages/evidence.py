@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.enums import AuditAction, FindingSort
 from applyviz.web.components.notices import PlanFact as Link
+from applyviz.web.runs.pages.results import OUTCOME_STYLES
 from applyviz.workflow.audit import chain
 from applyviz.workflow.audit.chain import Checkpoint
 from applyviz.workflow.evidence.report import (
@@ -44,7 +45,7 @@ class FactRow:
     roles: str
     object: str
     manager: str
-    told: str
+    summary: str
     digest: str
     cluster: str
     links: tuple[Link, ...]
@@ -61,6 +62,7 @@ class SectionRows:
     total: int
     is_exception: bool
     has_objects: bool
+    has_writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ def _name(fact: EvidenceFact) -> Any:
         return AuditAction(fact.what).label
     if fact.what in FindingSort.values:
         return FindingSort(fact.what).label
+    if fact.what in OUTCOME_STYLES:
+        return OUTCOME_STYLES[fact.what].word
     return _WORDS.get(fact.what, fact.what)
 
 
@@ -107,7 +111,7 @@ def _present(fact: EvidenceFact) -> FactRow:
         roles=fact.roles.replace(" ", ", "),
         object=fact.object,
         manager=fact.field_manager if is_found else "",
-        told=fact.told,
+        summary=fact.summary,
         digest=fact.plan_digest,
         cluster=fact.cluster,
         links=_links(fact),
@@ -131,6 +135,7 @@ def _present_section(section: EvidenceSection, period: Period, *, for_user: Pers
         total=_count(section, rows, period, for_user),
         is_exception=section in EXCEPTIONS,
         has_objects=section is EvidenceSection.UNREVIEWED,
+        has_writes=section is EvidenceSection.CHANGED_OBJECTS,
     )
 
 

@@ -28,11 +28,12 @@ from applyviz.web.history.pages.ownership_history import OwnerTimes, present_own
 from applyviz.web.runs.pages.results import OUTCOME_STYLES
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Visitor
+from applyviz.workflow.foundation.compared import is_compared
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.live import ownership_history
 from applyviz.workflow.plans.live_history import is_hidden, show_entries
-from applyviz.workflow.plans.live_values import is_compared, show_plan, show_result, view_of
+from applyviz.workflow.plans.live_values import show_plan, show_result, view_of
 
 PER_PAGE = 50
 
@@ -58,7 +59,7 @@ class TimelineRow:
     """One line of an object's history."""
 
     at: datetime
-    look: Appearance
+    style: Appearance
     what: str
     about: str
     who: str
@@ -71,7 +72,7 @@ class TimelineRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class ObjectTimeline:
     """Some rows, newest first, and the position of older ones; the first page includes the field owners."""
 
     subject: TimelineSubject
@@ -98,13 +99,13 @@ def _person_url(name: str) -> str:
 def _present_plan(change: ObjectChange, for_user: Visitor) -> TimelineRow:
     if is_compared(change):
         (change,) = view_of(show_plan(change.plan, for_user, can_ask=False)).show([change])
-    plan, look = change.plan, OBJECT_STYLES[Operation(change.operation)]
+    plan, style = change.plan, OBJECT_STYLES[Operation(change.operation)]
     who, manager = plan.requested_by.get_username(), str(plan.options.get("field_manager", PRODUCT_MANAGER))
     url = reverse("reviews:show-object", args=[plan.review.number, plan.number, change.position, "changes"])
     return TimelineRow(
         at=plan.created_at,
-        look=look,
-        what=_("planned: %(operation)s") % {"operation": look.word},
+        style=style,
+        what=_("planned: %(operation)s") % {"operation": style.word},
         about=plan.review.title,
         who=who,
         who_url=_person_url(who),
@@ -117,12 +118,12 @@ def _present_plan(change: ObjectChange, for_user: Visitor) -> TimelineRow:
 def _present_result(result: ObjectResult, at: datetime, for_user: Visitor) -> TimelineRow:
     if is_compared(result.change):
         result = show_result(result, view_of(show_plan(result.run.plan, for_user, can_ask=False)))
-    look, run = OUTCOME_STYLES[result.outcome], result.run
+    style, run = OUTCOME_STYLES[result.outcome], result.run
     who = run.requested_by.get_username()
     url = reverse("runs:show-result", args=[run.number, result.position])
     text = _("run %(number)d") % {"number": run.number}
     return TimelineRow(
-        at, look, str(look.word), result.detail, who, _person_url(who), "", "", (PlanFact("", text, url=url),)
+        at, style, str(style.word), result.detail, who, _person_url(who), "", "", (PlanFact("", text, url=url),)
     )
 
 
@@ -132,7 +133,7 @@ def _present_audit(entry: AuditEntry, starters: Starters) -> TimelineRow:
     links = (*row.links, link)
     return TimelineRow(
         row.at,
-        row.look,
+        row.style,
         row.what,
         row.about,
         row.who,
@@ -167,20 +168,20 @@ def _find_results(
     subject: TimelineSubject, before: datetime | None, seen: QuerySet[Review], for_user: Visitor
 ) -> Iterator[TimelineRow]:
     columns = {f"change__{name}": value for name, value in subject.columns.items()}
-    told = _entries(subject).filter(action=AuditAction.OBJECT_RESULT, run__isnull=False).values("run")
+    recorded = _entries(subject).filter(action=AuditAction.OBJECT_RESULT, run__isnull=False).values("run")
     found = (
         ObjectResult.objects.filter(**columns, run__plan__target__cluster__slug=subject.cluster)
         .filter(run__plan__review__in=seen)
         .exclude(outcome__in=[Outcome.WAITING, Outcome.APPLYING])
-        .exclude(run__number__in=told)
-        .annotate(told_at=Coalesce("finished_at", "started_at", "run__created_at"))
+        .exclude(run__number__in=recorded)
+        .annotate(recorded_at=Coalesce("finished_at", "started_at", "run__created_at"))
         .select_related("run__requested_by", "run__plan__target__cluster", "change")
         .defer("change__document", "change__sealed")
     )
     if before is not None:
-        found = found.filter(told_at__lt=before)
-    for result in found.order_by("-told_at", "-id")[: PER_PAGE + 1]:
-        yield _present_result(result, result.told_at, for_user)
+        found = found.filter(recorded_at__lt=before)
+    for result in found.order_by("-recorded_at", "-id")[: PER_PAGE + 1]:
+        yield _present_result(result, result.recorded_at, for_user)
 
 
 def _find_audit(subject: TimelineSubject, before: datetime | None, for_user: Visitor) -> Iterator[TimelineRow]:
@@ -201,7 +202,7 @@ def _cut(events: list[TimelineRow]) -> list[TimelineRow]:
     return whole or [event for event in events if event.at == events[0].at]
 
 
-def _tell_owners(subject: TimelineSubject, for_user: Visitor) -> OwnerTimes | None:
+def _find_owner_times(subject: TimelineSubject, for_user: Visitor) -> OwnerTimes | None:
     """Return who owned which field and when; None for a Secret that is hidden: a write moves the ownership."""
     if is_hidden(subject.cluster, subject.columns, for_user):
         return None
@@ -209,7 +210,7 @@ def _tell_owners(subject: TimelineSubject, for_user: Visitor) -> OwnerTimes | No
     return present_owner_times(ownership_history.owners_of(subject.cluster, key, for_user=for_user))
 
 
-def present_timeline(subject: TimelineSubject, *, before: datetime | None, for_user: Visitor) -> Timeline:
+def present_timeline(subject: TimelineSubject, *, before: datetime | None, for_user: Visitor) -> ObjectTimeline:
     """Return one page of an object's history; raises for an unknown or hidden object."""
     access.require(for_user, Action.VIEW, [ScopeEntry(subject.cluster, subject.namespace)])
     seen = Review.objects.filter(access.select_reviews(for_user))
@@ -224,11 +225,11 @@ def present_timeline(subject: TimelineSubject, *, before: datetime | None, for_u
     shown = _cut(events)
     older = f"?{urlencode({'before': shown[-1].at.isoformat()})}" if len(shown) < len(events) else ""
     query = {k: v for k, v in {**subject.columns, "cluster": subject.cluster}.items() if v and k != "group"}
-    return Timeline(
+    return ObjectTimeline(
         subject,
         tuple(shown),
         older,
         before is None,
         f"{reverse('history:list-entries')}?{urlencode(query)}",
-        _tell_owners(subject, for_user) if before is None else None,
+        _find_owner_times(subject, for_user) if before is None else None,
     )

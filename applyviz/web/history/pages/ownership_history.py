@@ -14,8 +14,8 @@ from applyviz.web.components.owners import OwnerChip, present_owner
 from applyviz.workflow.foundation import clock
 from applyviz.workflow.live.ownership_history import (
     FieldOwner,
-    Moment,
     OwnerChange,
+    OwnershipEvent,
     OwnershipPeriod,
     OwnersOverTime,
     Source,
@@ -81,7 +81,7 @@ def _chip(owner: FieldOwner) -> OwnerChip:
     return present_owner(Owner(owner.manager, owner.operation, "", owner.subresource, ""))
 
 
-def _where(moment: Moment) -> tuple[str, str]:
+def _where(moment: OwnershipEvent) -> tuple[str, str]:
     reading = moment.reading
     if reading.source is Source.RUN and reading.run is not None:
         url = reverse("runs:show-result", args=[reading.run, reading.position])
@@ -94,7 +94,7 @@ def _present_handover(one: OwnerChange) -> OwnerChangeRow:
     return OwnerChangeRow(one.path, tuple(_chip(o) for o in one.before), tuple(_chip(o) for o in one.after))
 
 
-def _present_moment(moment: Moment) -> MomentRow:
+def _present_moment(moment: OwnershipEvent) -> MomentRow:
     where, url = _where(moment)
     return MomentRow(
         moment.at,
@@ -114,13 +114,13 @@ def _present_periods(periods: Sequence[OwnershipPeriod], last: datetime) -> tupl
     first = min(period.since for period in periods)
     whole = max((last - first).total_seconds(), 1.0)
 
-    def place(at: datetime) -> float:
+    def scale(at: datetime) -> float:
         return (at - first).total_seconds() / whole * 100
 
     rows = []
     for period in periods[:SHOWN]:
-        x = min(place(period.since), 99.0)
-        width = max(place(period.until or last) - x, 1.0)
+        x = min(scale(period.since), 99.0)
+        width = max(scale(period.until or last) - x, 1.0)
         rows.append(
             PeriodRow(_chip(period.owner), f"{x:.2f}%", f"{width:.2f}%", period.most, period.since, period.until)
         )

@@ -64,7 +64,7 @@ def _present_policy(policy: RetentionPolicy) -> RetentionRow:
 
 def present_retention(*, for_user: Person) -> RetentionPage:
     """Return the retention page."""
-    told = AuditEntry.objects.filter(action=AuditAction.HISTORY_PRUNED).order_by("-id")[:SHOWN]
+    entries = AuditEntry.objects.filter(action=AuditAction.HISTORY_PRUNED).order_by("-id")[:SHOWN]
     removals = tuple(
         RemovalRow(
             entry.at,
@@ -73,7 +73,7 @@ def present_retention(*, for_user: Person) -> RetentionPage:
             int(entry.detail.get("requests", 0)),
             reverse("history:show-entry", args=[entry.pk]),
         )
-        for entry in told
+        for entry in entries
     )
     policies = tuple(_present_policy(policy) for policy in retention.list_policies(for_user=for_user))
     return RetentionPage(policies, removals, access.can(for_user, Action.MANAGE))

@@ -40,7 +40,7 @@ class SubjectPage:
 def _present(
     sort: str, name: str, facts: list[PlanFact], chosen: Mapping[str, Any], before: int | None, for_user: Visitor
 ) -> SubjectPage:
-    page = present_history(chosen, before=before, for_user=for_user)
+    page = present_history(chosen, before=before, for_user=for_user, is_exact=True)
     facts += _present_ends(chosen, for_user)
     return SubjectPage(
         sort, name, tuple(fact for fact in facts if fact.text), page, reverse("history:list-entries") + page.query

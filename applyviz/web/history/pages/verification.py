@@ -34,12 +34,12 @@ class VerificationPage:
     - `checked` counts entries, those of earlier slices included; `removed` names the policies that removed bodies.
     - `signed` is the checkpoint that was published last, `key` the public key of its signature.
     - `verdict` is the check of all approvals, once every entry was read.
-    - `held` counts the given published checkpoints; when everything is intact, they match.
+    - `matched` counts the given published checkpoints; when everything is intact, they match.
     """
 
     head: Checkpoint
     report: ChainReport | None
-    look: Appearance
+    style: Appearance
     published: str
     goes_on_after: int | None
     checked: int
@@ -48,7 +48,7 @@ class VerificationPage:
     removed: tuple[PrunedRow, ...]
     signed: SignedCheckpoint | None
     key: str
-    held: int
+    matched: int
     verdict: MACResult | None
 
 
@@ -63,19 +63,19 @@ def verify_slice(*, after: int, published: Sequence[Checkpoint]) -> ChainReport:
 def _present_removals(report: ChainReport | None) -> tuple[PrunedRow, ...]:
     if report is None or not report.is_finished or not report.removed:
         return ()
-    told = AuditEntry.objects.filter(chain=0, sequence__in=list(report.removed)).order_by("id")
+    entries = AuditEntry.objects.filter(chain=0, sequence__in=list(report.removed)).order_by("id")
     return tuple(
         PrunedRow(
             report.removed[entry.sequence],
             str(entry.detail.get("policy", "")),
             reverse("history:show-entry", args=[entry.pk]),
         )
-        for entry in told
+        for entry in entries
     )
 
 
 def present_verification(
-    head: Checkpoint, report: ChainReport | None, published: str, *, before: int = 0, held: int = 0
+    head: Checkpoint, report: ChainReport | None, published: str, *, before: int = 0, matched: int = 0
 ) -> VerificationPage:
     """Return the page; without a report nothing was verified yet. `before` counts the entries of earlier slices."""
     is_going = report is not None and report.is_intact and not report.is_finished
@@ -86,7 +86,7 @@ def present_verification(
     return VerificationPage(
         head=head,
         report=report,
-        look=_GOING if is_going else _BAD if is_bad else _INTACT,
+        style=_GOING if is_going else _BAD if is_bad else _INTACT,
         published=published,
         goes_on_after=report.last if report is not None and is_going else None,
         checked=before + (report.entries if report else 0),
@@ -95,6 +95,6 @@ def present_verification(
         removed=_present_removals(report),
         signed=checkpoints.find_published(),
         key=checkpoints.public_key(),
-        held=held,
+        matched=matched,
         verdict=verdict,
     )

@@ -27,9 +27,9 @@ def list_entries(request: PageRequest) -> HttpResponse:
     """List entries, newest first."""
     form = HistoryForm(request.GET)
     page = present_history(form.chosen, before=BeforeForm.read(request.GET), for_user=request.user)
-    name = "history/_entries.html" if is_fragment(request) else "history/list.html"
-    can_audit = access.can(request.user, Action.AUDIT)
-    return render(request, name, {"form": form, "page": page, "can_audit": can_audit})
+    is_part = is_fragment(request)
+    context = {"form": form, "page": page, "can_audit": access.can(request.user, Action.AUDIT), "is_part": is_part}
+    return render(request, "history/_entries.html" if is_part else "history/list.html", context)
 
 
 @requires(Action.VIEW)
@@ -94,6 +94,6 @@ def verify(request: PageRequest) -> HttpResponse:
         report = verify_slice(after=form.cleaned_data["after"] or 0, published=published)
     name = "history/_verification.html" if is_fragment(request) else "history/verify.html"
     page = present_verification(
-        chain.find_checkpoint(), report, str(form.data.get("head", "")), before=checked, held=len(published)
+        chain.find_checkpoint(), report, str(form.data.get("head", "")), before=checked, matched=len(published)
     )
     return render(request, name, {"form": form, "page": page})

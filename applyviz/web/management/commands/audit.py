@@ -50,13 +50,13 @@ class ProgressLine:
         self.output, self.total = output, total
         self.is_terminal = output.isatty()
         self.every = 1.0 if self.is_terminal else 10.0
-        self.told = time.monotonic()
+        self.written_at = time.monotonic()
 
-    def tell(self, count: int) -> None:
+    def show_progress(self, count: int) -> None:
         """Show the number of intact entries so far."""
-        if time.monotonic() - self.told < self.every:
+        if time.monotonic() - self.written_at < self.every:
             return
-        self.told = time.monotonic()
+        self.written_at = time.monotonic()
         text = f"{count:,} of {self.total:,} entries are intact so far"
         self.output.write(f"\r{text}" if self.is_terminal else text, str, "" if self.is_terminal else None)
         self.output.flush()
@@ -126,7 +126,7 @@ class Command(BaseCommand):
     def _verify(self, published: chain.Checkpoint | None, path: Path | None, processes: int) -> None:
         signed = self._read_heads(path)
         progress = ProgressLine(self.stderr, chain.count_entries())
-        report = chain.verify_chain(published=published, processes=processes, on_progress=progress.tell)
+        report = chain.verify_chain(published=published, processes=processes, on_progress=progress.show_progress)
         progress.end()
         bad = report.bad or checkpoints.find_contradiction(one.head for one in signed)
         if bad is not None:
@@ -140,8 +140,8 @@ class Command(BaseCommand):
         self.stdout.write(f"{verdict.approvals} approvals and {verdict.emergencies} emergency applies are genuine")
         if signed:
             self.stdout.write(f"{len(signed)} published checkpoints are in it")
-        for told in retention.list_removals(report.removed):
-            self.stdout.write(str(told))
+        for removal in retention.list_removals(report.removed):
+            self.stdout.write(str(removal))
 
     def _export(self, options: dict[str, Any]) -> None:
         names = (*_FILTERS, "action", "review", "run", "since", "until")
@@ -160,10 +160,10 @@ class Command(BaseCommand):
             raise CommandError(f"{options['output']}: {error.strerror}") from error
         self.stdout.write(f"{count} lines written to {options['output']}")
 
-    def _prune(self, is_rehearsal: bool) -> None:
+    def _prune(self, is_dry_run: bool) -> None:
         policies = list(retention.list_active())
         if not policies:
             self.stdout.write("no retention policy is active: everything is kept")
         for policy in policies:
-            count = retention.count_due(policy) if is_rehearsal else retention.prune(policy).entries
-            self.stdout.write(f"{policy.name}: {count} bodies {'would be' if is_rehearsal else 'were'} removed")
+            count = retention.count_due(policy) if is_dry_run else retention.prune(policy).entries
+            self.stdout.write(f"{policy.name}: {count} bodies {'would be' if is_dry_run else 'were'} removed")

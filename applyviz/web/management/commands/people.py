@@ -52,8 +52,8 @@ class Command(BaseCommand):
 
     def _pending(self, options: dict[str, Any]) -> None:
         for change in pending_changes.read_waiting():
-            told = ", ".join(f"{name}: {value}" for name, value in change.told.items())
-            self.stdout.write(f"{change.pk}  {change.get_kind_display()}  {told}  asked by {change.asked_by}")
+            summary = ", ".join(f"{name}: {value}" for name, value in change.summary.items())
+            self.stdout.write(f"{change.pk}  {change.get_kind_display()}  {summary}  asked by {change.asked_by}")
 
     def _confirm(self, options: dict[str, Any]) -> None:
         confirmations.recover(pending_changes.get_waiting(options["number"]), reason=options["reason"])

@@ -17,7 +17,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create the story and print the accounts."""
-        accounts = demo.seed_demo(load_shop("v1"), load_shop("v2"))
+        accounts = demo.seed_demo(load_shop("v1"), load_shop("v2"), load_shop("trial"))
         if not accounts:
             self.stdout.write(f"The cluster {demo.SLUG} is there already; nothing was changed.")
         for account in accounts:

@@ -82,9 +82,9 @@ class Command(BaseCommand):
             self._forget()
         data_folder.require_usable_database()
         call_command("migrate", verbosity=0, interactive=False)
-        if has_demo and not demo.is_told():
+        if has_demo and not demo.has_story():
             self.stdout.write("Preparing the demo ...")
-            accounts = demo.seed_demo(load_shop("v1"), load_shop("v2"))
+            accounts = demo.seed_demo(load_shop("v1"), load_shop("v2"), load_shop("trial"))
             self._keep_accounts({account.name: account.password for account in accounts})
         runs.release_leases()
 
@@ -101,7 +101,13 @@ class Command(BaseCommand):
         connections.close_all()
         database = Path(settings.DATABASES["default"]["NAME"])
         for path in (database, *(database.with_name(database.name + end) for end in ("-wal", "-shm", "-journal"))):
-            path.unlink(missing_ok=True)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise CommandError(
+                    f"cannot delete {path} ({error.strerror}); delete it, or choose another data folder: "
+                    "APPLYVIZ_HOME=FOLDER"
+                ) from error
         self._accounts_file.unlink(missing_ok=True)
 
     def _greet(self, host: str, port: int) -> None:

@@ -1,4 +1,4 @@
-"""Forms of resolutions: for the fields of one object, for many conflicts, conflict rules, and acknowledgements."""
+"""Forms of resolutions: for the fields of one object, for many conflicts, conflict rules, and acknowledgments."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.risks.model import RiskKind
-from applyviz.workflow.approvals.acknowledgements import PLAN_ITSELF
+from applyviz.workflow.approvals.acknowledgments import PLAN_ITSELF
 from applyviz.workflow.plans.resolutions import Choice, ResolutionScope
 
-_WAYS = [(way.value, way.value) for way in ResolutionKind]
-_WAY_OF = re.compile(r"way-(\d{1,5})\Z")
+_RESOLUTIONS = [(one.value, one.value) for one in ResolutionKind]
+_INDEX_OF = re.compile(r"resolution-(\d{1,5})\Z")
 
 
 class MixedForm(forms.Form):
-    """The resolutions of open fields of one object, each named by its index: `way-0`, `way-1` …"""
+    """The resolutions of open fields of one object, each named by its index: `resolution-0`, `resolution-1` …"""
 
     note = forms.CharField(required=False, max_length=2000)
     then = forms.ChoiceField(choices=[("decide", "decide"), ("preview", "preview")], required=False)
 
-    def read_ways(self) -> dict[int, ResolutionKind]:
+    def read_resolutions(self) -> dict[int, ResolutionKind]:
         """Return the resolution of each index; ignore invalid ones."""
         data: Mapping[str, str] = self.data
-        known = {way.value for way in ResolutionKind}
-        named = ((_WAY_OF.match(name), str(value)) for name, value in data.items())
+        known = {one.value for one in ResolutionKind}
+        named = ((_INDEX_OF.match(name), str(value)) for name, value in data.items())
         return {int(found[1]): ResolutionKind(value) for found, value in named if found and value in known}
 
     def read_choices(self, change: PlannedObject) -> list[Choice]:
         """Return the resolutions, one for each conflicting field manager; none for an index that is not open."""
         return [
-            Choice(change.ref, change.ways[place].path, manager, way)
-            for place, way in self.read_ways().items()
-            if place < len(change.ways)
-            for manager in change.ways[place].managers
+            Choice(change.ref, change.open_fields[index].path, manager, resolution)
+            for index, resolution in self.read_resolutions().items()
+            if index < len(change.open_fields)
+            for manager in change.open_fields[index].managers
         ]
 
     def keep_hidden(self) -> Iterator[tuple[str, str]]:
         """Return the fields that a confirmation page submits again."""
-        yield from ((f"way-{place}", way.value) for place, way in self.read_ways().items())
+        yield from ((f"resolution-{index}", resolution.value) for index, resolution in self.read_resolutions().items())
 
 
 class EverywhereForm(forms.Form):
@@ -53,7 +53,7 @@ class EverywhereForm(forms.Form):
     - `scope` is a query in itself (`manager=…`, `position=…`, `kind=group/Kind`), so that a single choice names it.
     """
 
-    way = forms.ChoiceField(choices=_WAYS)
+    resolution = forms.ChoiceField(choices=_RESOLUTIONS)
     scope = forms.CharField(required=False, max_length=1000)
     manager = forms.CharField(required=False, max_length=128, strip=False)
     note = forms.CharField(required=False, max_length=2000)
@@ -84,7 +84,7 @@ class RuleForm(forms.Form):
         max_length=253,
         required=False,
         validators=[
-            RegexValidator(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z", _("Use lower-case letters, digits and dashes."))
+            RegexValidator(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z", _("Use lowercase letters, digits and dashes."))
         ],
         help_text=_("Leave empty for all namespaces."),
     )

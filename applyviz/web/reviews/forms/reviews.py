@@ -13,12 +13,15 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
+from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions, Prune, PruneMode
 from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import Applier
-from applyviz.records.models import Cluster, Review
+from applyviz.records.models import Cluster, Preset, Review
 from applyviz.web.components.choices import offer_rows
-from applyviz.web.reviews.forms.manifests import SourceForm
+from applyviz.web.reviews.forms.manifests import SourceFields, SourceForm
+from applyviz.web.reviews.forms.patches import PatchFields
+from applyviz.web.reviews.forms.prune import PruneFields
+from applyviz.web.reviews.forms.set_options import ActionForm, DeletionForm
 from applyviz.web.reviews.pages.available_actions import ReplanHow
 from applyviz.web.reviews.pages.object_list import TREE, ListChoice, ViewFilter
 from applyviz.web.reviews.pane.fields import FieldFilter
@@ -26,7 +29,11 @@ from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab
 from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS
 from applyviz.workflow.clusters.registration import list_usable
 from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.live.external_apply import as_tool
+from applyviz.workflow.plans import presets
+from applyviz.workflow.plans.intake import ReviewInput
+from applyviz.workflow.plans.presets import CLUSTER, FIELDS, UsedPreset
 
 MODES = [
     (ApplyMode.SERVER.value, _("Server-side")),
@@ -34,22 +41,17 @@ MODES = [
 ]
 
 
-class NewReviewForm(SourceForm):
-    """The input for a new review."""
+class OptionFields(PruneFields, SourceFields, ActionForm, DeletionForm, PatchFields):
+    """Every option of a new review, which a preset may fill."""
 
-    title = forms.CharField(label=_("Title"), max_length=200)
-    reason = forms.CharField(label=_("Why"), required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 3}))
-    ticket = forms.CharField(label=_("Ticket or pull request"), required=False, max_length=400)
-    cluster = forms.ModelChoiceField(Cluster.objects.none(), label=_("Cluster"), to_field_name="slug", empty_label=None)
     namespace = forms.CharField(
         label=_("Namespace"),
         max_length=63,
         initial="default",
-        validators=[
-            RegexValidator(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", _("Use lower-case letters, digits and dashes."))
-        ],
+        validators=[RegexValidator(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", _("Use lowercase letters, digits and dashes."))],
     )
     applied_by = forms.ChoiceField(label=_("Applied by"), choices=Applier.choices, required=False)
+    follow = forms.BooleanField(label=_("Follow the branch: each push creates the next plan"), required=False)
     mode = forms.ChoiceField(label=_("How to apply"), choices=MODES, initial=ApplyMode.SERVER.value)
     field_manager = forms.CharField(
         label=_("Field manager"),
@@ -58,7 +60,7 @@ class NewReviewForm(SourceForm):
         validators=[RegexValidator(r"^[!-~]+$", _("Use printable characters without spaces."))],
     )
     takes_client_side = forms.BooleanField(
-        label=_("Move field ownership when an apply changes sides"), required=False, initial=True
+        label=_("Migrate field ownership between client-side and server-side apply"), required=False, initial=True
     )
     takes_from = forms.CharField(
         label=_("Also migrate ownership from these field managers"),
@@ -67,22 +69,78 @@ class NewReviewForm(SourceForm):
         validators=[RegexValidator(r"^[ -~]*$", _("Field managers, separated by spaces or commas."))],
     )
 
+    def clean(self) -> dict[str, object]:
+        """Check the parts of an entered patch together."""
+        given = super().clean() or self.cleaned_data
+        for field, text in self.find_patch_errors(given):
+            self.add_error(field, text)
+        return given
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Return the text of each option of a valid form, as a preset holds it."""
+        return {name: write_text(value) for name, value in self.cleaned_data.items() if name in (CLUSTER, *FIELDS)}
+
+
+def write_text(value: object) -> str:
+    """Return a cleaned value as the text that a field of the form takes."""
+    if isinstance(value, bool):
+        return "on" if value else ""
+    if isinstance(value, (tuple, list)):
+        return "\n".join(map(str, value))
+    if isinstance(value, Cluster):
+        return value.slug
+    return "" if value is None else str(value)
+
+
+class NewReviewForm(OptionFields, SourceForm):
+    """The input for a new review."""
+
+    preset = forms.SlugField(required=False, max_length=63, widget=forms.HiddenInput)
+    title = forms.CharField(label=_("Title"), max_length=200)
+    reason = forms.CharField(label=_("Why"), required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 3}))
+    ticket = forms.CharField(label=_("Ticket or pull request"), required=False, max_length=400)
+    cluster = forms.ModelChoiceField(Cluster.objects.none(), label=_("Cluster"), to_field_name="slug", empty_label=None)
+
     def __init__(self, *args: Any, for_user: Person, **kwargs: Any) -> None:
         """Offer only the clusters on which this person may open a review somewhere."""
         super().__init__(*args, **kwargs)
+        self._person = for_user
         offer_rows(self, "cluster", list_usable(for_user=for_user))
+
+    def clean_preset(self) -> Preset | None:
+        """Return the preset that filled the form."""
+        slug = self.cleaned_data["preset"]
+        try:
+            return presets.get_usable(slug, for_user=self._person) if slug else None
+        except NotVisibleError:
+            raise forms.ValidationError(_("The preset is no longer offered to you. Choose another one.")) from None
+
+    @property
+    def used_preset(self) -> UsedPreset | None:
+        """Return the preset that filled the form, and what was changed from it."""
+        preset = self.cleaned_data["preset"]
+        return None if preset is None else UsedPreset(preset, presets.find_changes(preset, self.texts))
+
+    def add_patch(self, found: ReviewInput) -> ReviewInput:
+        """Return the input with the entered patch as one more file."""
+        return replace(found, files=(*found.files, *self.patch_files))
 
     @property
     def options(self) -> ApplyOptions:
         """Return the options for the engine."""
         chosen = self.cleaned_data
+        selector, prune = self.read_prune()
         options = ApplyOptions(
             mode=ApplyMode(chosen["mode"]),
             field_manager=chosen["field_manager"],
             takes_client_side=chosen["takes_client_side"],
             takes_from=tuple(dict.fromkeys(chosen["takes_from"].replace(",", " ").split())),
             namespace=chosen["namespace"],
+            selector=selector,
+            prune=prune,
         )
+        options = self.add_action(self.add_deletion(options))
         return as_tool(options, self.applier, is_manager_given=chosen["field_manager"] != PRODUCT_MANAGER)
 
     @property
@@ -96,6 +154,7 @@ class ApprovalAct(StrEnum):
 
     APPROVE = "wait"
     APPLY = "apply"
+    SCHEDULE = "schedule"
     CHANGES = "changes"
     COMMENT = "comment"
 
@@ -109,6 +168,7 @@ class ApprovalForm(forms.Form):
     )
     then = forms.ChoiceField(choices=[(act.value, act.value) for act in ApprovalAct])
     applies = forms.BooleanField(label=_("Apply when approved"), required=False)
+    start = forms.ChoiceField(choices=[("now", "now"), ("scheduled", "scheduled")], required=False)
     waits = forms.BooleanField(label=_("Wait until workloads are ready"), required=False)
     password = forms.CharField(
         label=_("Your password"), required=False, max_length=400, strip=False, widget=forms.PasswordInput
@@ -126,9 +186,11 @@ class ApprovalForm(forms.Form):
 
     @property
     def act(self) -> ApprovalAct:
-        """The act that is asked for; an approval with the tick applies at once."""
+        """The act that is asked for; an approval with the tick applies at once, or is scheduled as the page said."""
         act = ApprovalAct(self.cleaned_data["then"])
-        return ApprovalAct.APPLY if act is ApprovalAct.APPROVE and self.cleaned_data["applies"] else act
+        if act is not ApprovalAct.APPROVE or not self.cleaned_data["applies"]:
+            return act
+        return ApprovalAct.SCHEDULE if self.cleaned_data["start"] == "scheduled" else ApprovalAct.APPLY
 
 
 class EmergencyApplyForm(forms.Form):
@@ -165,7 +227,11 @@ class ReplanForm(forms.Form):
             case ReplanHow.CLIENT_SIDE:
                 return replace(options, mode=ApplyMode.CLIENT)
             case ReplanHow.SERVER_SIDE:
+                if options.prune.mode is PruneMode.ALLOWLIST:
+                    raise NotPossibleError(_("prune by allowlist needs client-side apply"))
                 return replace(options, mode=ApplyMode.SERVER)
+            case ReplanHow.KEEP_OBJECTS:
+                return replace(options, prune=Prune())
             case ReplanHow.KEEP_OWNERSHIP:
                 return replace(options, takes_client_side=False, takes_from=())
             case ReplanHow.MOVE_OWNERSHIP:
@@ -212,7 +278,7 @@ class PaneForm(forms.Form):
 
     show = forms.ChoiceField(choices=[(f.value, f.value) for f in FieldFilter], required=False)
     view = forms.ChoiceField(choices=[("unified", "unified"), ("split", "split")], required=False)
-    noise = forms.BooleanField(required=False)
+    complete = forms.BooleanField(required=False)
     raw = forms.BooleanField(required=False)
     aligned = forms.BooleanField(required=False)
     version = forms.ChoiceField(choices=[(v, v) for v in VERSION_WORDS], required=False)
@@ -233,7 +299,7 @@ class PaneForm(forms.Form):
             field=form.cleaned_data.get("field"),
             find=form.cleaned_data.get("find") or "",
             is_split=form.cleaned_data.get("view") == "split",
-            has_noise=bool(form.cleaned_data.get("noise")),
+            has_server_managed=bool(form.cleaned_data.get("complete")),
             is_raw=bool(form.cleaned_data.get("raw")),
             is_aligned=bool(form.cleaned_data.get("aligned")),
             keep=keep,

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 
 from applyviz.web.reviews.forms.reviews import ObjectListForm
-from applyviz.web.reviews.pages.scroll import ScrollChoice
+from applyviz.web.reviews.pages.scroll_parts import ScrollChoice
 from applyviz.web.reviews.pane.flat_rows import RowFilter
 from applyviz.web.reviews.pane.scroll_object import ObjectView
 

@@ -1,4 +1,4 @@
-"""Read model of acknowledgements: which risks of an object need one, who gave it, and the form to give or undo it."""
+"""Read model of acknowledgments: which risks of an object need one, who gave it, and the form to give or undo it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from applyviz.engine.planning.digest.serialize import from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.risks.model import Risk, RiskKind
 from applyviz.records.enums import PlanState, ReviewState
-from applyviz.records.models import Acknowledgement, Plan
+from applyviz.records.models import Acknowledgment, Plan
 from applyviz.web.components.notices import AcknowledgeAction, AlikeRow, NotedBy
 from applyviz.web.components.object_links import link_change
 from applyviz.web.components.phrases import describe_risk
-from applyviz.workflow.approvals import acknowledgements
-from applyviz.workflow.approvals.acknowledgements import OpenRisk
+from applyviz.workflow.approvals import acknowledgments
+from applyviz.workflow.approvals.acknowledgments import OpenRisk
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 
@@ -25,7 +25,7 @@ from applyviz.workflow.foundation.access import Action, Person
 SHOWN = 50
 
 
-def _note(row: Acknowledgement, person: Person) -> NotedBy:
+def _note(row: Acknowledgment, person: Person) -> NotedBy:
     return NotedBy(row.by.get_username(), row.created_at, row.note, row.by_id == person.pk)
 
 
@@ -41,13 +41,13 @@ def _list_alike(plan: Plan, others: Iterable[OpenRisk]) -> Iterator[AlikeRow]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Desk:
-    """The acknowledgements of one plan for one person."""
+class _PlanAcknowledgments:
+    """The acknowledgments of one plan for one person."""
 
     plan: Plan
     person: Person
     required: tuple[OpenRisk, ...]
-    given: tuple[Acknowledgement, ...]
+    given: tuple[Acknowledgment, ...]
     can_act: bool
 
     def present(self, risk: OpenRisk, *, has_alike: bool = True) -> AcknowledgeAction:
@@ -55,7 +55,7 @@ class _Desk:
         noted = tuple(_note(row, self.person) for row in rows)
         is_mine = any(n.is_you for n in noted)
         numbers = [self.plan.review.number, self.plan.number]
-        known = acknowledgements.list_identities(self.given)
+        known = acknowledgments.list_identities(self.given)
         same = [h for h in self.required if h.kind is risk.kind and h.position != risk.position]
         is_offered = has_alike and self.can_act and not is_mine
         others = [h for h in same if h.identity not in known] if is_offered else []
@@ -64,32 +64,32 @@ class _Desk:
             risk.position,
             noted,
             reverse("reviews:acknowledge", args=numbers) if self.can_act and not is_mine else "",
-            reverse("reviews:withdraw-acknowledgement", args=numbers) if self.can_act and is_mine else "",
+            reverse("reviews:withdraw-acknowledgment", args=numbers) if self.can_act and is_mine else "",
             tuple(_list_alike(self.plan, others[:SHOWN])),
             len(others[SHOWN:]),
         )
 
 
-def _open_desk(plan: Plan, person: Person) -> _Desk:
-    required = acknowledgements.list_required(plan) if plan.state == PlanState.COMPLETE else ()
+def _load_acknowledgments(plan: Plan, person: Person) -> _PlanAcknowledgments:
+    required = acknowledgments.list_required(plan) if plan.state == PlanState.COMPLETE else ()
     latest = plan.review.latest_plan if required else None
     is_latest = plan.review.state == ReviewState.OPEN and latest is not None and latest.pk == plan.pk
-    can_act = is_latest and access.can(person, Action.ACKNOWLEDGE, access.places_of(plan.review))
-    given = tuple(acknowledgements.list_acknowledgements(plan)) if required else ()
-    return _Desk(plan, person, required, given, can_act)
+    can_act = is_latest and access.can(person, Action.ACKNOWLEDGE, access.scopes_of(plan.review))
+    given = tuple(acknowledgments.list_acknowledgments(plan)) if required else ()
+    return _PlanAcknowledgments(plan, person, required, given, can_act)
 
 
 def present_acts(
     plan: Plan, person: Person, position: int, change: engine.PlannedObject
 ) -> dict[RiskKind, AcknowledgeAction]:
-    """Return the acknowledgements of the risks of one object, by kind; empty when none needs one."""
-    if not acknowledgements.find_kinds(change.risks):
+    """Return the acknowledgments of the risks of one object, by kind; empty when none needs one."""
+    if not acknowledgments.find_kinds(change.risks):
         return {}
-    answerer = _open_desk(plan, person)
+    answerer = _load_acknowledgments(plan, person)
     return {risk.kind: answerer.present(risk) for risk in answerer.required if risk.position == position}
 
 
 def present_all_acts(plan: Plan, person: Person) -> dict[tuple[int, RiskKind], AcknowledgeAction]:
     """Return the same for every risk of a plan that must be acknowledged, by position and kind."""
-    answerer = _open_desk(plan, person)
+    answerer = _load_acknowledgments(plan, person)
     return {(risk.position, risk.kind): answerer.present(risk, has_alike=False) for risk in answerer.required}

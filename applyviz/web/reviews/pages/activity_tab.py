@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 from django.urls import reverse
 
+from applyviz import moments
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
 from applyviz.web.history.pages.entries import EntryRow, find_starters, present_entry
-from applyviz.web.reviews.pages.comments import CommentThread, present_review_talk
+from applyviz.web.reviews.pages.comments import CommentThread, present_review_thread
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
+from applyviz.web.reviews.pages.sources.visitor_chain import VisitorChain, present_chain
 from applyviz.workflow.approvals import comments as use_cases
 from applyviz.workflow.foundation import access
-from applyviz.workflow.plans.live_history import show_entries
+from applyviz.workflow.plans.live_history import SILENT, show_entries
 
 SHOWN = 100
 _OF_OBJECTS = (AuditAction.OBJECT_INTENT, AuditAction.OBJECT_RESULT)
@@ -25,12 +27,13 @@ _OF_OBJECTS = (AuditAction.OBJECT_INTENT, AuditAction.OBJECT_RESULT)
 
 @dataclass(frozen=True, slots=True)
 class ActivityTab:
-    """The newest entries, their number, and the comments."""
+    """The newest entries, their number, the comments, and how the files became objects."""
 
     entries: tuple[EntryRow, ...]
     total: int
     history_url: str
     thread: CommentThread
+    chain: VisitorChain
 
 
 def _select_entries(context: PlanContext) -> QuerySet[AuditEntry]:
@@ -39,8 +42,9 @@ def _select_entries(context: PlanContext) -> QuerySet[AuditEntry]:
 
 
 def count_entries(context: PlanContext) -> int:
-    """Return the number of entries of the tab."""
-    return _select_entries(context).count()
+    """Return the number of entries of the tab, for every reader without those that are hidden from some."""
+    counted = _select_entries(context).exclude(SILENT)
+    return moments.read_once(("entries of review", context.plan.review_id), counted.count)
 
 
 def list_latest(context: PlanContext, count: int) -> tuple[EntryRow, ...]:
@@ -58,11 +62,12 @@ def present_activity(context: PlanContext) -> ActivityTab:
         entries=list_latest(context, SHOWN),
         total=count_entries(context),
         history_url=f"{reverse('history:list-entries')}?review={plan.review.number}",
-        thread=present_review_talk(
+        thread=present_review_thread(
             plan,
             list(use_cases.list_comments(plan)),
             context.changes,
             url_of=link_objects(plan),
             for_user=context.person,
         ),
+        chain=present_chain(plan),
     )

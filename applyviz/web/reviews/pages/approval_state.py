@@ -11,20 +11,21 @@ from django.utils.translation import gettext as _
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import PlanState, ReviewState
-from applyviz.records.models import Approval, ObjectChange, Plan
+from applyviz.records.models import ApplyRun, Approval, ObjectChange, Plan
 from applyviz.web.components.object_links import link_change
 from applyviz.web.reviews.pages.available_actions import NextActs
 from applyviz.web.reviews.pages.object_groups import needs_attention
 from applyviz.web.reviews.pages.review_header import ApprovalState
-from applyviz.workflow.approvals import acknowledgements, approving, quorum, viewed_objects
+from applyviz.workflow.approvals import acknowledgments, approving, quorum, viewed_objects
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.people import commit_people
 from applyviz.workflow.plans.live_values import hidden_positions, view_of
 from applyviz.workflow.policies.windows import find_opening
 
 
-def _risk_url(plan: Plan, risk: acknowledgements.OpenRisk) -> str:
+def _risk_url(plan: Plan, risk: acknowledgments.OpenRisk) -> str:
     address = reverse("reviews:show-risks", args=[plan.review.number, plan.number])
     return f"{address}#risk-{risk.kind.value}"
 
@@ -47,13 +48,19 @@ def name_approver(approval: Approval) -> str:
 
 
 def link_conflict(plan: Plan, position: int) -> str:
-    """Return the address of the first open conflict of an object; that of the object if only the server names it."""
+    """Return the address of the first open conflict of an object in the scroll of all changes.
+
+    An object whose conflict only the server names has no such row: then it is the page of the object.
+    """
     change = view_of(plan).read(plan.changes.get(position=position))
     found = [n for n, reason in enumerate(change.fields) if reason.operation is FieldOperation.CONFLICT]
-    open_paths = {ways.path for ways in change.ways}
-    places = iter([n for n in found if change.fields[n].path in open_paths] or found)
-    index, address = next(places, None), link_change(plan, position)
-    return address if index is None else f"{address}?field={index}#conflict-{index}"
+    open_paths = {one.path for one in change.open_fields}
+    indices = iter([n for n in found if change.fields[n].path in open_paths] or found)
+    index = next(indices, None)
+    if index is None:
+        return link_change(plan, position)
+    scroll = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
+    return f"{scroll}?at={position}#conflict-{position}-{index}"
 
 
 def _name_candidates(plan: Plan, found: Quorum) -> tuple[str, ...]:
@@ -76,23 +83,32 @@ def _link_objects(plan: Plan, rows: Sequence[ObjectChange]) -> tuple[dict[str, s
     return links, next(chain(links.values(), others), "")
 
 
+def _link_editors(plan: Plan) -> dict[str, str]:
+    """Return the address of the people behind the commits for each blocker that names one."""
+    url = reverse("reviews:follow-branch", args=[plan.review.number])
+    return dict.fromkeys(commit_people.name_unknown(plan), f"{url}#editors")
+
+
 def find_approval_state(
-    plan: Plan, person: Person, rows: Sequence[ObjectChange], found: Quorum, acts: NextActs
+    plan: Plan, person: Person, rows: Sequence[ObjectChange], found: Quorum, acts: NextActs, run: ApplyRun | None
 ) -> ApprovalState:
     """Return who approved, what is missing, and the blockers for this person."""
+    candidates = _name_candidates(plan, found)
     role_blockers = approving.find_role_blockers(plan, for_user=person)
     change_requests, closed = approving.list_change_requests(plan), approving.find_start_blockers(plan, found.policy)
     latest = plan.review.latest_plan
     hidden = hidden_positions(plan)
-    open_risks = acknowledgements.find_open(plan, policy=found.policy)
+    open_risks = acknowledgments.find_open(plan, policy=found.policy)
     risks = tuple(risk for risk in open_risks if risk.position not in hidden)
     unread = () if role_blockers else viewed_objects.find_unopened(plan, by=person)
     unopened = tuple(row for row in unread if row.position not in hidden)
-    spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
-    blocker_urls, attention_url = _link_objects(plan, rows)
+    # A run spends the approvals of its plan, and nothing else does.
+    spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if run is not None else ()
+    of_objects, attention_url = _link_objects(plan, rows)
+    blocker_urls = {**of_objects, **_link_editors(plan)}
     blocked = [row for row in rows if row.operation == Operation.BLOCKED]
-    places = access.places_of(plan.review)
-    emergency = access.can(person, Action.BREAK_GLASS, places)
+    scopes = access.scopes_of(plan.review)
+    emergency = access.can(person, Action.BREAK_GLASS, scopes)
     is_latest = plan.review.state == ReviewState.OPEN and (latest is None or latest.pk == plan.pk)
     return ApprovalState(
         emergency_url=reverse("reviews:emergency-apply", args=[plan.review.number, plan.number]) if emergency else "",
@@ -100,17 +116,17 @@ def find_approval_state(
         needed=found.needed,
         missing=found.missing,
         plan_blockers=approving.find_plan_blockers(plan, policy=found.policy, risks=risks, hidden=hidden),
-        risk_blockers=acknowledgements.name_open(risks),
+        risk_blockers=acknowledgments.name_open(risks),
         risk_url=_risk_url(plan, risks[0]) if risks else "",
         open_risks=risks,
         conflicts=sum(row.conflicts for row in blocked) or len(blocked),
         conflict_url=blocker_urls.get(approving.name_conflicting(len(blocked)), ""),
-        can_acknowledge=access.can(person, Action.ACKNOWLEDGE, places) and is_latest,
+        can_acknowledge=access.can(person, Action.ACKNOWLEDGE, scopes) and is_latest,
         unopened=len(unopened),
-        candidates=_name_candidates(plan, found),
+        candidates=candidates,
         person_blockers=role_blockers or _name_not_counting(found, person) or approving.name_unopened(unopened),
         can_write=access.can(person, Action.WRITE),
-        can_apply=access.can(person, Action.APPLY, places),
+        can_apply=access.can(person, Action.APPLY, scopes),
         closed=closed,
         opens_at=find_opening(found.policy.windows, found.policy.freezes, clock.now()) if closed else None,
         objectors=tuple(change_request.by.get_username() for change_request in change_requests),

@@ -13,36 +13,54 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.engine.risks.sentences import title
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.components.object_links import link_change
 from applyviz.web.reviews.pages.acknowledgments import present_all_acts
+from applyviz.web.reviews.pages.live_bar import LiveBar, present_live_bar
 from applyviz.web.reviews.pages.object_groups import ObjectItem, present_item
 from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
-from applyviz.web.reviews.pages.review_header import MODE_WORDS, can_wait, count_effects, name_identity, name_target
+from applyviz.web.reviews.pages.review_header import (
+    can_wait,
+    count_effects,
+    name_identity,
+    name_manager,
+    name_mode,
+    name_target,
+)
 from applyviz.web.reviews.pages.review_parts import Blocker
-from applyviz.web.reviews.pages.risks import HighRisk, list_high_risks
+from applyviz.web.reviews.pages.risks import HighRisk, RiskObject, list_high_risks
 from applyviz.web.runs.pages.approval_summary import ApprovalForPage, present_approval
+from applyviz.web.runs.pages.scheduled_starts import present_waiting
+from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving, quorum, viewed_objects
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.people import humans
+from applyviz.workflow.people import commit_people, humans
 from applyviz.workflow.plans.live_values import hidden_positions, view_of
 from applyviz.workflow.policies.risks import gather_risks
 from applyviz.workflow.policies.windows import find_opening
 
-LISTED = (Operation.REPLACE, Operation.PRUNE, Operation.CREATE, Operation.UPDATE, Operation.WITHHELD)
+LISTED = (
+    Operation.REPLACE,
+    *DELETIONS,
+    Operation.CREATE,
+    Operation.UPDATE,
+    Operation.WITHHELD,
+    Operation.NOT_FOUND,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class OperationList:
     """The objects of one operation."""
 
-    look: Appearance
+    style: Appearance
     items: tuple[ObjectItem, ...]
 
 
@@ -58,16 +76,17 @@ class ForcedField:
 
 @dataclass(frozen=True, slots=True)
 class AcknowledgedRisk:
-    """One high risk and who acknowledged it; `is_open` while that is missing for some object."""
+    """One high risk, its objects, and who acknowledged it; `is_open` while that is missing for some object."""
 
     title: str
+    objects: tuple[RiskObject, ...]
     by: tuple[str, ...]
     is_open: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The approval page."""
+    """The approval page; `starter` scheduled a run that this approval starts."""
 
     review_number: int
     plan_number: int
@@ -90,6 +109,8 @@ class Confirmation:
     revert_note: str
     approval: ApprovalForPage
     can_apply_now: bool
+    can_schedule: bool
+    starter: str
     can_wait: bool
     must_wait: bool
     can_object: bool
@@ -101,8 +122,10 @@ class Confirmation:
     to_view: int
     forced: tuple[ForcedField, ...]
     acknowledged: tuple[AcknowledgedRisk, ...]
+    is_deleting: bool
     closed: tuple[str, ...]
     opens_at: datetime | None
+    live: LiveBar | None
 
     @property
     def can_approve(self) -> bool:
@@ -110,8 +133,13 @@ class Confirmation:
         return not self.blockers and not self.has_approved
 
     @property
+    def not_viewed(self) -> int:
+        """The number of objects that this person did not view."""
+        return self.to_view - self.viewed
+
+    @property
     def can_act(self) -> bool:
-        """Whether this person may do anything at all."""
+        """Whether this person can approve, request changes or comment."""
         return self.can_approve or self.can_object or self.can_comment
 
     @property
@@ -128,19 +156,26 @@ def _list_forced(plan: Plan) -> tuple[ForcedField, ...]:
     )
 
 
-def _list_acknowledged(plan: Plan, person: Person) -> tuple[AcknowledgedRisk, ...]:
-    """Each high risk with the people who acknowledged it, as far as this person sees its objects."""
-    hidden = hidden_positions(plan)
+def _list_acknowledged(plan: Plan, person: Person, changes: Sequence[ObjectChange]) -> tuple[AcknowledgedRisk, ...]:
+    """Each high risk with its objects and who acknowledged it, as far as this person sees the objects."""
+    hidden, rows = hidden_positions(plan), {change.position: change for change in changes}
     names: dict[RiskKind, dict[str, None]] = {}
+    objects: dict[RiskKind, list[RiskObject]] = {}
     open_kinds = set()
     for (position, kind), act in present_all_acts(plan, person).items():
         if position in hidden:
             continue
         names.setdefault(kind, {}).update(dict.fromkeys(noted.name for noted in act.noted))
+        # A risk of the plan as a whole stands at no object.
+        row = rows.get(position)
+        objects.setdefault(kind, []).extend(
+            [RiskObject(row.name, row.kind, link_change(plan, position))] if row else []
+        )
         if not act.noted:
             open_kinds.add(kind)
     return tuple(
-        AcknowledgedRisk(_(title(kind, RiskLevel.HIGH)), tuple(by), kind in open_kinds) for kind, by in names.items()
+        AcknowledgedRisk(_(title(kind, RiskLevel.HIGH)), tuple(objects[kind]), tuple(by), kind in open_kinds)
+        for kind, by in names.items()
     )
 
 
@@ -165,15 +200,21 @@ def _present_high_risks(plan: Plan, changes: Sequence[ObjectChange], many: int) 
     base = [plan.review.number, plan.number]
     return list_high_risks(
         changes,
-        gather_risks(changes, many=many),
+        gather_risks(changes, many=many, unknown=commit_people.name_unknown(plan)),
         url_of=lambda position: reverse("reviews:show-object", args=[*base, position, "changes"]),
     )
 
 
 def _describe_way_back(changes: Sequence[ObjectChange]) -> str:
     """Return how much of the plan can be reverted afterwards, in one sentence."""
+    gone = sum(c.operation == Operation.DELETE for c in changes)
+    if gone:
+        return _(
+            "The run page can open a review that re-creates the objects from their stored versions. Their status "
+            "and anything deleted with them are not restored."
+        )
     lost = sum(c.operation in (Operation.PRUNE, Operation.REPLACE) for c in changes)
-    text = _("The run page can open a review that reverts it.")
+    text = _("The run page can open a review that reverts the run.")
     if not lost:
         return text
     more = ngettext(
@@ -209,14 +250,14 @@ def _can_apply_now(plan: Plan, found: Quorum, person: Person) -> bool:
     is_enough = all(
         need.missing <= (1 if not need.demand.team or need.demand.team in mine else 0) for need in found.needs
     )
-    may_apply = access.can(person, Action.APPLY, access.places_of(plan.review))
+    may_apply = access.can(person, Action.APPLY, access.scopes_of(plan.review))
     return is_enough and may_apply and not approving.find_start_blockers(plan, found.policy)
 
 
 def _can_object(plan: Plan, person: Person) -> bool:
     has_asked = any(change_request.by_id == person.pk for change_request in approving.list_change_requests(plan))
     is_open = plan.state == PlanState.COMPLETE and plan.review.state == ReviewState.OPEN
-    return is_open and not has_asked and access.can(person, Action.APPROVE, access.places_of(plan.review))
+    return is_open and not has_asked and access.can(person, Action.APPROVE, access.scopes_of(plan.review))
 
 
 def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
@@ -224,6 +265,8 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
     options = options_from_json(plan.options)
     changes = view_of(plan).show(plan.changes.defer("document", "sealed"))
     found = quorum.count_quorum(plan)
+    waiting = present_waiting(plan, for_user=for_user)
+    starter = waiting.by if waiting is not None and waiting.starts_on_approval else ""
     closed = approving.find_start_blockers(plan, found.policy)
     return Confirmation(
         review_number=plan.review.number,
@@ -234,8 +277,8 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         ticket=plan.review.ticket,
         target=name_target(plan, options),
         server=plan.target.cluster.server,
-        mode=MODE_WORDS[options.mode],
-        manager=options.field_manager,
+        mode=name_mode(options),
+        manager=name_manager(options),
         identity=name_identity(plan),
         digest=plan.digest,
         count=count_effects(plan),
@@ -248,16 +291,20 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         approval=present_approval(plan, found, for_user=for_user),
         can_wait=can_wait(plan),
         must_wait=found.policy.waits_for_rollout,
-        can_apply_now=_can_apply_now(plan, found, for_user),
+        can_apply_now=not starter and _can_apply_now(plan, found, for_user),
+        starter=starter,
+        can_schedule=waiting is None and access.can(for_user, Action.APPLY, policies.list_scopes(plan)),
         can_object=_can_object(plan, for_user),
         has_approved=any(approval.by_id == for_user.pk for approval in found.approvals),
         form_url=reverse("reviews:confirm-plan", args=[plan.review.number, plan.number]),
-        can_comment=access.can(for_user, Action.COMMENT, access.places_of(plan.review)),
+        can_comment=access.can(for_user, Action.COMMENT, access.scopes_of(plan.review)),
         viewed=len(viewed_objects.list_viewed(plan, by=for_user)),
         to_view=sum(count for operation, count in plan.counts.items() if operation != Operation.UNCHANGED),
         forced=_list_forced(plan),
-        acknowledged=_list_acknowledged(plan, for_user),
+        acknowledged=_list_acknowledged(plan, for_user, changes),
+        is_deleting=options.is_deleting,
         closed=closed,
+        live=present_live_bar(plan, for_user=for_user),
         opens_at=find_opening(found.policy.windows, found.policy.freezes, clock.now()) if closed else None,
         back_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
     )

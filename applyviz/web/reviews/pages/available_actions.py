@@ -9,12 +9,15 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions, PruneMode
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ApplyRun, Plan
+from applyviz.sources.git.model import GIT
 from applyviz.workflow.approvals.quorum import Quorum
+from applyviz.workflow.following import branches
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.plans import git_sources
 
 
 class ReplanHow(StrEnum):
@@ -24,10 +27,11 @@ class ReplanHow(StrEnum):
     SERVER_SIDE = "server-side"
     KEEP_OWNERSHIP = "keep-ownership"
     MOVE_OWNERSHIP = "move-ownership"
+    KEEP_OBJECTS = "keep-objects"
 
 
 @dataclass(frozen=True, slots=True)
-class ReplanWay:
+class ReplanOption:
     """One button: its label and the change."""
 
     how: ReplanHow
@@ -35,38 +39,91 @@ class ReplanWay:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchAgain:
+    """The button that fetches a repository again: its label, and the fields of the form of manifests."""
+
+    text: str
+    fields: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NextActs:
     """The address of each action; "" when this person may not perform it, or not now."""
 
     replan_url: str = ""
-    ways: tuple[ReplanWay, ...] = ()
+    replan_options: tuple[ReplanOption, ...] = ()
     manifests_url: str = ""
+    fetch_again: FetchAgain | None = None
+    follow_url: str = ""
     revoke_url: str = ""
     close_url: str = ""
+    schedule_url: str = ""
 
     @property
     def has_any(self) -> bool:
         """Return whether there is any action."""
-        return any((self.replan_url, self.manifests_url, self.revoke_url, self.close_url))
+        return any((self.replan_url, self.manifests_url, self.revoke_url, self.close_url, self.schedule_url))
 
 
-def list_ways(options: ApplyOptions) -> tuple[ReplanWay, ...]:
+def list_replan_options(options: ApplyOptions) -> tuple[ReplanOption, ...]:
     """Return the other ways to apply the same manifests, one click each."""
+    if not options.is_applying:
+        return ()
+    prune = options.prune.mode
+    if prune not in (PruneMode.ALLOWLIST, PruneMode.APPLYSET):
+        return _list_modes(options)
+    replan_options = _list_modes(options)
+    if prune is PruneMode.ALLOWLIST:  # it finds what client-side apply wrote
+        replan_options = tuple(option for option in replan_options if option.how is not ReplanHow.SERVER_SIDE)
+    return (*replan_options, ReplanOption(ReplanHow.KEEP_OBJECTS, _("Re-plan without prune")))
+
+
+def _list_modes(options: ApplyOptions) -> tuple[ReplanOption, ...]:
     is_client = options.mode is ApplyMode.CLIENT
     if is_client:
-        other = ReplanWay(ReplanHow.SERVER_SIDE, _("Re-plan server-side"))
+        other = ReplanOption(ReplanHow.SERVER_SIDE, _("Re-plan server-side"))
     else:
-        other = ReplanWay(ReplanHow.CLIENT_SIDE, _("Re-plan client-side"))
+        other = ReplanOption(ReplanHow.CLIENT_SIDE, _("Re-plan client-side"))
     if not is_client and options.field_manager == SERVER_SIDE_MANAGER:
         return (other,)
     if options.takes_client_side or options.takes_from:
-        return (other, ReplanWay(ReplanHow.KEEP_OWNERSHIP, _("Re-plan without ownership migration")))
+        return (other, ReplanOption(ReplanHow.KEEP_OWNERSHIP, _("Re-plan without ownership migration")))
     moved = _("Re-plan with ownership moved back") if is_client else _("Re-plan with ownership migration")
-    return (other, ReplanWay(ReplanHow.MOVE_OWNERSHIP, moved))
+    return (other, ReplanOption(ReplanHow.MOVE_OWNERSHIP, moved))
 
 
-def present_next_acts(plan: Plan, found: Quorum, run: ApplyRun | None, *, for_user: Person) -> NextActs:
-    """Return the actions of one person; `found` and `run` are those of the plan."""
+def _offer_fetch(plan: Plan) -> FetchAgain | None:
+    source = git_sources.find_again(plan.revision)
+    if source is None:
+        return None
+    ref = str(plan.revision.provenance[GIT].get("ref", "")) or _("the default branch")
+    fields = (
+        ("git_repository", source.repository),
+        ("git_ref", source.ref),
+        ("git_path", source.path),
+        ("kustomization", source.kustomization),
+        ("again", "on"),
+    )
+    return FetchAgain(_("Fetch %(ref)s again") % {"ref": ref}, fields)
+
+
+def _offer_following(plan: Plan) -> str:
+    """Return the address of the page that switches following on; "" if the review follows its branch, or cannot."""
+    if plan.review.applied_by or not branches.find_branch(plan):
+        return ""
+    following = branches.find_following(plan.review)
+    if following is not None and following.ended_at is None:
+        return ""
+    return reverse("reviews:follow-branch", args=[plan.review.number])
+
+
+def present_next_acts(
+    plan: Plan, found: Quorum, run: ApplyRun | None, *, for_user: Person, is_scheduled: bool = False
+) -> NextActs:
+    """Return the actions of one person; `found` and `run` are those of the plan.
+
+    - `is_scheduled`: a start of the plan waits already, so no other one is offered.
+    """
     review = plan.review
     here = [review.number]
     has_approved = run is None and any(approval.by_id == for_user.pk for approval in found.approvals)
@@ -74,14 +131,21 @@ def present_next_acts(plan: Plan, found: Quorum, run: ApplyRun | None, *, for_us
     latest = review.latest_plan
     is_latest = latest is None or latest.pk == plan.pk
     is_open = review.state == ReviewState.OPEN and is_latest
-    if not is_open or not access.can(for_user, Action.WRITE, access.places_of(review)):
-        return NextActs(revoke_url=revoke)
+    can_schedule = plan.state == PlanState.COMPLETE and run is None and not review.applied_by and not is_scheduled
+    schedule = ""
+    if is_open and can_schedule and access.can(for_user, Action.APPLY, access.scopes_of(review)):
+        schedule = reverse("reviews:schedule-start", args=[*here, plan.number])
+    if not is_open or not access.can(for_user, Action.WRITE, access.scopes_of(review)):
+        return NextActs(revoke_url=revoke, schedule_url=schedule)
     if plan.state == PlanState.PLANNING:
         return NextActs(revoke_url=revoke, close_url=reverse("reviews:close-review", args=here))
     return NextActs(
         replan_url=reverse("reviews:replan", args=here),
-        ways=() if review.applied_by else list_ways(options_from_json(plan.options)),
+        replan_options=() if review.applied_by else list_replan_options(options_from_json(plan.options)),
         manifests_url=reverse("reviews:replace-manifests", args=here),
+        fetch_again=_offer_fetch(plan),
+        follow_url=_offer_following(plan),
         revoke_url=revoke,
         close_url=reverse("reviews:close-review", args=here),
+        schedule_url=schedule,
     )

@@ -20,17 +20,22 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import ApplyRun, Approval, ObjectChange, Plan, Resolution
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
-from applyviz.web.components.phrases import say_reason
+from applyviz.web.components.phrases import describe_reason
 from applyviz.web.components.values import render_yaml
+from applyviz.web.reviews.pages.channel_table import ChannelTable, present_channel
 from applyviz.web.reviews.pages.comments import render_markdown
 from applyviz.web.reviews.pages.plan_overview import read_for_reader
-from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
-from applyviz.web.reviews.pages.review_header import MODE_WORDS, name_identity, name_target
+from applyviz.web.reviews.pages.plan_summary import describe_left_out, describe_prune, present_impact, present_sentence
+from applyviz.web.reviews.pages.review_header import name_identity, name_manager, name_mode, name_target
 from applyviz.web.reviews.pages.risks import HighRisk, list_high_risks
+from applyviz.web.reviews.pages.sources.presets import PresetChange, list_changed, name_preset
+from applyviz.web.reviews.pages.sources.provenance import FileOrigins, list_origins
 from applyviz.web.reviews.pane.fields import FieldFilter, FieldSection, present_sections
-from applyviz.web.reviews.pane.object_pane import present_notices
+from applyviz.web.reviews.pane.object_notices import present_notices
 from applyviz.workflow import policies
 from applyviz.workflow.approvals.comments import list_comments
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.people import commit_people
 from applyviz.workflow.plans.live_values import view_of
 from applyviz.workflow.policies.risks import gather_risks
 
@@ -41,7 +46,7 @@ MOST_PRINTED = 300
 class PrintedObject:
     """One object, or several with an identical change (`others` names them)."""
 
-    look: Appearance
+    style: Appearance
     kind: str
     name: str
     namespace: str
@@ -72,7 +77,11 @@ class ChangeRecord:
     server: str
     mode: str | Promise
     manager: str
+    prune: str
+    without: str
     identity: str
+    preset: str
+    preset_changes: tuple[PresetChange, ...]
     sentence: str
     impact: tuple[str, ...]
     high_risks: tuple[HighRisk, ...]
@@ -80,6 +89,8 @@ class ChangeRecord:
     approvals: Sequence[Approval]
     comments: tuple[PrintedComment, ...]
     run: ApplyRun | None
+    origins: FileOrigins
+    channel: ChannelTable | None
     objects: tuple[PrintedObject, ...]
     left_out: int
     unchanged: int
@@ -98,7 +109,7 @@ def _print_fields(change: engine.PlannedObject, options: ApplyOptions) -> tuple[
         mode=options.mode,
         you=options.field_manager,
         chosen=FieldFilter.CHANGES,
-        explain=say_reason,
+        explain=describe_reason,
         url_of=lambda index: "",
     )
 
@@ -108,7 +119,7 @@ def _print_object(
 ) -> PrintedObject:
     is_new = change.operation is Operation.CREATE
     return PrintedObject(
-        look=OBJECT_STYLES[change.operation],
+        style=OBJECT_STYLES[change.operation],
         kind=change.ref.gvk.kind,
         name=change.ref.name,
         namespace=change.ref.namespace,
@@ -146,10 +157,11 @@ def _list_high_risks(plan: Plan) -> tuple[HighRisk, ...]:
         return ()
     changes = view_of(plan).show(plan.changes.defer("document", "sealed"))
     many = policies.find_policy(plan).many_objects
-    return list_high_risks(changes, gather_risks(changes, many=many), url_of=lambda position: "")
+    found = gather_risks(changes, many=many, unknown=commit_people.name_unknown(plan))
+    return list_high_risks(changes, found, url_of=lambda position: "")
 
 
-def present_record(plan: Plan) -> ChangeRecord:
+def present_record(plan: Plan, *, for_user: Person) -> ChangeRecord:
     """Return the record; at most `MOST_PRINTED` objects with their fields."""
     options = options_from_json(plan.options)
     run = ApplyRun.objects.filter(plan=plan).first()
@@ -161,9 +173,13 @@ def present_record(plan: Plan) -> ChangeRecord:
         plan=plan,
         target=name_target(plan, options),
         server=plan.target.cluster.server,
-        mode=MODE_WORDS[options.mode],
-        manager=options.field_manager,
+        mode=name_mode(options),
+        manager=name_manager(options),
+        prune=describe_prune(options),
+        without=describe_left_out(options),
         identity=name_identity(plan),
+        preset=name_preset(plan.review),
+        preset_changes=list_changed(plan.review, for_user=for_user),
         sentence=present_sentence(plan),
         impact=present_impact(plan),
         high_risks=_list_high_risks(plan),
@@ -171,6 +187,8 @@ def present_record(plan: Plan) -> ChangeRecord:
         approvals=list(plan.approvals.all()),
         comments=_print_comments(plan),
         run=run,
+        origins=list_origins(plan),
+        channel=present_channel(options),
         objects=tuple(
             _print_object(row, view.read(row), options, others, outcomes.get(row.position, ""))
             for row, others in printed[:MOST_PRINTED]

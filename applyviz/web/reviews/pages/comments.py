@@ -138,10 +138,10 @@ def _present(
 
 
 def _can_say(plan: Plan, person: Person) -> bool:
-    return access.can(person, Action.COMMENT, access.places_of(plan.review))
+    return access.can(person, Action.COMMENT, access.scopes_of(plan.review))
 
 
-def present_review_talk(
+def present_review_thread(
     plan: Plan,
     comments: Sequence[Comment],
     changes: Sequence[ObjectChange],
@@ -150,11 +150,11 @@ def present_review_talk(
     for_user: Person,
 ) -> CommentThread:
     """Return all comments of the review; those on an object of this plan link to it."""
-    places = {name_object(c): c for c in changes} if comments else {}
+    row_of = {name_object(c): c for c in changes} if comments else {}
     can_say = _can_say(plan, for_user)
 
     def present(comment: Comment) -> CommentRow:
-        row = places.get(comment.object_key)
+        row = row_of.get(comment.object_key)
         about = f"{row.kind} {row.name}" if row else comment.object_key
         about += f" {comment.path}" if comment.path else ""
         url = f"{url_of(row.position)}#comment-{comment.pk}" if row else ""
@@ -169,18 +169,18 @@ def present_review_talk(
     )
 
 
-def present_object_talk(
+def present_object_thread(
     plan: Plan, comments: Sequence[Comment], change: engine.PlannedObject, position: int, *, url: str, for_user: Person
 ) -> CommentThread:
     """Return the comments on one object and its fields."""
     key = "/".join(change.ref.key)
-    places = {render_path(reason.path): n for n, reason in enumerate(change.fields)}
+    index_of = {render_path(reason.path): n for n, reason in enumerate(change.fields)}
     can_say = _can_say(plan, for_user)
 
     def present(comment: Comment) -> CommentRow:
-        index = places.get(comment.path)
-        place = f"{url}?field={index}#field-{index}" if index is not None else ""
-        return _present(comment, plan, for_user, can_say=can_say, about=comment.path, url=place)
+        index = index_of.get(comment.path)
+        address = f"{url}?field={index}#field-{index}" if index is not None else ""
+        return _present(comment, plan, for_user, can_say=can_say, about=comment.path, url=address)
 
     moving = [n for n, r in enumerate(change.fields) if r.operation not in _CALM]
     return CommentThread(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -14,12 +15,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from applyviz.engine.diff.free_form import FreeDifference, diff_free
+from applyviz.engine.objects.accessors import as_text
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.comparison import FieldMove, ObjectMove, Pair
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan, Resolution
@@ -67,7 +70,7 @@ class MovedField:
 
 @dataclass(frozen=True, slots=True)
 class MovedObject:
-    """One object whose change differs; a look is None where a plan does not have the object."""
+    """One object whose change differs; a style is None where a plan does not have the object."""
 
     name: str
     kind: str
@@ -101,7 +104,7 @@ class ComparePage:
     numbers: tuple[int, ...]
     is_same: bool
     headline: str
-    standing: str
+    approval_note: str
     differences: tuple[ObjectDifference, ...]
     objects: tuple[MovedObject, ...]
     back_url: str
@@ -114,7 +117,7 @@ _VERSIONS = (
 )
 
 
-def _show(value: object) -> Shown | None:
+def _show(value: Any) -> Shown | None:
     return show_value(ABSENT if value is MISSING else value)
 
 
@@ -164,8 +167,8 @@ def _compare_frames(first: Plan, second: Plan) -> tuple[ObjectDifference, ...]:
         (_("source"), _name_source(first, second), _name_source(second, first)),
         (_("resolutions applied"), str(len(first.decisions)), str(len(second.decisions))),
     )
-    told = [ObjectDifference(label, old[:40], new[:40]) for label, old, new in rows if old != new]
-    return (*told, *map(_present_option, diff_free(_list_options(first), _list_options(second))))
+    differences = [ObjectDifference(label, old[:40], new[:40]) for label, old, new in rows if old != new]
+    return (*differences, *map(_present_option, diff_free(_list_options(first), _list_options(second))))
 
 
 def _list_options(plan: Plan) -> JSONObject:
@@ -176,7 +179,8 @@ def _list_options(plan: Plan) -> JSONObject:
 
 def _present_option(one: FreeDifference) -> ObjectDifference:
     values = (
-        str(MODE_WORDS[value]) if one.path == ("mode",) else print_setting(value) for value in (one.before, one.after)
+        str(MODE_WORDS[ApplyMode(as_text(value))]) if one.path == ("mode",) else print_setting(value)
+        for value in (one.before, one.after)
     )
     return ObjectDifference(one.name.replace("_", " "), *values)
 
@@ -190,10 +194,10 @@ def _headline(count: int, total: int, *, has_frame: bool) -> str:
     return _("Both plans are identical")
 
 
-def _say_standing(second: Plan, *, is_same: bool) -> str:
-    standing = approving.list_valid_approvals(second) if second.digest else []
+def _describe_approval(second: Plan, *, is_same: bool) -> str:
+    approvals = approving.list_valid_approvals(second) if second.digest else []
     if is_same:
-        names = ", ".join(a.by_name for a in standing)
+        names = ", ".join(a.by_name for a in approvals)
         return _("Approvals are kept: %(names)s.") % {"names": names} if names else _("No approvals were given.")
     return _("Approvals of the first plan do not apply to the second.")
 
@@ -218,7 +222,7 @@ def present_comparison(first: Plan, second: Plan, *, after: int = 0) -> CompareP
         numbers=tuple(complete.values_list("number", flat=True)),
         is_same=is_same,
         headline=_headline(len(found), sum(second.counts.values()), has_frame=not is_same),
-        standing=_say_standing(second, is_same=is_same),
+        approval_note=_describe_approval(second, is_same=is_same),
         differences=differences,
         objects=tuple(objects),
         back_url=reverse("reviews:show-plan", args=[second.review.number, second.number]),
@@ -230,7 +234,7 @@ def _name_movers(moves: Sequence[ObjectMove]) -> str:
     return ", ".join(names)
 
 
-def _say_value(value: JSONValue, *, is_before: bool = False) -> str:
+def _format_value(value: JSONValue, *, is_before: bool = False) -> str:
     shown = _show(value)
     if shown is None:
         return _("unset") if is_before else _("removed")
@@ -240,11 +244,13 @@ def _say_value(value: JSONValue, *, is_before: bool = False) -> str:
 def _describe_field(move: FieldMove) -> str:
     """Return a field that differs, with its result in either plan where that differs."""
     text = render_short(move.path)
-    told = (("", move.after), (_("live"), move.live), (_("manifest"), move.manifest))
-    for word, pair in told:
+    pairs = (("", move.after), (_("live"), move.live), (_("manifest"), move.manifest))
+    for word, pair in pairs:
         if pair is not None:
             return " ".join(
-                filter(None, (f"{text}:", word, _say_value(pair.first, is_before=True), "→", _say_value(pair.second)))
+                filter(
+                    None, (f"{text}:", word, _format_value(pair.first, is_before=True), "→", _format_value(pair.second))
+                )
             )
     return text
 
@@ -253,8 +259,11 @@ def _describe_answers(ref: ObjectRef, decided: Sequence[Resolution]) -> str:
     """Return who resolved conflicts of this object between the two plans, and how."""
     mine = [d for d in decided if d.object_key == "/".join(ref.key)]
     words = dict.fromkeys(
-        _("resolved by %(name)s: %(way)s")
-        % {"name": d.by.get_username(), "way": RESOLUTION_WORDS[ResolutionKind(d.choice)] % {"manager": d.manager}}
+        _("resolved by %(name)s: %(resolution)s")
+        % {
+            "name": d.by.get_username(),
+            "resolution": RESOLUTION_WORDS[ResolutionKind(d.choice)] % {"manager": d.manager},
+        }
         for d in mine
     )
     return "; ".join(words)
@@ -280,11 +289,11 @@ def present_replan_notice(plan: Plan) -> Notice | None:
     url = f"{reverse('reviews:compare-plans', args=[plan.review.number])}?from={before.number}&to={plan.number}"
     if before.digest == plan.digest:
         title = _("Identical to plan %(number)d") % {"number": before.number}
-        return Notice(OBJECT_STYLES[Operation.UNCHANGED], title, _say_standing(plan, is_same=True))
+        return Notice(OBJECT_STYLES[Operation.UNCHANGED], title, _describe_approval(plan, is_same=True))
     view = view_of(plan)
     found = tuple(one for one in comparisons.find_differing(before, plan) if not view.hides(one.row))
-    told = worker_requests.compare_objects(before, plan, found[:NAMED], is_waited_for=False)
-    moves = [move for move in told if move is not None]
+    compared = worker_requests.compare_objects(before, plan, found[:NAMED], is_waited_for=False)
+    moves = [move for move in compared if move is not None]
     decided = list(plan.review.decisions.filter(plan=before, undone_at=None).select_related("by"))
     lines = [_describe_move(move, decided) for move in moves]
     if len(found) > NAMED:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model import plan as engine
-from applyviz.engine.planning.objects.conflict_rules import RuleWay
+from applyviz.engine.planning.objects.conflict_rules import RuleResolution
 from applyviz.records.enums import RuleState
 from applyviz.records.models import Cluster, ConflictRule, Plan
 from applyviz.web.reviews.pane.resolutions import name_resolution
@@ -89,31 +89,31 @@ class Proposal:
     cluster: str
     back_url: str
     manager: str
-    way: RuleWay
+    resolution: RuleResolution
     draft: RuleDraft
 
 
-def name_rule(way: str, manager: str) -> str:
+def name_rule(resolution: str, manager: str) -> str:
     """Return the effect of a rule, in a few words."""
-    if way == RuleWay.IGNORE:
+    if resolution == RuleResolution.IGNORE:
         return _("Ignore differences")
-    return name_resolution(ResolutionKind(way), manager or _("any field manager"))
+    return name_resolution(ResolutionKind(resolution), manager or _("any field manager"))
 
 
 def _present_rule(rule: ConflictRule, person: Person) -> RuleRow:
     where = [rule.cluster.slug, rule.number]
-    places = conflict_rules.list_places(rule.cluster, rule.namespace)
+    scopes = conflict_rules.list_scopes(rule.cluster, rule.namespace)
     is_own = rule.proposed_by_id == person.pk
     is_waiting, is_in_force = rule.state == RuleState.PROPOSED, rule.state == RuleState.IN_FORCE
-    can_agree = is_waiting and access.can(person, Action.APPROVE, places) and not conflict_rules.is_own(rule, person)
-    can_decline = can_agree or (is_waiting and is_own and access.can(person, Action.DECIDE, places))
-    can_revoke = is_in_force and access.can(person, Action.ACKNOWLEDGE, places)
+    can_agree = is_waiting and access.can(person, Action.APPROVE, scopes) and not conflict_rules.is_own(rule, person)
+    can_decline = can_agree or (is_waiting and is_own and access.can(person, Action.RESOLVE, scopes))
+    can_revoke = is_in_force and access.can(person, Action.ACKNOWLEDGE, scopes)
     waits = _("An approver other than the proposer must approve it.") if is_waiting and not can_agree else ""
     state = RuleState(rule.state)
     plan = rule.plan
     return RuleRow(
         number=rule.number,
-        title=name_rule(rule.way, rule.manager),
+        title=name_rule(rule.resolution, rule.manager),
         path=rule.path,
         objects=f"{rule.kind} {rule.name}",
         namespace=rule.namespace or _("every namespace"),
@@ -151,14 +151,14 @@ def present_rules(cluster: Cluster, *, for_user: Person) -> RulesPage:
 
 def _present_proposal(plan: Plan, change: engine.PlannedObject, draft: RuleDraft, position: int) -> Proposal:
     return Proposal(
-        title=name_rule(draft.way, draft.manager),
+        title=name_rule(draft.resolution, draft.manager),
         path=render_path(draft.path),
         kind=draft.kind,
         name=change.ref.name,
         cluster=plan.target.cluster.name,
         back_url=reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"]),
         manager=draft.manager,
-        way=draft.way,
+        resolution=draft.resolution,
         draft=draft,
     )
 
@@ -173,10 +173,10 @@ def present_proposal(
     ref = change.ref
     if answer is not None and answer < len(change.answers):
         made = change.answers[answer]
-        way, path, manager = RuleWay(made.way.value), made.path, made.manager
+        resolution, path, manager = RuleResolution(made.resolution.value), made.path, made.manager
     elif field is not None and field < len(change.fields):
-        way, path, manager = RuleWay.IGNORE, change.fields[field].path, ""
+        resolution, path, manager = RuleResolution.IGNORE, change.fields[field].path, ""
     else:
         raise NotVisibleError(_("no resolution or field selected"))
-    draft = RuleDraft(ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name, path, way, manager)
+    draft = RuleDraft(ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name, path, resolution, manager)
     return _present_proposal(plan, change, draft, position)

@@ -30,10 +30,10 @@ RESULT_STYLES: dict[str, Appearance] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class VerifiedRow:
     """One verified object."""
 
-    look: Appearance
+    style: Appearance
     kind: str
     name: str
     url: str
@@ -55,25 +55,24 @@ class Watch:
     by: str
     error: str
     counts: tuple[tuple[Appearance, int], ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[VerifiedRow, ...]
 
 
 def _warn(plan: Plan, tool: str) -> tuple[str, ...]:
     found = forecasts.read_forecast(plan)
     if found is None:
         return ()
-    told = []
+    warnings = []
     managers = ", ".join(found.managers)
     if found.conflicts:
-        told.append(
+        objects = ngettext("%(n)d object", "%(n)d objects", found.conflicting) % {"n": found.conflicting}
+        warnings.append(
             ngettext(
-                "The next run of %(tool)s will conflict on %(count)d field in %(objects)d object(s), set by "
-                "%(managers)s.",
-                "The next run of %(tool)s will conflict on %(count)d fields in %(objects)d object(s), set by "
-                "%(managers)s.",
+                "The next run of %(tool)s will conflict on %(count)d field in %(objects)s, set by %(managers)s.",
+                "The next run of %(tool)s will conflict on %(count)d fields in %(objects)s, set by %(managers)s.",
                 found.conflicts,
             )
-            % {"tool": tool, "count": found.conflicts, "objects": found.conflicting, "managers": managers}
+            % {"tool": tool, "count": found.conflicts, "objects": objects, "managers": managers}
         )
     if found.reverted:
         heals = plan.review.applied_by in (Applier.ARGO, Applier.FLUX)
@@ -90,11 +89,11 @@ def _warn(plan: Plan, tool: str) -> tuple[str, ...]:
                 found.reverted,
             )
         )
-        told.append(text % {"tool": tool, "count": found.reverted, "managers": managers})
-    return tuple(told)
+        warnings.append(text % {"tool": tool, "count": found.reverted, "managers": managers})
+    return tuple(warnings)
 
 
-def _present_findings(plan: Plan, results: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
+def _present_findings(plan: Plan, results: Sequence[Mapping[str, Any]]) -> tuple[VerifiedRow, ...]:
     rows = {row.position: row for row in plan.changes.defer("document", "sealed")}
     order = list(RESULT_STYLES)
     found = []
@@ -102,15 +101,15 @@ def _present_findings(plan: Plan, results: Sequence[Mapping[str, Any]]) -> tuple
         row = rows[result["position"]]
         differences = tuple((d["path"], d["promised"], d["got"]) for d in result["differences"])
         url = reverse("reviews:show-object", args=[plan.review.number, plan.number, row.position, "changes"])
-        look = RESULT_STYLES[result["verdict"]]
+        style = RESULT_STYLES[result["verdict"]]
         name = f"{row.namespace}/{row.name}" if row.namespace else row.name
-        found.append(Finding(look, row.kind, name, url, result["detail"], differences))
+        found.append(VerifiedRow(style, row.kind, name, url, result["detail"], differences))
     return tuple(found)
 
 
 def _count(results: Sequence[Mapping[str, Any]]) -> tuple[tuple[Appearance, int], ...]:
     verdicts = [result["verdict"] for result in results]
-    return tuple((look, verdicts.count(verdict)) for verdict, look in RESULT_STYLES.items() if verdict in verdicts)
+    return tuple((style, verdicts.count(verdict)) for verdict, style in RESULT_STYLES.items() if verdict in verdicts)
 
 
 def present_watch(plan: Plan, *, for_user: Person) -> Watch | None:

@@ -39,7 +39,7 @@ class ObjectItem:
     name: str
     kind: str
     namespace: str
-    look: Appearance
+    style: Appearance
     note: str
     url: str
     is_current: bool
@@ -60,7 +60,7 @@ class ObjectGroup:
     """Objects that are read together; a long one is printed in pages.
 
     - `key` names it within its list; `after` is where its next page begins, 0 when there is none.
-    - `exceptions` change the same fields and are not of it; they stand in groups of their own, too.
+    - `exceptions` change the same fields without being part of it; they have separate groups, too.
     """
 
     title: str | Promise
@@ -77,22 +77,22 @@ class ObjectGroup:
 
     @property
     def more(self) -> int:
-        """How many come on later pages."""
+        """The number of objects on later pages."""
         return self.total - self.after if self.after else 0
 
     @property
     def lead(self) -> tuple[ObjectItem, ...]:
-        """What is always shown: of objects that change alike, the first."""
+        """The items that are always shown: of objects that change alike, the first."""
         return self.items[:1] if self.is_same else self.items
 
     @property
     def others(self) -> tuple[ObjectItem, ...]:
-        """What is folded away under the first."""
+        """The items that are folded away under the first."""
         return self.items[1:] if self.is_same else ()
 
     @property
     def rest(self) -> int:
-        """How many are folded away under the first, those of later pages included."""
+        """The number of objects folded under the first one, including those of later pages."""
         return self.total - 1
 
     @property
@@ -106,7 +106,7 @@ class Cell:
     """One object in the picture of the plan."""
 
     name: str
-    look: Appearance
+    style: Appearance
     url: str
     has_risk: bool
 
@@ -130,12 +130,12 @@ class Branch:
 
     @property
     def total(self) -> int:
-        """How many objects it has."""
+        """The number of its objects."""
         return sum(group.total for group in self.groups)
 
     @property
     def is_folded(self) -> bool:
-        """Whether nothing happens in it."""
+        """Whether the plan changes no object of the group."""
         return all(group.is_folded for group in self.groups)
 
 
@@ -153,7 +153,7 @@ class SameChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class ItemDisplay:
     """How items of a list are drawn: where they lead, which is open, which were seen, which page of which group."""
 
     url_of: Callable[[int], str]
@@ -191,7 +191,10 @@ _ORDER: tuple[tuple[Operation, str | Promise], ...] = (
     (Operation.CREATE, gettext_lazy("Created")),
     (Operation.UPDATE, gettext_lazy("Updated")),
     (Operation.PRUNE, gettext_lazy("Removed")),
+    (Operation.DELETE, gettext_lazy("Deleted")),
+    (Operation.LEFT_OUT, gettext_lazy("Left out")),
     (Operation.WITHHELD, gettext_lazy("Not shown")),
+    (Operation.NOT_FOUND, gettext_lazy("Not found")),
     (Operation.UNCHANGED, gettext_lazy("Unchanged")),
 )
 
@@ -201,15 +204,18 @@ _LOUDNESS: Mapping[str, int] = {
     Operation.BLOCKED: 1,
     Operation.REPLACE: 2,
     Operation.PRUNE: 3,
+    Operation.DELETE: 3,
     Operation.UPDATE: 4,
     Operation.CREATE: 5,
-    Operation.WITHHELD: 6,
-    Operation.UNCHANGED: 7,
+    Operation.LEFT_OUT: 6,
+    Operation.WITHHELD: 7,
+    Operation.NOT_FOUND: 8,
+    Operation.UNCHANGED: 8,
 }
 
 
 def needs_attention(change: ObjectChange) -> bool:
-    """Whether a reader must look at it before anything else."""
+    """Whether the object belongs to the group “Needs attention”."""
     return (
         change.operation in (Operation.BLOCKED, Operation.ERROR, Operation.REPLACE)
         or change.conflicts > 0
@@ -239,12 +245,12 @@ def present_item(
         name=change.name,
         kind=change.kind,
         namespace=change.namespace,
-        look=OBJECT_STYLES[Operation(change.operation)],
+        style=OBJECT_STYLES[Operation(change.operation)],
         note=_note(change),
         url=url,
         is_current=is_current,
         is_viewed=is_viewed,
-        is_calm=change.operation == Operation.UNCHANGED,
+        is_calm=change.operation in (Operation.UNCHANGED, Operation.NOT_FOUND),
         where=change.namespace if has_place else "",
         level=_find_level(change),
         conflicts=change.conflicts,
@@ -263,14 +269,16 @@ def _is_calm(changes: Sequence[ObjectChange], current: int | None) -> bool:
 
 
 def _draw_group(
-    drawing: Drawing, key: str, title: str | Promise, taken: Sequence[ObjectChange], **values: Any
+    drawing: ItemDisplay, key: str, title: str | Promise, taken: Sequence[ObjectChange], **values: Any
 ) -> ObjectGroup:
     is_folded = _is_calm(taken, drawing.current)
     items, after = drawing.cut(key, taken, is_folded=is_folded or "is_same" in values)
     return ObjectGroup(title, items, key=key, total=len(taken), after=after, is_folded=is_folded, **values)
 
 
-def _draw_alike(drawing: Drawing, group: Arranged, one: SameChange, listed: Mapping[int, ObjectChange]) -> ObjectGroup:
+def _draw_alike(
+    drawing: ItemDisplay, group: Arranged, one: SameChange, listed: Mapping[int, ObjectChange]
+) -> ObjectGroup:
     exceptions = [listed[n] for n in one.exceptions if n in listed]
     return _draw_group(
         drawing,
@@ -298,12 +306,12 @@ class Arranged:
 def arrange(changes: Iterable[ObjectChange], same: Iterable[SameChange] = ()) -> tuple[Arranged, ...]:
     """All groups that are not empty, in the order of reading; each object belongs to one."""
     alike = list(same)
-    places = {position: n for n, one in reversed(list(enumerate(alike))) for position in one.positions}
+    group_of = {position: n for n, one in reversed(list(enumerate(alike))) for position in one.positions}
     loud: list[ObjectChange] = []
     taken: dict[int | str, list[ObjectChange]] = {}
     for change in sorted(changes, key=lambda c: c.position):
-        place = places.get(change.position, change.operation)
-        (loud if needs_attention(change) else taken.setdefault(place, [])).append(change)
+        group = group_of.get(change.position, change.operation)
+        (loud if needs_attention(change) else taken.setdefault(group, [])).append(change)
     loud.sort(key=lambda c: (_LOUDNESS[c.operation], c.position))
     groups = [Arranged("attention", _("Needs attention"), tuple(loud))]
     for n, one in enumerate(alike):
@@ -315,7 +323,7 @@ def arrange(changes: Iterable[ObjectChange], same: Iterable[SameChange] = ()) ->
 
 
 def group_objects(
-    changes: Sequence[ObjectChange], drawing: Drawing, same: Iterable[SameChange] = ()
+    changes: Sequence[ObjectChange], drawing: ItemDisplay, same: Iterable[SameChange] = ()
 ) -> tuple[ObjectGroup, ...]:
     """The groups as a list draws them, a page of each."""
     listed = {c.position: c for c in changes}
@@ -328,7 +336,7 @@ def group_objects(
     return tuple(g for g in groups if g.items)
 
 
-def grow_tree(changes: Iterable[ObjectChange], drawing: Drawing) -> tuple[Branch, ...]:
+def grow_tree(changes: Iterable[ObjectChange], drawing: ItemDisplay) -> tuple[Branch, ...]:
     """The same objects by namespace and kind, in the order of their names; what has no namespace comes first."""
     found: dict[str, dict[str, list[ObjectChange]]] = {}
     for change in sorted(changes, key=lambda c: (c.namespace, c.kind, c.name, c.position)):

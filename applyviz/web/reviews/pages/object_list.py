@@ -21,7 +21,7 @@ from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.phrases import title_kind
 from applyviz.web.reviews.pages.object_groups import (
     Branch,
-    Drawing,
+    ItemDisplay,
     ObjectGroup,
     ObjectItem,
     SameChange,
@@ -186,13 +186,13 @@ def _offer(name: str, label: Promise, every: Promise, chosen: str, words: dict[s
 
 def _present_menus(changes: Sequence[ObjectChange], choice: ListChoice, where: ObjectIndex) -> tuple[Menu, ...]:
     operations = {c.operation for c in changes}
-    looks: dict[str, str | Promise] = {o.value: look.word for o, look in OBJECT_STYLES.items() if o in operations}
+    labels: dict[str, str | Promise] = {o.value: style.word for o, style in OBJECT_STYLES.items() if o in operations}
     kinds: dict[str, str | Promise] = {k: k for k in sorted({c.kind for c in changes})}
     namespaces: dict[str, str | Promise] = {n: n for n in sorted({c.namespace for c in changes} - {""})}
     managers: dict[str, str | Promise] = {name: name for name in where.managers}
     risks: dict[str, str | Promise] = {kind.value: title_kind(kind) for kind in where.risks}
     found = (
-        _offer("op", _("What happens"), _("all changes"), choice.op, looks),
+        _offer("op", _("What happens"), _("all changes"), choice.op, labels),
         _offer("kind", _("Kind"), _("all kinds"), choice.kind, kinds),
         _offer("ns", _("Namespace"), _("all namespaces"), choice.ns, namespaces),
         _offer("manager", _("Field manager"), _("all field managers"), choice.manager, managers),
@@ -220,7 +220,7 @@ def present_list(
     is_tree = choice.layout == TREE
     has_places = not is_tree and len({c.namespace for c in changes} - {""}) > 1
     suffix = choice.suffix if has_suffix else ""
-    drawing = Drawing(
+    drawing = ItemDisplay(
         lambda n: url_of(n) + suffix, current, seen, choice.group, choice.start, has_places, choice.is_active
     )
     return ObjectList(

@@ -13,24 +13,32 @@ from django.utils.translation import ngettext
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Plan
+from applyviz.sources.git.model import GIT
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice, PlanFact
 from applyviz.web.components.server_text import fold
 from applyviz.web.history.pages.entries import EntryRow
 from applyviz.web.reviews.pages.activity_tab import count_entries, list_latest
 from applyviz.web.reviews.pages.available_actions import NextActs
+from applyviz.web.reviews.pages.channel_table import ChannelTable, present_channel
 from applyviz.web.reviews.pages.comparison import present_replan_notice
 from applyviz.web.reviews.pages.external_apply import Watch, present_watch
 from applyviz.web.reviews.pages.object_groups import KindRow, draw_picture
+from applyviz.web.reviews.pages.others import present_others
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
-from applyviz.web.reviews.pages.plan_summary import present_impact
-from applyviz.web.reviews.pages.resource_sums import ResourceRow, list_resources
+from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_left_out, describe_prune, present_impact
+from applyviz.web.reviews.pages.resource_sums import QuotaRow, ResourceRow, has_no_quota, list_quotas, list_resources
 from applyviz.web.reviews.pages.restarts import RestartRow, count_pods, list_restarts
 from applyviz.web.reviews.pages.revert import present_undo
-from applyviz.web.reviews.pages.review_header import MODE_WORDS, name_identity
+from applyviz.web.reviews.pages.review_header import name_identity, name_manager, name_mode
 from applyviz.web.reviews.pages.risks import HighRisk, list_high_risks
+from applyviz.web.reviews.pages.sources.following import FollowState, present_card
+from applyviz.web.reviews.pages.sources.presets import list_changed, name_preset
+from applyviz.web.reviews.pages.sources.provenance import read_chart, read_git, sum_up_origins
+from applyviz.web.reviews.pages.sources.source_changes import SourceChangesCard, present_source_changes
 from applyviz.web.reviews.pages.strip import describe_certainty
 from applyviz.web.runs.pages.approval_summary import list_notices
+from applyviz.web.runs.pages.scheduled_starts import present_scheduled
 from applyviz.web.settings.pages.policies import describe_demand
 
 LATEST = 3
@@ -41,11 +49,16 @@ class OverviewTab:
     """The Overview tab."""
 
     notices: tuple[Notice, ...]
+    channel: ChannelTable | None
+    source: SourceChangesCard | None
+    following: FollowState | None
     risks: tuple[HighRisk, ...]
     restarts: tuple[RestartRow, ...]
     pods: str
     impact: tuple[str, ...]
     resources: tuple[ResourceRow, ...]
+    quotas: tuple[QuotaRow, ...]
+    has_no_quota: bool
     facts: tuple[PlanFact, ...]
     acts: NextActs
     picture: tuple[KindRow, ...]
@@ -89,8 +102,8 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
     if moved is not None:
         notices.append(moved)
     if plan.state == PlanState.FAILED:
-        told = fold(plan.error)
-        notices.append(Notice(loud, _("Plan failed"), told.sentence, server_message=told.message))
+        error = fold(plan.error)
+        notices.append(Notice(loud, _("Plan failed"), error.sentence, server_message=error.message))
     if run is not None and run.state == RunState.STALE:
         url = reverse("runs:show-run", args=[run.number])
         text = _(
@@ -110,17 +123,58 @@ def list_shown_risks(context: PlanContext) -> tuple[HighRisk, ...]:
     return list_high_risks(context.changes, context.risks, url_of=link_objects(context.plan), open_kinds=open_kinds)
 
 
+def _present_commit(plan: Plan) -> PlanFact | None:
+    """Return the commit that the manifests came from, with its message and author."""
+    git = read_git(plan.revision)
+    if git is None:
+        return None
+    text = " · ".join(filter(None, (git.short, git.subject, git.author)))
+    return PlanFact(_("Commit"), text, url=git.commit_url, is_external=bool(git.commit_url))
+
+
+def _present_chart(plan: Plan, record_url: str) -> PlanFact | None:
+    """Return the chart that the manifests were rendered from, and its release."""
+    chart = read_chart(plan.revision)
+    if chart is None:
+        return None
+    text = _("%(chart)s, release %(release)s, for Kubernetes %(version)s") % {
+        "chart": f"{chart.name} {chart.version}",
+        "release": chart.release,
+        "version": chart.kube_version or "?",
+    }
+    return PlanFact(_("Helm chart"), text, url=f"{record_url}#record-chart")
+
+
+def _present_preset(context: PlanContext, record_url: str) -> PlanFact | None:
+    """Return the preset that filled the form of the review, and which options were changed."""
+    review = context.plan.review
+    name = name_preset(review)
+    changed = ", ".join(change.label for change in list_changed(review, for_user=context.person))
+    text = _("%(name)s; changed: %(fields)s") % {"name": name, "fields": changed} if changed else name
+    return PlanFact(_("Preset"), text, url=f"{record_url}#record-preset") if name else None
+
+
 def _list_source_facts(context: PlanContext) -> list[PlanFact | None]:
     plan, review = context.plan, context.plan.review
     ticket = review.ticket
     url = ticket if ticket.startswith("https://") else ""
     identity = name_identity(plan)
+    record_url = reverse("reviews:show-record", args=context.address)
+    manager, deletion = name_manager(context.options), describe_deletion(context.options)
     return [
         PlanFact(_("Reason"), review.reason) if review.reason else None,
         PlanFact(_("Ticket"), ticket, url=url, is_external=bool(url)) if ticket else None,
+        _present_preset(context, record_url),
+        PlanFact(_("Manifests"), sum_up_origins(plan.revision), url=f"{record_url}#record-files"),
+        _present_commit(plan),
+        _present_chart(plan, record_url),
         PlanFact(_("Source"), plan.revision.digest[:12], is_code=True),
-        PlanFact(_("Method"), MODE_WORDS[context.options.mode]),
-        PlanFact(_("Field manager"), context.options.field_manager, is_code=True),
+        PlanFact(_("Method"), name_mode(context.options)),
+        PlanFact(_("Field manager"), manager, is_code=True) if manager else None,
+        PlanFact(_("Deletion"), deletion) if deletion else None,
+        PlanFact(_("Selector"), context.options.selector, is_code=True) if context.options.selector else None,
+        PlanFact(_("Prune"), describe_prune(context.options)) if describe_prune(context.options) else None,
+        PlanFact(_("Left out"), describe_left_out(context.options)) if context.options.left_out else None,
         PlanFact(_("Impersonates"), identity, is_code=True) if identity else None,
         PlanFact(_("Results"), describe_certainty(context.changes)) if context.changes else None,
     ]
@@ -150,12 +204,21 @@ def present_overview(context: PlanContext) -> OverviewTab:
     summary: dict[str, Any] = plan.summary
     restarts: Sequence[RestartRow] = list_restarts(summary)
     return OverviewTab(
-        notices=_present_notices(plan, context.run),
+        notices=(
+            *present_others(context),
+            *present_scheduled(plan, for_user=context.person),
+            *_present_notices(plan, context.run),
+        ),
+        channel=present_channel(context.options),
+        source=present_source_changes(plan, for_user=context.person),
+        following=present_card(plan, for_user=context.person) if plan.revision.provenance.get(GIT) else None,
         risks=list_shown_risks(context),
         restarts=tuple(restarts),
         pods=count_pods(restarts),
         impact=present_impact(plan),
         resources=list_resources(summary),
+        quotas=list_quotas(summary),
+        has_no_quota=has_no_quota(summary),
         facts=_present_facts(context),
         acts=context.acts,
         picture=draw_picture(context.changes, url_of=url_of),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from applyviz import moments
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import PlanState
@@ -12,11 +13,13 @@ from applyviz.records.models import ApplyRun, ObjectChange, Plan
 from applyviz.web.components.object_links import link_change
 from applyviz.web.reviews.pages.approval_state import find_approval_state
 from applyviz.web.reviews.pages.available_actions import NextActs, present_next_acts
-from applyviz.web.reviews.pages.plan_overview import list_rows
 from applyviz.web.reviews.pages.review_header import ApprovalState
+from applyviz.web.runs.pages.scheduled_starts import present_waiting
 from applyviz.workflow.approvals import quorum, viewed_objects
 from applyviz.workflow.approvals.quorum import Quorum
+from applyviz.workflow.foundation import plan_rows
 from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.people import commit_people
 from applyviz.workflow.plans.live_values import view_of
 from applyviz.workflow.policies.risks import PlanRisk, gather_risks
 
@@ -63,16 +66,28 @@ def link_objects(plan: Plan) -> Callable[[int], str]:
 def list_changes(plan: Plan) -> Sequence[ObjectChange]:
     """Return the rows of a plan without their documents; those of a complete one are cached."""
     if plan.state == PlanState.COMPLETE and plan.digest:
-        return view_of(plan).show(list_rows(plan.pk, plan.digest))
+        return view_of(plan).show(plan_rows.read_rows(plan))
     return view_of(plan).show(plan.changes.defer("document", "sealed").order_by("position"))
+
+
+def _find_run(plan: Plan) -> ApplyRun | None:
+    if moments.is_within():
+        return getattr(plan, "run", None)
+    return ApplyRun.objects.filter(plan=plan).first()
+
+
+def _gather_risks(plan: Plan, changes: Sequence[ObjectChange], found: Quorum) -> tuple[PlanRisk, ...]:
+    unknown = commit_people.name_unknown(plan)
+    return gather_risks(changes, many=found.policy.many_objects, unknown=unknown)
 
 
 def read_context(plan: Plan, *, for_user: Person) -> PlanContext:
     """Read everything that the frame and the tabs share."""
     changes = list_changes(plan)
-    run, found = ApplyRun.objects.filter(plan=plan).first(), quorum.count_quorum(plan)
-    acts = present_next_acts(plan, found, run, for_user=for_user)
+    run, found = _find_run(plan), quorum.count_quorum(plan)
     is_complete = plan.state == PlanState.COMPLETE
+    waiting = present_waiting(plan, for_user=for_user) if is_complete and run is None else None
+    acts = present_next_acts(plan, found, run, for_user=for_user, is_scheduled=waiting is not None)
     return PlanContext(
         plan=plan,
         person=for_user,
@@ -81,7 +96,7 @@ def read_context(plan: Plan, *, for_user: Person) -> PlanContext:
         found=found,
         run=run,
         acts=acts,
-        state=find_approval_state(plan, for_user, changes, found, acts),
-        risks=gather_risks(changes, many=found.policy.many_objects) if is_complete else (),
+        state=replace(find_approval_state(plan, for_user, changes, found, acts, run), waiting=waiting),
+        risks=_gather_risks(plan, changes, found) if is_complete else (),
         viewed=viewed_objects.list_viewed(plan, by=for_user),
     )

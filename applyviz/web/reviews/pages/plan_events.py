@@ -18,22 +18,22 @@ from applyviz.web.reviews.pages.object_groups import LISTED, present_item
 from applyviz.workflow.plans.live_values import LiveView
 
 
-def _read_count(place: str) -> int:
-    return int(place) if place.isascii() and place.isdigit() else 0
+def _read_count(cursor: str) -> int:
+    return int(cursor) if cursor.isascii() and cursor.isdigit() else 0
 
 
-def find_arrivals(plan_id: int, place: str) -> StreamEvent | None:
+def find_arrivals(plan_id: int, cursor: str) -> StreamEvent | None:
     """Return the objects that were planned since `place`, the number of objects sent before."""
     plan = Plan.objects.select_related("review").defer("summary", "tag_key").get(pk=plan_id)
     if plan.state != PlanState.PLANNING:
-        return StreamEvent("done", "{}", place or "0", is_last=True)
-    told = _read_count(place)
+        return StreamEvent("done", "{}", cursor or "0", is_last=True)
+    sent = _read_count(cursor)
     count = plan.changes.count()
-    if count == told:
+    if count == sent:
         return None
-    if count < told:  # another worker started the calculation again
+    if count < sent:  # another worker started the calculation again
         return StreamEvent("moved", "{}", str(count))
-    rows = plan.changes.defer("document", "sealed").order_by("position")[told : max(told, min(count, LISTED))]
+    rows = plan.changes.defer("document", "sealed").order_by("position")[sent : max(sent, min(count, LISTED))]
     items = [
         present_item(
             row,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -35,7 +36,7 @@ class PlanOverview:
     managers: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
-def _show(value: tuple[object, ...], otherwise: str) -> str:
+def _show(value: tuple[Any, ...], otherwise: str) -> str:
     shown = show_value(value[0] if value else ABSENT)
     return shown.text if shown else otherwise
 
@@ -44,7 +45,7 @@ def _describe(alike: Alike) -> str:
     text = render_short(alike.path)
     values = [show_value(v) for v in (*alike.before, *alike.after)]
     if alike.is_same and alike.is_short and not any(v is not None and v.is_long for v in values):
-        text += f": {_show(alike.before, _('not set'))} → {_show(alike.after, _('gone'))}"
+        text += f": {_show(alike.before, _('unset'))} → {_show(alike.after, _('removed'))}"
     if alike.more:
         text += ngettext(" and %(count)d more field", " and %(count)d more fields", alike.more) % {"count": alike.more}
     return text
@@ -72,18 +73,11 @@ def _load_overview(plan_id: int, digest: str) -> Overview:
         overview: Overview = from_json(Overview, kept)
         return overview
     rows = ChangeRow.objects.filter(plan_id=plan_id, plan__digest=digest).defer("sealed").order_by("position")
-    overviewer, places = Overviewer(), []
+    overviewer, positions = Overviewer(), []
     for row in rows.iterator(chunk_size=100):
         overviewer.add(read_masked(row))
-        places.append(row.position)
-    return overviewer.find(places)
-
-
-@lru_cache(maxsize=16)
-def list_rows(plan_id: int, digest: str) -> tuple[ChangeRow, ...]:
-    """Return the rows of a complete plan without their documents, for reading only: they never change."""
-    found = ChangeRow.objects.filter(plan_id=plan_id, plan__digest=digest)
-    return tuple(found.defer("document", "sealed").order_by("position"))
+        positions.append(row.position)
+    return overviewer.find(positions)
 
 
 @lru_cache(maxsize=64)
@@ -105,5 +99,5 @@ def _make_reading(overview: Overview) -> PlanOverview:
         present_same(overview),
         overview.risks,
         _gather(overview.risks),
-        {held.manager: frozenset(held.members) for held in overview.managers},
+        {known.manager: frozenset(known.members) for known in overview.managers},
     )

@@ -12,8 +12,10 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Propagation, PruneMode
 from applyviz.records.models import Plan
 
 NAMED = 3
@@ -25,9 +27,12 @@ def _count_operation(operation: Operation, count: int) -> str:
         Operation.UPDATE: _("%(n)d to update"),
         Operation.REPLACE: _("%(n)d to replace"),
         Operation.PRUNE: _("%(n)d to delete"),
+        Operation.DELETE: _("%(n)d to delete"),
+        Operation.NOT_FOUND: _("%(n)d not found"),
         Operation.BLOCKED: _("%(n)d blocked by conflicts"),
         Operation.WITHHELD: _("%(n)d hidden from you"),
         Operation.ERROR: _("%(n)d could not be planned"),
+        Operation.LEFT_OUT: _("%(n)d left out"),
         Operation.UNCHANGED: _("%(n)d unchanged"),
     }
     return texts[operation] % {"n": count}
@@ -38,9 +43,12 @@ _ORDER = (
     Operation.UPDATE,
     Operation.REPLACE,
     Operation.PRUNE,
+    Operation.DELETE,
     Operation.BLOCKED,
     Operation.ERROR,
+    Operation.LEFT_OUT,
     Operation.WITHHELD,
+    Operation.NOT_FOUND,
 )
 
 
@@ -51,6 +59,8 @@ def present_sentence(plan: Plan) -> str:
     parts = [_count_operation(o, counts[o]) for o in _ORDER if counts.get(o)]
     if not total:
         return ""
+    if set(counts) == {Operation.NOT_FOUND.value}:
+        return _("Nothing to delete · %(missing)s") % {"missing": _count_operation(Operation.NOT_FOUND, total)}
     if not parts:
         return _("No changes · %(unchanged)s") % {"unchanged": _count_operation(Operation.UNCHANGED, unchanged)}
     sentence = ", ".join(parts)
@@ -133,7 +143,8 @@ def _describe_moves(summary: Mapping[str, Any], mode: str) -> Iterator[str]:
 def present_impact(plan: Plan) -> tuple[str, ...]:
     """Return the impact on running workloads, line by line."""
     summary: Mapping[str, Any] = plan.summary
-    lines = [*_describe_moves(summary, plan.options.get("mode", "")), *_describe_restarts(summary.get("restarts", []))]
+    lines = [*describe_chosen_moves(options_from_json(plan.options))]
+    lines += [*_describe_moves(summary, plan.options.get("mode", "")), *_describe_restarts(summary.get("restarts", []))]
     stopped, deleted = summary.get("stopped", []), summary.get("deleted", [])
     scaled_down, images = summary.get("scaled_down", []), summary.get("images", [])
     if stopped:
@@ -147,3 +158,61 @@ def present_impact(plan: Plan) -> tuple[str, ...]:
         lines.append(ngettext("%(n)d image changes", "%(n)d images change", len(images)) % {"n": len(images)})
     lines += _describe_pending(summary.get("pending", []))
     return tuple(lines)
+
+
+def describe_chosen_moves(options: ApplyOptions) -> Iterator[str]:
+    """Yield in words which fields a plan gives to other managers or takes from them, by choice."""
+    given: dict[str, list[str]] = {}
+    for one in options.handovers:
+        given.setdefault(one.manager, []).append(f"{one.key[1]}/{one.key[3]} {render_path(one.path)}")
+    for manager, names in given.items():
+        if options.mode is ApplyMode.SERVER:
+            yield _("Handed over to %(manager)s: %(names)s") % {"manager": manager, "names": _shorten(names)}
+        else:
+            yield _("No longer applied: %(names)s") % {"names": _shorten(names)}
+    taken = [f"{one.key[1]}/{one.key[3]} {render_path(one.path)}" for one in options.taken_fields]
+    if taken:
+        yield _("Taken from other managers: %(names)s") % {"names": _shorten(list(dict.fromkeys(taken)))}
+
+
+def _shorten(names: list[str]) -> str:
+    more = [_("%(n)d more") % {"n": len(names) - NAMED}] if len(names) > NAMED else []
+    return ", ".join([*names[:NAMED], *more])
+
+
+def describe_deletion(options: ApplyOptions) -> str:
+    """Return in words what a plan of deletions does with dependents, and how long it waits; "" for an apply."""
+    if not options.is_deleting:
+        return ""
+    words = {
+        Propagation.BACKGROUND: _("dependents are deleted after it (background)"),
+        Propagation.FOREGROUND: _("dependents are deleted before it (foreground)"),
+        Propagation.ORPHAN: _("dependents stay (orphan)"),
+    }
+    wait = ngettext("waits up to %(n)d second", "waits up to %(n)d seconds", options.deletion_seconds)
+    return f"{words[options.propagation]}; {wait % {'n': options.deletion_seconds}}"
+
+
+def describe_prune(options: ApplyOptions) -> str:
+    """Return in words which objects a plan deletes because they left the set; "" when it deletes none of them."""
+    chosen = options.prune
+    if options.left_out and chosen.mode in (PruneMode.APPLYSET, PruneMode.ALLOWLIST):
+        return _("nothing this time, because objects are left out")
+    if chosen.mode is PruneMode.APPLYSET:
+        return _("former members of ApplySet %(parent)s") % {"parent": chosen.applyset}
+    if chosen.mode is not PruneMode.ALLOWLIST:
+        return ""
+    kinds = ", ".join(entry.rpartition("/")[2] for entry in chosen.allowlist) or _("kubectl's default kinds")
+    return _("%(kinds)s that were applied before and match %(selector)s") % {
+        "kinds": kinds,
+        "selector": options.selector or "--all",
+    }
+
+
+def describe_left_out(options: ApplyOptions) -> str:
+    """Return in words which objects a plan leaves out, and why; "" when it leaves out none."""
+    if not options.left_out:
+        return ""
+    names = ["/".join(filter(None, name.split("/")[1:])) for name in options.left_out]
+    more = [_("%(n)d more") % {"n": len(names) - NAMED}] if len(names) > NAMED else []
+    return f"{', '.join([*names[:NAMED], *more])}: {options.left_out_reason}"

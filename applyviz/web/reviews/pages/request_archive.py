@@ -21,7 +21,7 @@ from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.records.models import Plan
 from applyviz.web.components.values import render_yaml
-from applyviz.web.reviews.pages.review_header import MODE_WORDS, name_target
+from applyviz.web.reviews.pages.review_header import name_manager, name_mode, name_target
 from applyviz.web.reviews.pane.kubectl import unbind
 from applyviz.workflow.plans.live_values import view_of
 
@@ -47,7 +47,7 @@ class ArchivedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Replay:
+class _CommandLines:
     """The script lines of one write, with the file that they name; `is_sent` when a command sends it."""
 
     lines: tuple[str, ...]
@@ -99,22 +99,22 @@ def _write_command(change: PlannedObject, request: Request, name: str) -> str:
     return ""
 
 
-def _replay(change: PlannedObject, position: int, number: int, request: Request) -> _Replay:
+def _replay(change: PlannedObject, position: int, number: int, request: Request) -> _CommandLines:
     about = f"# {request.method} {request.path}"
     reason = _find_reason(change, request)
     name = _name_body(change, position, number)
     command = "" if reason else _write_command(change, request, name)
     if not command:
         where = f" ({change.position})" if change.position.file else ""
-        return _Replay((about, f"#   {reason or _('left out: kubectl has no command for it')}{where}"))
+        return _CommandLines((about, f"#   {reason or _('left out: kubectl has no command for it')}{where}"))
     body = None if request.method == "DELETE" else unbind(request)
     file = ArchivedFile(name, f"{render_yaml(body)}\n") if body is not None else None
-    return _Replay((about, command), file, is_sent=True)
+    return _CommandLines((about, command), file, is_sent=True)
 
 
 def _describe(change: PlannedObject, request: Request) -> str:
     """Return one request as a line of JSON, with the bytes that are sent except for values set at run time."""
-    told = {
+    facts = {
         "object": str(change.ref),
         "operation": change.operation.value,
         "method": request.method,
@@ -124,7 +124,7 @@ def _describe(change: PlannedObject, request: Request) -> str:
         "filledWhenSent": [placeholder.rule for placeholder in request.placeholders],
         "body": placeholders.show(request).body,
     }
-    return json.dumps(told, ensure_ascii=False)
+    return json.dumps(facts, ensure_ascii=False)
 
 
 def _one_line(text: str) -> str:
@@ -135,7 +135,7 @@ def _read_me(plan: Plan, sent: int, left_out: int) -> str:
     options = options_from_json(plan.options)
     lines = (
         _one_line(f"{plan.review.title} #{plan.review.number}, {_('plan')} {plan.number}"),
-        f"{name_target(plan, options)} · {MODE_WORDS[options.mode]} · {options.field_manager}",
+        " · ".join(filter(None, (name_target(plan, options), str(name_mode(options)), name_manager(options)))),
         f"{_('plan digest')} {plan.digest}",
         "",
         _("requests.jsonl  all requests in order, one per line; values of Secrets are masked"),
@@ -150,7 +150,7 @@ def _read_me(plan: Plan, sent: int, left_out: int) -> str:
 
 def list_files(plan: Plan) -> Iterator[ArchivedFile]:
     """Yield the files of the archive of a complete plan, bodies first."""
-    script, told = [], []
+    script, described = [], []
     sent = 0
     for row in plan.changes.exclude(operation=Operation.UNCHANGED).defer("sealed").order_by("position").iterator(100):
         change = view_of(plan).read(row)
@@ -159,7 +159,7 @@ def list_files(plan: Plan) -> Iterator[ArchivedFile]:
             script.append(f"\n# {row.position + 1} {_one_line(str(change.ref))}: {change.operation.value}")
         for number, request in enumerate(writes, 1):
             replay = _replay(change, row.position, number, request)
-            told.append(_describe(change, request))
+            described.append(_describe(change, request))
             script.extend(map(_one_line, replay.lines))
             sent += replay.is_sent
             if replay.file is not None:
@@ -168,5 +168,5 @@ def list_files(plan: Plan) -> Iterator[ArchivedFile]:
     warning = _("Without preconditions: changes made since this plan was created are overwritten silently.")
     head = _HEAD.format(about=about, warning=warning)
     yield ArchivedFile("replay.sh", "\n".join((head, *script, "")), is_script=True)
-    yield ArchivedFile("requests.jsonl", "".join(f"{line}\n" for line in told))
-    yield ArchivedFile("README.txt", _read_me(plan, sent, len(told) - sent))
+    yield ArchivedFile("requests.jsonl", "".join(f"{line}\n" for line in described))
+    yield ArchivedFile("README.txt", _read_me(plan, sent, len(described) - sent))

@@ -1,43 +1,56 @@
 """The Requests tab: every object that the plan writes, with its requests, in plan order.
 
-The page of each object shows the bodies; this tab has one line per object, and the archive with all of them.
+The page of each object shows the bodies and the calculation; this tab has one line per request, reads included, and
+the archive with all bodies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
 
-from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.request_sequence import SequenceStep, StepPurpose, list_sequence
 from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.object_links import link_change
 from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.web.reviews.pane.requests import present_request
+from applyviz.web.reviews.pane.sequence import describe_step
 from applyviz.workflow.plans.live_values import view_of
 
 PER_PAGE = 50
-_NOT_SENT = (Operation.UNCHANGED.value, Operation.BLOCKED.value, Operation.ERROR.value)
+_NOT_SENT = (
+    Operation.UNCHANGED.value,
+    Operation.BLOCKED.value,
+    Operation.ERROR.value,
+    Operation.LEFT_OUT.value,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLine:
-    """One request for an object."""
+    """One request for an object.
+
+    - `status`: the answer that a read needs, 0 for a write; `read`: the read before a write, with its answer.
+    """
 
     method: str
     path: str
     query: str
     content_type: str
     about: object
+    status: int = 0
+    read: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectRequests:
     """One object and its requests."""
 
-    look: Appearance
+    style: Appearance
     kind: str
     name: str
     namespace: str
@@ -47,7 +60,10 @@ class ObjectRequests:
 
 @dataclass(frozen=True, slots=True)
 class RequestsTab:
-    """One page of objects; `first` and `last` count from 1."""
+    """One page of objects; `first` and `last` count from 1.
+
+    - `schemas`: method and address of the schemas of these objects, which are read before the objects.
+    """
 
     rows: tuple[ObjectRequests, ...]
     first: int
@@ -56,28 +72,46 @@ class RequestsTab:
     archive_url: str
     earlier_url: str
     later_url: str
+    schemas: tuple[tuple[str, str], ...] = ()
 
 
-def _present_row(context: PlanContext, row: ObjectChange) -> ObjectRequests:
-    change = view_of(context.plan).read(row)
-    shown = [present_request(request) for request in change.requests if request.is_write]
-    lines = tuple(
-        RequestLine(r.method, r.path, "&".join(f"{q.name}={q.value}" for q in r.query), r.content_type, r.about)
-        for r in shown
-    )
+def _present_lines(change: PlannedObject) -> Iterator[RequestLine]:
+    """Yield the requests of an object; the read stands in the line of the write that it leads to."""
+    steps = [step for step in list_sequence(change) if step.purpose is not StepPurpose.SCHEMA]
+    first = steps.pop(0) if len(steps) > 1 else None
+    read = f"{first.method} {first.status}" if first is not None else ""
+    for step in steps:
+        yield _present_line(change, step, read)
+        read = ""
+
+
+def _present_line(change: PlannedObject, step: SequenceStep, read: str) -> RequestLine:
+    if step.request is None:
+        return RequestLine(step.method, step.path, "", "", describe_step(change, step), step.status)
+    found = present_request(step.request)
+    query = "&".join(f"{one.name}={one.value}" for one in found.query)
+    return RequestLine(found.method, found.path, query, found.content_type, found.about, read=read)
+
+
+def _present_row(context: PlanContext, row: ObjectChange, change: PlannedObject) -> ObjectRequests:
     return ObjectRequests(
-        look=OBJECT_STYLES[change.operation],
+        style=OBJECT_STYLES[change.operation],
         kind=row.kind,
         name=row.name,
         namespace=row.namespace,
         url=link_change(context.plan, row.position, "requests"),
-        lines=lines,
+        lines=tuple(_present_lines(change)),
     )
 
 
 def _load(context: PlanContext, positions: Sequence[int]) -> list[ObjectChange]:
     rows = context.plan.changes.filter(position__in=positions).defer("sealed").order_by("position")
     return list(rows)
+
+
+def _list_schemas(changes: Iterable[PlannedObject]) -> tuple[tuple[str, str], ...]:
+    steps = (step for change in changes for step in list_sequence(change) if step.purpose is StepPurpose.SCHEMA)
+    return tuple(dict.fromkeys((step.method, step.path) for step in steps))
 
 
 def present_requests(context: PlanContext, *, page: int) -> RequestsTab:
@@ -88,8 +122,10 @@ def present_requests(context: PlanContext, *, page: int) -> RequestsTab:
     start = (page - 1) * PER_PAGE
     chosen = written[start : start + PER_PAGE]
     here = reverse("reviews:show-requests", args=context.address)
+    read = [(row, view_of(context.plan).read(row)) for row in _load(context, chosen)]
     return RequestsTab(
-        rows=tuple(_present_row(context, row) for row in _load(context, chosen)),
+        rows=tuple(_present_row(context, row, change) for row, change in read),
+        schemas=_list_schemas(change for _row, change in read),
         first=start + 1 if chosen else 0,
         last=start + len(chosen),
         total=len(written),

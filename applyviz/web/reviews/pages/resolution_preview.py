@@ -89,12 +89,12 @@ def _present_field(change: engine.PlannedObject, found: FieldPreview, managers: 
     reason = next((r for r in change.fields if r.path == found.path), None)
     return PreviewField(
         path=render_path(found.path),
-        title=name_resolution(found.way.way, managers),
+        title=name_resolution(found.option.resolution, managers),
         live=show_value(find_value(change.versions.live, found.path)),
-        value=show_value(found.way.value if found.way.is_present else ABSENT),
+        value=show_value(found.option.value if found.option.is_present else ABSENT),
         owners_before=present_owners(reason.owners_before, you=you) if reason else (),
-        owners=present_owners(found.way.owners, you=you),
-        patch=present_patch(found.way.patch, url=""),
+        owners=present_owners(found.option.owners, you=you),
+        patch=present_patch(found.option.patch, url=""),
     )
 
 
@@ -103,7 +103,7 @@ def present_object(
 ) -> PreviewObject:
     """Return one object with the resolutions applied as far as possible."""
     shown = preview(change, chosen)
-    managers = {ways.path: ", ".join(ways.managers) for ways in change.ways}
+    managers = {one.path: ", ".join(one.managers) for one in change.open_fields}
     return PreviewObject(
         name=change.ref.name,
         kind=change.ref.gvk.kind,
@@ -123,7 +123,7 @@ def present_preview(
     you = options_from_json(plan.options).field_manager
     chosen: dict[tuple[str, str, str, str], dict[FieldPath, ResolutionKind]] = {}
     for choice in choices:
-        chosen.setdefault(choice.ref.key, {})[choice.path] = choice.way
+        chosen.setdefault(choice.ref.key, {})[choice.path] = choice.resolution
     objects: list[PreviewObject] = []
     more = 0
     for position, change in list_refused(plan):

@@ -1,4 +1,4 @@
-"""Requests and limits of a plan by namespace, before and after, from the figures that the plan stores."""
+"""Requests and limits of a plan by namespace, before and after, and whether they fit its quotas, as the plan stores."""
 
 from __future__ import annotations
 
@@ -8,13 +8,25 @@ from decimal import Decimal
 from typing import Any
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.planning.model.quota_lines import Fit
+from applyviz.web.components.badges import Appearance
 
 _WORDS: dict[tuple[str, str], str | Promise] = {
     ("requests", "cpu"): _("CPU requests"),
     ("requests", "memory"): _("Memory requests"),
     ("limits", "cpu"): _("CPU limits"),
     ("limits", "memory"): _("Memory limits"),
+}
+_FITS = {
+    Fit.FITS: Appearance("✓", _("fits"), "add"),
+    Fit.EXCEEDS: Appearance("×", _("exceeds"), "remove"),  # noqa: RUF001 the cross is drawn
+    Fit.UNSET: Appearance("×", _("a container sets none"), "remove"),  # noqa: RUF001 the cross is drawn
+    Fit.SCOPED: Appearance("?", _("not calculated: the quota has scopes"), "calm"),
+    Fit.UNKNOWN: Appearance("?", _("not known: no usage recorded"), "calm"),
+    Fit.UNREAD: Appearance("?", _("not checked"), "calm"),
 }
 _UNITS = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 
@@ -58,3 +70,35 @@ def _read_rows(summary: Mapping[str, Any]) -> Iterator[ResourceRow]:
 def list_resources(summary: Mapping[str, Any]) -> tuple[ResourceRow, ...]:
     """Return the sums of all workloads in the plan."""
     return tuple(_read_rows(summary))
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaRow:
+    """One resource of a quota, or one namespace whose quotas could not be read."""
+
+    namespace: str
+    quota: str
+    resource: str
+    used: str
+    after: str
+    hard: str
+    style: Appearance
+
+
+def _read_quota(one: Mapping[str, Any]) -> QuotaRow:
+    style = _FITS[Fit(one["fit"])]
+    if one["status"]:
+        style = Appearance(style.glyph, gettext("not checked (%(status)d)") % {"status": one["status"]}, style.tone)
+    return QuotaRow(
+        one["namespace"], one["quota"], one["resource"], one["used"], one["after"], one["hard"], style=style
+    )
+
+
+def list_quotas(summary: Mapping[str, Any]) -> tuple[QuotaRow, ...]:
+    """Return the quotas of the namespaces of a plan's workloads."""
+    return tuple(_read_quota(one) for one in summary.get("quotas", []))
+
+
+def has_no_quota(summary: Mapping[str, Any]) -> bool:
+    """Return whether the quotas of a plan with workloads were read, and there are none."""
+    return bool(summary.get("resources")) and summary.get("quotas") == []

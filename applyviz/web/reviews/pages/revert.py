@@ -13,13 +13,13 @@ from applyviz.web.components.notices import Notice
 
 def present_undo(plan: Plan) -> tuple[Notice, ...]:
     """Return the notices at the top of such a review; () for any other review."""
-    undo = Undo.objects.filter(review_id=plan.review_id).select_related("run").first()
+    undo: Undo | None = getattr(plan.review, "undoes", None)
     if undo is None:
         return ()
     calm, loud = OBJECT_STYLES[Operation.UNCHANGED], OBJECT_STYLES[Operation.BLOCKED]
     url = reverse("runs:show-run", args=[undo.run.number])
     link = _("Run %(number)d") % {"number": undo.run.number}
-    told = Notice(
+    notice = Notice(
         loud if undo.notes else calm,
         _("Reverts run %(number)d") % {"number": undo.run.number},
         _("Cannot be reverted:") if undo.notes else _("It needs its own approvals."),
@@ -29,8 +29,8 @@ def present_undo(plan: Plan) -> tuple[Notice, ...]:
     )
     moved = undo.moved.get(str(plan.number)) or ()
     if not moved:
-        return (told,)
+        return (notice,)
     text = _(
         "These fields changed after the run. Applying this review still resets them to their values before the run."
     )
-    return (told, Notice(loud, _("Changed since the run"), text, lines=tuple(moved)))
+    return (notice, Notice(loud, _("Changed since the run"), text, lines=tuple(moved)))

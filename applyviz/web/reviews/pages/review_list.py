@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
 
-from django.core.paginator import Page, Paginator
 from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 from django.urls import reverse
 
@@ -15,39 +13,17 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import ReviewStatus
 from applyviz.records.models import Plan, Review
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.components.pagers import ListPage, cut_page
 from applyviz.workflow.approvals import review_states
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.plans.live_values import show_plan, show_plans
-
-PER_PAGE = 30
-Row = TypeVar("Row")
-
-
-@dataclass(frozen=True, slots=True)
-class ListPage(Generic[Row]):
-    """Some rows of a list, and the numbers of the other pages."""
-
-    rows: tuple[Row, ...]
-    number: int
-    pages: int
-    total: int
-
-    @property
-    def before(self) -> int | None:
-        """Return the previous page."""
-        return self.number - 1 if self.number > 1 else None
-
-    @property
-    def after(self) -> int | None:
-        """Return the next page."""
-        return self.number + 1 if self.number < self.pages else None
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
     """The number of objects of a plan with one operation."""
 
-    look: Appearance
+    style: Appearance
     number: int
 
 
@@ -67,16 +43,11 @@ class ReviewRow:
     updated_at: datetime
 
 
-def cut_page(rows: QuerySet, number: int, per_page: int = PER_PAGE) -> Page:  # type: ignore[type-arg]  # any rows
-    """Return the page with a number, or the last page."""
-    return Paginator(rows, per_page).get_page(number)
-
-
 def count_shares(plan: Plan) -> tuple[Share, ...]:
     """Return the operations of the plan without unchanged objects."""
     return tuple(
-        Share(look, plan.counts[operation.value])
-        for operation, look in OBJECT_STYLES.items()
+        Share(style, plan.counts[operation.value])
+        for operation, style in OBJECT_STYLES.items()
         if operation is not Operation.UNCHANGED and plan.counts.get(operation.value)
     )
 
@@ -125,4 +96,4 @@ def present_reviews(reviews: QuerySet[Review], *, page: int, for_user: Visitor) 
     found = list(cut.object_list)
     statuses = show_newest(found, for_user=for_user)
     rows = tuple(present_review(review, statuses, for_user=for_user) for review in found)
-    return ListPage(rows, cut.number, cut.paginator.num_pages, cut.paginator.count)
+    return ListPage.of(cut, rows)

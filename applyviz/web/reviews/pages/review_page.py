@@ -11,25 +11,30 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskLevel
-from applyviz.records.enums import PlanState
+from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import Comment, ObjectChange, Plan
 from applyviz.web.components.object_links import link_change, link_object
 from applyviz.web.reviews.pages.acknowledgments import present_acts
-from applyviz.web.reviews.pages.comments import CommentThread, present_object_talk
+from applyviz.web.reviews.pages.comments import CommentThread, present_object_thread
 from applyviz.web.reviews.pages.object_list import ListChoice, ObjectIndex, ObjectList, present_list
+from applyviz.web.reviews.pages.object_offers import find_others_url, present_offers
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects, list_changes, read_context
 from applyviz.web.reviews.pages.plan_overview import PlanOverview, read_for_reader
 from applyviz.web.reviews.pages.review_header import present_header
 from applyviz.web.reviews.pages.review_parts import ReviewHeader
+from applyviz.web.reviews.pages.sources.provenance import describe_origin
+from applyviz.web.reviews.pages.sources.source_changes import LineOrigin, present_line
 from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema, with_past
 from applyviz.web.reviews.pane.object_pane import Pane, PaneChoice, present_pane
 from applyviz.web.reviews.pane.resolutions import is_edited, present_conflicts
 from applyviz.workflow import worker_requests
 from applyviz.workflow.approvals import comments as use_cases
 from applyviz.workflow.approvals import viewed_objects
-from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.live import field_details as field_facts
+from applyviz.workflow.plans import git_sources
 from applyviz.workflow.plans.live_values import view_of
 
 
@@ -39,7 +44,7 @@ class ChangesTab:
 
     listing: ObjectList
     pane: Pane | None
-    object_talk: CommentThread | None
+    object_thread: CommentThread | None
     chosen: ObjectChange | None = None
 
     def parts(self) -> dict[str, object]:
@@ -71,6 +76,14 @@ def present_field_schema(plan: Plan, position: int, index: int, *, for_user: Per
     return with_past(about, reason.owners_before, field_facts.list_past(plan, row, reason.path), you=you)
 
 
+def present_field_line(plan: Plan, position: int, index: int) -> LineOrigin | None:
+    """Return the line of one field in its repository, and the commit that last changed it."""
+    if not git_sources.find_commit(plan.revision):
+        return None
+    change = read_change(plan, position)
+    return present_line(plan, change.fields[index].position) if index < len(change.fields) else None
+
+
 def read_change(plan: Plan, position: int) -> engine.PlannedObject:
     """Return one object of a plan, masked for its reader."""
     return view_of(plan).read(_get_row(plan, position))
@@ -80,6 +93,7 @@ def _present_pane(plan: Plan, position: int, change: engine.PlannedObject, choic
     return present_pane(
         change,
         options=options_from_json(plan.options),
+        origin=describe_origin(plan, change.position.file),
         choice=replace(
             choice,
             is_edited=is_edited(change),
@@ -95,16 +109,40 @@ def _present_pane(plan: Plan, position: int, change: engine.PlannedObject, choic
         field_url_of=lambda index: reverse(
             "reviews:show-field", args=[plan.review.number, plan.number, position, index]
         ),
-        settlement=present_conflicts(plan, person, position, change),
+        resolution=present_conflicts(plan, person, position, change),
         acts=present_acts(plan, person, position, change),
+        offers=present_offers(plan, person, position, change),
         life_url=link_object(plan.target.cluster.slug, *change.ref.key),
+        hand_over_url=_find_move_url("hand-over", plan, position, change, person),
+        take_url=_find_move_url("take-fields", plan, position, change, person),
+        last_applied_url=_find_last_applied_url(plan, position, change, person),
+        others_url=find_others_url(plan, person),
     )
 
 
-def _present_talk(
-    plan: Plan, position: int, change: engine.PlannedObject, said: Sequence[Comment], person: Person
+def _find_move_url(name: str, plan: Plan, position: int, change: engine.PlannedObject, person: Person) -> str:
+    """Return where this person chooses the fields that an object gives up or takes; "" if they may not, or not now."""
+    is_written = change.operation in (Operation.UPDATE, Operation.UNCHANGED, Operation.BLOCKED)
+    is_written = is_written and options_from_json(plan.options).is_applying
+    if not is_written or plan.review.state != ReviewState.OPEN or plan.review.latest_plan != plan:
+        return ""
+    if not access.can(person, Action.WRITE, access.scopes_of(plan.review)):
+        return ""
+    return reverse(f"reviews:{name}", args=[plan.review.number, plan.number, position])
+
+
+def _find_last_applied_url(plan: Plan, position: int, change: engine.PlannedObject, person: Person) -> str:
+    """Return where last-applied of a live object is viewed and edited; "" without one, or for who may not."""
+    can_write = access.can(person, Action.WRITE, access.scopes_of(plan.review))
+    if change.versions.live is None or change.operation is Operation.WITHHELD or not can_write:
+        return ""
+    return reverse("reviews:edit-last-applied", args=[plan.review.number, plan.number, position])
+
+
+def _present_thread(
+    plan: Plan, position: int, change: engine.PlannedObject, comments: Sequence[Comment], person: Person
 ) -> CommentThread:
-    return present_object_talk(plan, said, change, position, url=link_change(plan, position), for_user=person)
+    return present_object_thread(plan, comments, change, position, url=link_change(plan, position), for_user=person)
 
 
 def get_row(plan: Plan, position: int) -> ObjectChange:
@@ -133,7 +171,7 @@ def present_switch(
     is_freed = is_first and row.highest_risk == RiskLevel.HIGH
     return {
         "pane": _present_pane(plan, row.position, change, choice, for_user),
-        "object_talk": _present_talk(plan, row.position, change, list(use_cases.list_comments(plan)), for_user),
+        "object_thread": _present_thread(plan, row.position, change, list(use_cases.list_comments(plan)), for_user),
         "viewed": len(viewed),
         "to_view": to_view,
         "header_line": _present_header(plan, for_user) if is_freed else None,
@@ -195,6 +233,6 @@ def present_changes(
     return ChangesTab(
         listing=listing,
         pane=_present_pane(plan, position, change, replace(choice or PaneChoice(), keep=listed.query), person),
-        object_talk=_present_talk(plan, position, change, list(use_cases.list_comments(plan)), person),
+        object_thread=_present_thread(plan, position, change, list(use_cases.list_comments(plan)), person),
         chosen=next((c for c in context.changes if c.position == position), None),
     )

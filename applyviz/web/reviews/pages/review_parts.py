@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from django.utils.translation import gettext as _
+
 from applyviz.web.components.notices import Text
 
 
@@ -22,6 +24,7 @@ class StepState(StrEnum):
 
 
 _GLYPHS = {StepState.DONE: "✓", StepState.NOW: "▸", StepState.NEXT: "○", StepState.BAD: "×"}  # noqa: RUF001 drawn
+_SEPARATOR = " · "
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,18 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
+class WhyPart:
+    """One part of the line beside the button: a blocker, the note or the emergency apply; `lead` separates it."""
+
+    text: Text
+    url: str = ""
+    lead: str = ""
+    is_calm: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewHeader:
-    """The sticky header."""
+    """The sticky header; `scheduled` is the line of a start that waits, `cancel_url` where it is canceled."""
 
     title: str
     review_id: int
@@ -81,3 +94,23 @@ class ReviewHeader:
     planned_at: datetime | None = None
     newer: str = ""
     newer_url: str = ""
+    scheduled: str = ""
+    cancel_url: str = ""
+
+    @property
+    def why(self) -> tuple[WhyPart, ...]:
+        """Return the line beside the button. A note that follows blockers without a link is a sentence of its own."""
+        parts: list[WhyPart] = []
+        if self.scheduled:
+            parts.append(WhyPart(self.scheduled))
+        if self.cancel_url:
+            parts.append(WhyPart(_("Cancel…"), self.cancel_url, _SEPARATOR, is_calm=True))
+        for blocker in self.action.blockers:
+            parts.append(WhyPart(blocker.text, blocker.url, _SEPARATOR if parts else ""))
+        if self.action.note:
+            lead = ". " if self.action.blockers and not self.action.url else _SEPARATOR
+            parts.append(WhyPart(self.action.note, lead=lead if parts else ""))
+        if self.emergency_url:
+            lead = _SEPARATOR if parts else ""
+            parts.append(WhyPart(_("Emergency apply…"), self.emergency_url, lead, is_calm=True))
+        return tuple(parts)

@@ -1,4 +1,4 @@
-"""The one list of risks with everything that is needed to act on them: objects, sentences, lines, acknowledgements.
+"""The one list of risks with everything that is needed to act on them: objects, sentences, lines, acknowledgments.
 
 Rule: a high risk is acknowledged for each object that has it. An object that a conflict blocks has no risk until it is
 resolved; it is one medium row that leads to the conflict. The list reads the documents of the objects that it shows.
@@ -29,11 +29,13 @@ from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
 from applyviz.web.reviews.pages.risks import name_place
 from applyviz.web.reviews.pages.strip import RiskCounts, count_risks
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_at
-from applyviz.workflow.approvals.acknowledgements import PLAN_ITSELF
+from applyviz.workflow.approvals.acknowledgments import PLAN_ITSELF
 from applyviz.workflow.plans.live_values import view_of
 from applyviz.workflow.policies.risks import PlanRisk
 
-LISTED, OPENED, LINES, TEXTS = 50, 3, 6, 4
+LISTED, OPENED, LINES, TEXTS = 50, 3, 12, 4
+# Lines that are counted beyond those that are shown.
+_COUNTED = 200
 _STRATEGY = fields("spec", "strategy")
 _WORDS: dict[RiskLevel, str | Promise] = {
     RiskLevel.HIGH: gettext_lazy("High"),
@@ -54,6 +56,7 @@ class RiskEntry:
     url: str
     texts: tuple[str, ...]
     lines: tuple[DiffRow, ...] = ()
+    more_lines: int = 0
     act: AcknowledgeAction | None = None
     resolve_url: str = ""
 
@@ -67,7 +70,7 @@ class RiskEntry:
 class RiskRow:
     """One risk with its objects; those beyond `LISTED` are only counted."""
 
-    look: Appearance
+    style: Appearance
     slug: str
     title: str
     entries: tuple[RiskEntry, ...]
@@ -80,7 +83,7 @@ class RiskRow:
 
     @property
     def more(self) -> int:
-        """How many objects are not listed."""
+        """The number of objects that are not listed."""
         return self.total - len(self.entries)
 
     @property
@@ -93,7 +96,7 @@ class RiskRow:
 class RiskGroup:
     """The risks of one level."""
 
-    look: Appearance
+    style: Appearance
     word: str | Promise
     note: str
     rows: tuple[RiskRow, ...]
@@ -116,17 +119,17 @@ class RiskList:
 
     @property
     def open_count(self) -> int:
-        """How many risks of how many objects one act acknowledges."""
+        """The number of risks that one click acknowledges."""
         return sum(len(row.open_entries) for row in self.open_rows)
 
 
 def _find_lines(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow, ...]:
     """The lines that cause a risk; none for restarts, which every line of a pod template causes."""
     if risk.kind is RiskKind.PODS_RESTART:
-        return diff_at(change, _STRATEGY, most=LINES) if risk.level is RiskLevel.HIGH else ()
+        return diff_at(change, _STRATEGY, most=_COUNTED) if risk.level is RiskLevel.HIGH else ()
     if change.operation not in (Operation.UPDATE, Operation.REPLACE):
         return ()
-    return diff_at(change, risk.path, most=LINES)
+    return diff_at(change, risk.path, most=_COUNTED)
 
 
 def _present_entry(
@@ -140,11 +143,13 @@ def _present_entry(
         texts.append(ngettext("and %(n)d more field", "and %(n)d more fields", more) % {"n": more})
     lines = [line for risk in shown for line in _find_lines(change, risk)] if level is not RiskLevel.INFO else []
     act = acts.get((row.position, kind))
-    return RiskEntry(row.position, row.kind, row.name, row.namespace, url, tuple(texts), tuple(lines[:LINES]), act)
+    shown_lines, more_lines = tuple(lines[:LINES]), max(len(lines) - LINES, 0)
+    return RiskEntry(row.position, row.kind, row.name, row.namespace, url, tuple(texts), shown_lines, more_lines, act)
 
 
 def _present_plan_row(risk: PlanRisk, acts: Acts) -> RiskRow:
-    facts = {"count": str(len(risk.positions)), "limit": str(risk.limit)}
+    facts = {"count": str(len(risk.positions)), "limit": str(risk.limit), "unsure": str(risk.unsure or "")}
+    facts |= {"who": "; ".join(risk.unknown)} if risk.unknown else {}
     text = describe_risk(Risk(risk.kind, risk.level, facts=facts))
     entry = RiskEntry(PLAN_ITSELF, "", "", "", "", (text,), act=acts.get((PLAN_ITSELF, risk.kind)))
     return RiskRow(LEVEL_STYLES[risk.level], risk.kind.value, _(title(risk.kind, risk.level)), (entry,), 1)
@@ -165,7 +170,9 @@ def _present_rows(context: PlanContext, acts: Acts) -> list[tuple[RiskLevel, Ris
             for p in risk.positions[:LISTED]
         )
         words = _(title(risk.kind, risk.level))
-        shown = RiskRow(LEVEL_STYLES[risk.level], name_place(risk), words, entries, len(risk.positions))
+        shown = RiskRow(
+            LEVEL_STYLES[risk.level], name_place(risk.kind, risk.level), words, entries, len(risk.positions)
+        )
         rows.append((risk.level, shown))
     return rows
 
@@ -195,7 +202,7 @@ def _note(level: RiskLevel, rows: Sequence[RiskRow]) -> str:
     if level is RiskLevel.HIGH:
         return _("must be acknowledged before approval")
     if level is RiskLevel.MEDIUM:
-        return _("need no acknowledgement")
+        return _("need no acknowledgment")
     return ", ".join(row.title for row in rows[:3]) + (" …" if len(rows) > 3 else "")
 
 

@@ -14,7 +14,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.rules import needs_acknowledgment
 from applyviz.engine.risks.sentences import title
 from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import LEVEL_STYLES, Appearance
@@ -45,7 +46,7 @@ class RiskObject:
 class HighRisk:
     """One risk and its objects, in the order of the plan."""
 
-    look: Appearance
+    style: Appearance
     title: str | Promise
     objects: tuple[RiskObject, ...]
     slug: str = ""
@@ -53,7 +54,7 @@ class HighRisk:
 
     @property
     def url(self) -> str:
-        """Where the first of them is."""
+        """The address of the first object."""
         return self.objects[0].url
 
     @property
@@ -63,7 +64,7 @@ class HighRisk:
 
     @property
     def more(self) -> int:
-        """How many are not named."""
+        """The number of objects that are not named."""
         return len(self.objects[NAMED:])
 
     @property
@@ -72,13 +73,13 @@ class HighRisk:
         return f"{self.title}: {', '.join(one.name for one in self.objects)}"
 
 
-def name_place(risk: PlanRisk) -> str:
+def name_place(kind: RiskKind, level: RiskLevel) -> str:
     """Return the anchor of a risk in the list, which may hold one kind at two levels."""
-    return risk.kind.value if risk.needs_acknowledgement else f"{risk.kind.value}-{risk.level.value}"
+    return kind.value if needs_acknowledgment(Risk(kind, level)) else f"{kind.value}-{level.value}"
 
 
 def _find_state(risk: PlanRisk, open_kinds: Collection[RiskKind]) -> RiskState:
-    if not risk.needs_acknowledgement:
+    if not risk.needs_acknowledgment:
         return RiskState.NONE
     return RiskState.TO_ACKNOWLEDGE if risk.kind in open_kinds else RiskState.ACKNOWLEDGED
 
@@ -104,7 +105,7 @@ def list_high_risks(
             LEVEL_STYLES[risk.level],
             _(title(risk.kind, risk.level)),
             present(risk.positions),
-            name_place(risk),
+            name_place(risk.kind, risk.level),
             _find_state(risk, open_kinds),
         )
         for risk in risks
@@ -112,7 +113,7 @@ def list_high_risks(
     ]
     blocked = tuple(c.position for c in changes if c.operation == Operation.BLOCKED)
     if blocked:
-        look = LEVEL_STYLES[RiskLevel.MEDIUM]
-        rows.append(HighRisk(look, _("Blocked by conflict"), present(blocked), "conflict", RiskState.TO_RESOLVE))
+        style = LEVEL_STYLES[RiskLevel.MEDIUM]
+        rows.append(HighRisk(style, _("Blocked by conflict"), present(blocked), "conflict", RiskState.TO_RESOLVE))
     loud = LEVEL_STYLES[RiskLevel.HIGH]
-    return tuple(sorted(rows, key=lambda row: row.look is not loud))
+    return tuple(sorted(rows, key=lambda row: row.style is not loud))

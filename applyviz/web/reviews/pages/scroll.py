@@ -7,11 +7,9 @@ as one block each, then the rest. Only the documents of one chunk are read, so t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from urllib.parse import urlencode
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -25,7 +23,6 @@ from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.object_links import link_object
 from applyviz.web.reviews.pages.object_groups import Arranged, SameChange, arrange
 from applyviz.web.reviews.pages.object_list import (
-    ListChoice,
     ObjectIndex,
     ObjectList,
     present_list,
@@ -33,13 +30,14 @@ from applyviz.web.reviews.pages.object_list import (
 )
 from applyviz.web.reviews.pages.plan_context import link_objects, list_changes
 from applyviz.web.reviews.pages.plan_overview import PlanOverview, read_for_reader
+from applyviz.web.reviews.pages.risks import name_place
+from applyviz.web.reviews.pages.scroll_parts import AlikeBlock, Chunk, MemberLink, ScrollChoice, ScrollPage
 from applyviz.web.reviews.pane.flat_rows import ROW_FILTER_WORDS, RowFilter
-from applyviz.web.reviews.pane.resolutions import ConflictDesk
+from applyviz.web.reviews.pane.resolutions import ConflictReader
 from applyviz.web.reviews.pane.scroll_object import (
     OBJECT_VIEW_WORDS,
     ObjectLinks,
     ObjectView,
-    RiskTag,
     ScrollObject,
     ViewLink,
     present_scroll_object,
@@ -52,105 +50,7 @@ from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans.live_values import view_of
 
 CHUNK, LEAST_ALIKE, NAMED = 20, 2, 60
-Text = str | Promise
 _ANY = 4_711_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class ScrollChoice:
-    """The choices in the address.
-
-    - `start`: the first entry, counted from 0; `at`: the object whose chunk is wanted instead.
-    - `expand`: the group of identical changes that is shown object by object; `only`: one object alone.
-    """
-
-    listed: ListChoice = field(default_factory=ListChoice)
-    show: RowFilter = RowFilter.CHANGED
-    view: ObjectView = ObjectView.FIELDS
-    start: int = 0
-    at: int | None = None
-    expand: str = ""
-    only: int | None = None
-
-    def write(self, **values: object) -> str:
-        """The query of the same choice with other values, with its question mark; "" when it asks for nothing."""
-        asked = {
-            "show": self.show.value if self.show is not RowFilter.CHANGED else "",
-            "view": self.view.value if self.view is not ObjectView.FIELDS else "",
-            "expand": self.expand,
-        }
-        asked |= {name: str(value) for name, value in values.items()}
-        query = "&".join(filter(None, (self.listed.query, urlencode({k: v for k, v in asked.items() if v}))))
-        return f"?{query}" if query else ""
-
-
-@dataclass(frozen=True, slots=True)
-class MemberLink:
-    """One object of a block of identical changes."""
-
-    name: str
-    kind: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class AlikeBlock:
-    """Objects that change identically: the fields of one, and the names of all.
-
-    - `sample` is the object whose fields are shown; `similar` change more, or to other values.
-    """
-
-    key: str
-    title: str
-    risks: tuple[RiskTag, ...]
-    sample: ScrollObject
-    members: tuple[MemberLink, ...]
-    hidden_members: int
-    similar: tuple[MemberLink, ...]
-    expand_url: str
-    expand_text: str
-    is_viewed: bool
-    is_alike: bool = True
-
-    @property
-    def anchor(self) -> str:
-        """Its name in the page."""
-        return self.key
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Some entries of the scroll; `first` and `last` count from 1, and addresses are empty where there is nothing."""
-
-    entries: tuple[ScrollObject | AlikeBlock, ...]
-    first: int
-    last: int
-    total: int
-    next_url: str
-    next_page: str
-    before_page: str
-    next_count: int
-    is_narrowed: bool = False
-    planned_later: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ScrollPage:
-    """Everything that the tab prints below the frame."""
-
-    listing: ObjectList
-    chunk: Chunk
-    row_filters: tuple[ViewLink, ...]
-    object_views: tuple[ViewLink, ...]
-    changes_url: str
-    chunk_url: str
-    list_url: str
-    viewed_url: str
-    choice: ScrollChoice
-
-    def parts(self) -> dict[str, object]:
-        """The parts by their names."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +115,8 @@ class _Scroll:
         before, _any, after = field_url.partition(str(_ANY))
         middle, _any, end = after.partition(str(_ANY + 1))
         self._field_parts = (before, middle, end)
-        self._desk = ConflictDesk(context.plan, context.person)
+        self._risks_url = reverse("reviews:show-risks", args=context.address)
+        self._desk = ConflictReader(context.plan, context.person)
         where = ObjectIndex(self.overview.risks, self.overview.managers, self.overview.same)
         wanted = select_objects(context.changes, choice.listed, where, context.viewed)
         self.entries = tuple(_list_entries(arrange(wanted, self.overview.same), choice))
@@ -246,7 +147,12 @@ class _Scroll:
             history=link_object(self._context.plan.target.cluster.slug, *change.ref.key),
             self_of=lambda view: f"{self.chunk_url}{replace(choice, view=view).write(only=position)}",
             field_of=lambda index: f"{before}{position}{middle}{index}{end}",
+            risk_of=self._link_risk,
+            conflict=f"{self._risks_url}#risk-conflict",
         )
+
+    def _link_risk(self, kind: RiskKind, level: RiskLevel) -> str:
+        return f"{self._risks_url}#risk-{name_place(kind, level)}"
 
     def present_object(self, row: ObjectChange, change: engine.PlannedObject) -> ScrollObject:
         """One object with its head."""
@@ -257,7 +163,7 @@ class _Scroll:
             view=self._choice.view,
             chosen=self._choice.show,
             links=self._link_object(row.position, change),
-            settlement=self._desk.present(row.position, change),
+            resolution=self._desk.present(row.position, change),
             is_viewed=name_object(row) in self._context.viewed,
         )
 
@@ -269,12 +175,12 @@ class _Scroll:
         kinds = {row.kind for row in rows}
         facts = {"count": len(rows), "kind": f"{next(iter(kinds))}s" if len(kinds) == 1 else _("objects")}
         by_position = {row.position: row for row in self._context.changes}
-        risks = [(RiskKind(kind), RiskLevel(level)) for row in rows for kind, level in row.high_risks]
+        risks = [(RiskKind(kind), RiskLevel(level)) for row in rows for kind, level in row.risk_levels]
         sample = self.present_object(rows[0], change)
         return AlikeBlock(
             key=entry.key,
             title=_("%(count)d %(kind)s with the same change") % facts,
-            risks=tag_risks(risks, self._focus_of(rows[0].position)),
+            risks=tag_risks(risks, self._link_risk),
             sample=replace(sample, is_viewed=False),
             members=tuple(map(self._link_member, rows[:NAMED])),
             hidden_members=len(rows[NAMED:]),
@@ -331,6 +237,7 @@ class _Scroll:
             next_count=min(CHUNK, total - end),
             is_narrowed=self._choice.listed.is_active,
             planned_later=max(0, plan.expected - len(self._context.changes)) if plan.state == PlanState.PLANNING else 0,
+            is_deleting=self._context.options.is_deleting,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -11,11 +11,13 @@ from django.utils.translation import gettext as _
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.notices import Progress
+from applyviz.web.components.tabs import TabLink
+from applyviz.web.reviews.pages.live_bar import LiveBar, present_live_bar
 from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.web.reviews.pages.review_header import present_header
 from applyviz.web.reviews.pages.review_parts import ReviewHeader
 from applyviz.web.reviews.pages.strip import Strip, present_strip
-from applyviz.web.reviews.pages.tabs import ReviewTab, TabLink, link_tab, present_tabs
+from applyviz.web.reviews.pages.tabs import ReviewTab, link_tab, present_tabs
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Shell:
     poll_url: str
     events_url: str
     tab_name: str
+    live: LiveBar | None
 
     def parts(self) -> dict[str, object]:
         """Return the parts by their names."""
@@ -47,14 +50,18 @@ def _present_progress(plan: Plan, changes: Sequence[ObjectChange]) -> Progress |
 
 def present_shell(context: PlanContext, tab: ReviewTab | None) -> Shell:
     """Return the frame around one tab, or around another page of the review."""
-    plan = context.plan
+    plan, state = context.plan, context.state
+    if tab is ReviewTab.OVERVIEW and state.waiting is not None:
+        # The notice of this tab has the button that cancels; the header needs no second one.
+        state = replace(state, waiting=replace(state.waiting, url=""))
     events_url = reverse("reviews:plan-events", args=context.address)
     return Shell(
-        header_line=present_header(plan, context.options, context.state, context.run),
+        header_line=present_header(plan, context.options, state, context.run),
         strip=present_strip(context),
         tabs=present_tabs(context, tab),
         progress=_present_progress(plan, context.changes),
         poll_url=link_tab(plan, tab) if tab and plan.state == PlanState.PLANNING else "",
         events_url=f"{events_url}?after={len(context.changes)}",
         tab_name=tab.value if tab else "",
+        live=present_live_bar(plan, for_user=context.person),
     )

@@ -5,6 +5,7 @@ The numbers come from the plan and its one list of risks, so that no other part 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -27,8 +28,11 @@ _WORDS: dict[Operation, str | Promise] = {
     Operation.UPDATE: gettext_lazy("update"),
     Operation.REPLACE: gettext_lazy("replace"),
     Operation.PRUNE: gettext_lazy("delete"),
+    Operation.DELETE: gettext_lazy("delete"),
+    Operation.NOT_FOUND: gettext_lazy("not found"),
     Operation.BLOCKED: gettext_lazy("blocked"),
     Operation.ERROR: gettext_lazy("error"),
+    Operation.LEFT_OUT: gettext_lazy("left out"),
     Operation.WITHHELD: gettext_lazy("hidden"),
     Operation.UNCHANGED: gettext_lazy("unchanged"),
 }
@@ -39,7 +43,7 @@ _FIRST_LINE = 3
 class CountLink:
     """The number of objects with one operation, linked to them."""
 
-    look: Appearance
+    style: Appearance
     number: int
     word: str | Promise
     url: str
@@ -65,6 +69,11 @@ class RiskCounts:
         return self.acknowledged < self.high
 
     @property
+    def last_named(self) -> int:
+        """Return the number before the word: that of medium risks, or of high ones without any."""
+        return self.medium or self.high
+
+    @property
     def text(self) -> str:
         """Return the high and medium risks in words."""
         parts = []
@@ -75,6 +84,16 @@ class RiskCounts:
         if self.info:
             parts.append(_("%(n)d info") % {"n": self.info})
         return " · ".join(parts) or _("none")
+
+    @property
+    def note(self) -> str:
+        """Return the line below the counts: what is acknowledged, or that nothing needs to be."""
+        parts = []
+        if self.high:
+            parts.append(_("%(n)d of %(total)d acknowledged") % {"n": self.acknowledged, "total": self.high})
+        if self.info and (self.high or self.medium):
+            parts.append(_("%(n)d info") % {"n": self.info})
+        return " · ".join(parts) or (_("None to acknowledge") if self.medium else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +113,9 @@ class Strip:
 def describe_certainty(changes: Iterable[ObjectChange]) -> str:
     """Return how many results the API server confirmed and how many are estimated."""
     counts: dict[str, int] = {}
-    for change in changes:
-        word = str(CERTAINTY_STYLES[Certainty(change.certainty)].word)
-        counts[word] = counts.get(word, 0) + 1
+    for certainty, number in Counter(change.certainty for change in changes).items():
+        word = str(CERTAINTY_STYLES[Certainty(certainty)].word)
+        counts[word] = counts.get(word, 0) + number
     if len(counts) == 1:
         return next(iter(counts))
     return ", ".join(f"{number} {word}" for word, number in sorted(counts.items(), key=lambda pair: -pair[1]))
@@ -105,7 +124,7 @@ def describe_certainty(changes: Iterable[ObjectChange]) -> str:
 def count_risks(context: PlanContext) -> RiskCounts:
     """Return the counts of risks; a conflict that blocks objects is one medium risk, because it can be resolved."""
     levels = [risk.level for risk in context.risks]
-    needed = {risk.kind for risk in context.risks if risk.needs_acknowledgement}
+    needed = {risk.kind for risk in context.risks if risk.needs_acknowledgment}
     is_blocked = context.is_complete and bool(context.plan.counts.get(Operation.BLOCKED))
     return RiskCounts(
         high=levels.count(RiskLevel.HIGH),

@@ -15,6 +15,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.models import Plan
+from applyviz.web.components.tabs import TabLink
 from applyviz.web.reviews.pages.activity_tab import count_entries
 from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.web.reviews.pages.review_header import count_effects
@@ -38,16 +39,6 @@ class TabEntry:
     tab: ReviewTab
     word: Promise
     count: Callable[[PlanContext], int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TabLink:
-    """One tab on the page."""
-
-    word: Promise
-    url: str
-    count: int | None
-    is_current: bool
 
 
 def _count_changes(context: PlanContext) -> int:
@@ -80,8 +71,8 @@ def present_tabs(context: PlanContext, current: ReviewTab | None) -> tuple[TabLi
         TabLink(
             entry.word,
             link_tab(context.plan, entry.tab),
-            entry.count(context) if entry.count else None,
             entry.tab is current,
+            entry.count(context) if entry.count else None,
         )
         for entry in TABS
     )

@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from applyviz.engine.planning.conflicts.blocked_removals import Holder, Keeper, Release
+from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval, Holder, Keeper
 from applyviz.web.components.owners import OwnerChip, present_owner
 
 Text = str | Promise
@@ -33,7 +33,7 @@ class HolderRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseRow:
+class BlockedRemovalRow:
     """The steps that remove the field."""
 
     holders: tuple[HolderRow, ...]
@@ -46,7 +46,7 @@ def _present_holder(holder: Holder, you: str) -> HolderRow:
     return HolderRow(present_owner(holder.owner, you=you), _ADVICE[holder.keeper], command)
 
 
-def _tell_outcome(release: Release) -> str:
+def _describe_outcome(release: BlockedRemoval) -> str:
     if not release.is_gone:
         return _("Even then, the next apply would keep the field: its owner must remove it first.")
     if release.returns:
@@ -54,7 +54,7 @@ def _tell_outcome(release: Release) -> str:
     return _("Estimate: after this and your apply, the field is removed.")
 
 
-def present_release(release: Release, *, you: str) -> ReleaseRow:
+def present_blocked_removal(release: BlockedRemoval, *, you: str) -> BlockedRemovalRow:
     """Return the steps for one removal that will not happen."""
     holders = tuple(_present_holder(holder, you) for holder in release.holders)
-    return ReleaseRow(holders, release.command, _tell_outcome(release))
+    return BlockedRemovalRow(holders, release.command, _describe_outcome(release))

@@ -78,7 +78,7 @@ class _Gutter:
 _NO_GUTTER = _Gutter({}, {})
 
 
-def leave_out_noise(obj: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def leave_out_server_managed(obj: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Return an object without the fields that the server writes."""
     if obj is None:
         return None
@@ -149,15 +149,15 @@ class DiffPage:
 
 
 def present_diff(
-    change: PlannedObject, *, you: str, is_split: bool, has_noise: bool, is_raw: bool = False, start: int = 1
+    change: PlannedObject, *, you: str, is_split: bool, has_server_managed: bool, is_raw: bool = False, start: int = 1
 ) -> DiffPage:
     """Return a page of the rows of an object; empty when nothing differs.
 
     - `is_raw`: texts with JSON or YAML are compared by line.
     """
     before, after = change.versions.live, change.versions.after
-    if not has_noise:
-        before, after = leave_out_noise(before), leave_out_noise(after)
+    if not has_server_managed:
+        before, after = leave_out_server_managed(before), leave_out_server_managed(after)
     if before == after:
         return DiffPage()
     kind = bundled().find_kind(change.ref.gvk)
@@ -226,7 +226,10 @@ def diff_at(change: PlannedObject, path: FieldPath, *, most: int) -> tuple[DiffR
 
     - Without a path it compares the whole object; its metadata only when nothing else differs.
     """
-    live, after = leave_out_noise(change.versions.live) or {}, leave_out_noise(change.versions.after) or {}
+    live, after = (
+        leave_out_server_managed(change.versions.live) or {},
+        leave_out_server_managed(change.versions.after) or {},
+    )
     if path:
         name = render_path(path[-1:]).strip(".") or "value"
         old, new = find_value(live, path), find_value(after, path)

@@ -23,7 +23,7 @@ OWNED_BEFORE, NOT_OWNED_BEFORE = _("previously owned by you"), _("not previously
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class VersionMark:
     """One of the four: its shape (`a` to `d`, `none`, `owned`) and which version it stands for."""
 
     shape: str
@@ -35,7 +35,7 @@ class Mark:
 class Marks:
     """The four marks, and their text for people who do not see shapes."""
 
-    items: tuple[Mark, ...]
+    items: tuple[VersionMark, ...]
     text: str | Promise
 
 
@@ -57,7 +57,7 @@ def _shape_values(values: tuple[JSONValue, ...], is_equal: Equality) -> list[str
     return shapes
 
 
-def _describe(marks: tuple[Mark, ...]) -> str | Promise:
+def _describe(marks: tuple[VersionMark, ...]) -> str | Promise:
     words = {
         "none": _("unset"),
         "a": _("value 1"),
@@ -75,7 +75,7 @@ def compare_versions(
 ) -> Marks:
     """Return the marks of a client-side change."""
     shapes = _shape_values((last_applied, manifest, live, after), is_equal)
-    items = tuple(Mark(*row) for row in zip(shapes, LABELS, SHORT, strict=True))
+    items = tuple(VersionMark(*row) for row in zip(shapes, LABELS, SHORT, strict=True))
     return Marks(items, _describe(items))
 
 
@@ -85,5 +85,5 @@ def compare_owned(
     """Return the marks of a server-side change: the first says whether you owned the field before."""
     shapes = ["owned" if was_yours else "none", *_shape_values((manifest, live, after), is_equal)]
     owned = OWNED_BEFORE if was_yours else NOT_OWNED_BEFORE
-    items = tuple(Mark(*row) for row in zip(shapes, (owned, *LABELS[1:]), (_("owned"), *SHORT[1:]), strict=True))
+    items = tuple(VersionMark(*row) for row in zip(shapes, (owned, *LABELS[1:]), (_("owned"), *SHORT[1:]), strict=True))
     return Marks(items, format_lazy("{}, {}", owned, _describe(items[1:])))

@@ -42,7 +42,7 @@ class PastRow:
     run_number: int
     url: str
     by: str
-    look: Appearance
+    style: Appearance
     before: Shown | None
     after: Shown | None
     owners_before: tuple[OwnerChip, ...]
@@ -105,7 +105,7 @@ def _present_past(move: PastMove, you: str) -> PastRow:
         run_number=move.run_number,
         url=reverse("runs:show-result", args=[move.run_number, move.position]),
         by=move.by,
-        look=FIELD_STYLES[move.reason.operation],
+        style=FIELD_STYLES[move.reason.operation],
         before=show_value(find_value(versions.live, path)),
         after=show_value(find_value(versions.after, path)),
         owners_before=present_owners(move.reason.owners_before, you=you),

@@ -61,7 +61,7 @@ def present_result_strips(
         ResolutionKind.SHARE: (kept, values._replace(manifest=values.live, after=values.live), "keep"),
     }
     strips = {}
-    for way, (result, outcome, tone) in results.items():
+    for resolution, (result, outcome, tone) in results.items():
         picture = read_three_way(result, outcome, is_known=is_known, is_equal=is_same_json)
-        strips[way.value] = present_strip(picture, [show_value(value) for value in outcome], tone=tone)
+        strips[resolution.value] = present_strip(picture, [show_value(value) for value in outcome], tone=tone)
     return strips

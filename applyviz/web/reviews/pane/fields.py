@@ -24,11 +24,12 @@ from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.builtin import bundled
 from applyviz.web.components.badges import FIELD_STYLES, Appearance
+from applyviz.web.components.field_paths import name_element
 from applyviz.web.components.field_strip import FieldStrip
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, find_value, show_value
 from applyviz.web.reviews.pane import field_marks
-from applyviz.web.reviews.pane.blocked_removals import ReleaseRow
+from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
 from applyviz.web.reviews.pane.field_strips import present_strips
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ConflictRow
@@ -102,7 +103,7 @@ class FieldRow:
     index: int
     label: str
     path: str
-    look: Appearance
+    style: Appearance
     live: Shown | None
     after: Shown | None
     is_changed: bool
@@ -120,8 +121,8 @@ class FieldRow:
     about_url: str
     lines: tuple[DiffRow, ...] = ()
     conflict_row: ConflictRow | None = None
-    release: ReleaseRow | None = None
-    is_decided: bool = False
+    release: BlockedRemovalRow | None = None
+    is_resolved: bool = False
     can_ignore: bool = False
     wanted: Shown | None = None
 
@@ -146,22 +147,14 @@ class FieldSection:
 
 
 @dataclass(slots=True)
-class _Place:
+class _PathNode:
     """A node of the tree of paths while sections are found."""
 
-    children: dict[PathElement, _Place] = field(default_factory=dict)
+    children: dict[PathElement, _PathNode] = field(default_factory=dict)
     reasons: list[tuple[int, FieldReason]] = field(default_factory=list)
 
     def count(self) -> int:
         return len(self.reasons) + sum(c.count() for c in self.children.values())
-
-
-def name_element(element: PathElement) -> str:
-    """One step of a path for people."""
-    named = element_value(element)
-    if element[0] == "k":
-        return " ".join(str(v) for v in named.values())
-    return str(named)
 
 
 def render_short(path: FieldPath) -> str:
@@ -177,9 +170,9 @@ def render_short(path: FieldPath) -> str:
     return text
 
 
-def _is_named_by(path: FieldPath, held: Counter[FieldPath]) -> bool:
+def _is_named_by(path: FieldPath, siblings: Counter[FieldPath]) -> bool:
     """Return whether a field only repeats the key of its list entry, and the entry has other rows."""
-    if len(path) < 2 or path[-2][0] != "k" or held[path[:-1]] < 2:
+    if len(path) < 2 or path[-2][0] != "k" or siblings[path[:-1]] < 2:
         return False
     return path[-1][2:] in element_value(path[-2])
 
@@ -205,11 +198,11 @@ def select_reasons(change: PlannedObject, chosen: FieldFilter) -> list[tuple[int
     found = [(n, r) for n, r in enumerate(change.fields) if r.operation in shown or _falls_back(change, r, chosen)]
     if chosen is FieldFilter.ALL:
         return found
-    held = Counter(r.path[:-1] for _n, r in found)
+    siblings = Counter(r.path[:-1] for _n, r in found)
     return [
         (n, r)
         for n, r in found
-        if r.reason is not Reason.BOOKKEEPING and not _is_named_by(r.path, held) and not _is_identity(change, r)
+        if r.reason is not Reason.BOOKKEEPING and not _is_named_by(r.path, siblings) and not _is_identity(change, r)
     ]
 
 
@@ -220,23 +213,23 @@ def present_filters(change: PlannedObject, chosen: FieldFilter) -> tuple[FilterC
     )
 
 
-def _grow_tree(reasons: Iterable[tuple[int, FieldReason]]) -> _Place:
-    root = _Place()
+def _grow_tree(reasons: Iterable[tuple[int, FieldReason]]) -> _PathNode:
+    root = _PathNode()
     for index, reason in reasons:
-        place = root
+        node = root
         for element in reason.path:
-            place = place.children.setdefault(element, _Place())
-        place.reasons.append((index, reason))
+            node = node.children.setdefault(element, _PathNode())
+        node.reasons.append((index, reason))
     return root
 
 
 def _walk_sections(
-    place: _Place, path: FieldPath
+    node: _PathNode, path: FieldPath
 ) -> Iterator[tuple[FieldPath, list[tuple[FieldPath, int, FieldReason]]]]:
     """Yield each section: the shared path and its rows with the path below it."""
-    own: list[tuple[FieldPath, int, FieldReason]] = [((), index, reason) for index, reason in place.reasons]
-    deeper: list[tuple[FieldPath, _Place]] = []
-    for element, child in place.children.items():
+    own: list[tuple[FieldPath, int, FieldReason]] = [((), index, reason) for index, reason in node.reasons]
+    deeper: list[tuple[FieldPath, _PathNode]] = []
+    for element, child in node.children.items():
         if child.count() == 1:
             own.extend(_only_row(child, (element,)))
         else:
@@ -247,11 +240,11 @@ def _walk_sections(
         yield from _walk_sections(child, below)
 
 
-def _only_row(place: _Place, path: FieldPath) -> list[tuple[FieldPath, int, FieldReason]]:
-    while not place.reasons:
-        element, place = next(iter(place.children.items()))
+def _only_row(node: _PathNode, path: FieldPath) -> list[tuple[FieldPath, int, FieldReason]]:
+    while not node.reasons:
+        element, node = next(iter(node.children.items()))
         path = (*path, element)
-    return [(path, index, reason) for index, reason in place.reasons]
+    return [(path, index, reason) for index, reason in node.reasons]
 
 
 def present_sections(
@@ -264,7 +257,7 @@ def present_sections(
     url_of: Callable[[int], str],
     start: int = 0,
     limit: int | None = None,
-    settlement: ConflictPage = NOTHING,
+    resolution: ConflictPage = NOTHING,
 ) -> tuple[FieldSection, ...]:
     """Return the rows of one object below their common paths; `explain` returns the sentence of a reason.
 
@@ -284,7 +277,7 @@ def present_sections(
                 you=you,
                 explain=explain,
                 url_of=url_of,
-                settlement=settlement,
+                resolution=resolution,
             )
             for below, index, reason in found
         )
@@ -334,7 +327,7 @@ def present_field(
     you: str,
     explain: Callable[[FieldReason], str],
     url_of: Callable[[int], str],
-    settlement: ConflictPage = NOTHING,
+    resolution: ConflictPage = NOTHING,
 ) -> FieldRow:
     """Return one row, with everything that opening it shows."""
     live, after = find_value(change.versions.live, reason.path), find_value(change.versions.after, reason.path)
@@ -349,7 +342,7 @@ def present_field(
         index=index,
         label=label,
         path=path,
-        look=FIELD_STYLES[reason.operation],
+        style=FIELD_STYLES[reason.operation],
         live=show_value(live),
         after=show_value(after),
         is_changed=not is_same,
@@ -365,9 +358,9 @@ def present_field(
         conflicts=tuple(c.message for c in change.conflicts if c.path == reason.path),
         position=str(reason.position) if reason.position.line else "",
         about_url=url_of(index),
-        conflict_row=settlement.conflict_rows.get(path),
-        release=settlement.releases.get(path),
-        is_decided=path in settlement.decided_paths,
+        conflict_row=resolution.conflict_rows.get(path),
+        release=resolution.blocked_removals.get(path),
+        is_resolved=path in resolution.resolved_paths,
         can_ignore=not is_same and not reason.position.line,
         wanted=show_value(find_value(change.versions.manifest, reason.path)),
         lines=() if is_same else diff_values(str(element_value(reason.path[-1])), live, after),

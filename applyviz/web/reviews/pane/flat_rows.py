@@ -15,16 +15,17 @@ from django.utils.translation import gettext_lazy
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.explain.surprises import is_surprising
-from applyviz.engine.objects.paths import FieldPath, element_value, render_path
+from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.risks.sentences import describe_risk
+from applyviz.web.components.field_paths import split_path
 from applyviz.web.components.field_strip import LONGEST, FieldStrip
-from applyviz.web.components.phrases import say_reason
+from applyviz.web.components.phrases import describe_reason
 from applyviz.web.components.values import ABSENT, Shown, find_value
 from applyviz.web.reviews.pane.field_strips import present_result_strips
-from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, name_element, present_field, select_reasons
+from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, present_field, select_reasons
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ResolutionCard
 
 ROWS = 60
@@ -53,7 +54,7 @@ ROW_FILTER_WORDS: Mapping[RowFilter, str | Promise] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class InlineDiff:
     """Two short values: what they share at the beginning, and what differs; None where there is no value."""
 
     shared: str
@@ -76,7 +77,7 @@ class FlatRow:
     row: FieldRow
     parent: str
     leaf: str
-    move: Move | None
+    move: InlineDiff | None
     summary: str
     note: str
     cards: tuple[ResultCard, ...] = ()
@@ -84,7 +85,7 @@ class FlatRow:
     @property
     def tone(self) -> str:
         """The tone of the operation; a default that replaces a value is a change."""
-        return self.row.strip.tone if self.row.is_changed else self.row.look.tone
+        return self.row.strip.tone if self.row.is_changed else self.row.style.tone
 
     @property
     def has_long(self) -> bool:
@@ -94,14 +95,7 @@ class FlatRow:
     @property
     def sign(self) -> str:
         """The sign beside the tone."""
-        return self.row.look.glyph
-
-
-def split_path(path: FieldPath) -> tuple[str, str]:
-    """The parent and the leaf of a path; the value of a named entry has the name of its entry."""
-    has_value = len(path) > 1 and path[-1] == "f:value" and path[-2][0] == "k"
-    names = [name_element(element) for element in (path[:-1] if has_value else path)]
-    return "".join(f"{name}." for name in names[:-1]), names[-1] if names else str(element_value(path[-1]))
+        return self.row.style.glyph
 
 
 def find_shared(before: str, after: str) -> str:
@@ -119,16 +113,16 @@ def _is_short(shown: Shown | None) -> bool:
     return shown is None or not (shown.is_long or shown.is_cut)
 
 
-def _present_move(row: FieldRow, wanted: Shown | None) -> Move | None:
+def _present_move(row: FieldRow, wanted: Shown | None) -> InlineDiff | None:
     """The values of a row side by side; a conflict holds live against the manifest."""
     before, after = row.live, wanted if row.is_conflict else row.after
     if not (_is_short(before) and _is_short(after)):
         return None
     if before is None or after is None:
-        return Move("", before.text if before else None, after.text if after else None)
+        return InlineDiff("", before.text if before else None, after.text if after else None)
     is_whole = before.is_masked or after.is_masked or not (row.is_changed or row.is_conflict)
     shared = "" if is_whole else find_shared(before.text, after.text)
-    return Move(shared, before.text[len(shared) :], after.text[len(shared) :])
+    return InlineDiff(shared, before.text[len(shared) :], after.text[len(shared) :])
 
 
 def _summarize(row: FieldRow) -> str:
@@ -156,13 +150,13 @@ def _find_notes(change: PlannedObject) -> dict[FieldPath, str]:
     return notes
 
 
-def _tell(change: PlannedObject, reason: FieldReason, notes: Mapping[FieldPath, str]) -> str:
+def _describe(change: PlannedObject, reason: FieldReason, notes: Mapping[FieldPath, str]) -> str:
     if reason.path in notes:
         return notes[reason.path]
     if reason.operation is FieldOperation.CONFLICT:
         return ""  # the row is open and says it
     is_live = find_value(change.versions.live, reason.path) is not ABSENT
-    return say_reason(reason) if is_surprising(reason, is_live=is_live) else ""
+    return describe_reason(reason) if is_surprising(reason, is_live=is_live) else ""
 
 
 def select_rows(change: PlannedObject, chosen: RowFilter) -> list[tuple[int, FieldReason]]:
@@ -171,7 +165,7 @@ def select_rows(change: PlannedObject, chosen: RowFilter) -> list[tuple[int, Fie
         return select_reasons(change, FieldFilter.ALL)
     if chosen is RowFilter.CHANGED:
         return select_reasons(change, FieldFilter.CHANGES)
-    return sorted({place: reason for f in _MOVING for place, reason in select_reasons(change, f)}.items())
+    return sorted({index: reason for f in _MOVING for index, reason in select_reasons(change, f)}.items())
 
 
 def present_flat_rows(
@@ -180,29 +174,29 @@ def present_flat_rows(
     *,
     options: ApplyOptions,
     url_of: Callable[[int], str],
-    settlement: ConflictPage = NOTHING,
+    resolution: ConflictPage = NOTHING,
 ) -> tuple[FlatRow, ...]:
     """The rows of one object in the order of the object after apply."""
     notes = _find_notes(change)
     rows = []
-    for place, reason in reasons:
+    for index, reason in reasons:
         row = present_field(
             change,
-            place,
+            index,
             reason,
             label=render_path(reason.path).lstrip("."),
             mode=options.mode,
             you=options.field_manager,
-            explain=say_reason,
+            explain=describe_reason,
             url_of=url_of,
-            settlement=settlement,
+            resolution=resolution,
         )
         move = None if row.lines else _present_move(row, row.wanted)
         parent, leaf = split_path(reason.path)
         strips = present_result_strips(change, reason, mode=options.mode, you=options.field_manager)
         cards = tuple(
-            ResultCard(card, strips[card.way]) for card in (row.conflict_row.cards if row.conflict_row else ())
+            ResultCard(card, strips[card.resolution]) for card in (row.conflict_row.cards if row.conflict_row else ())
         )
         summary = "" if move else _summarize(row)
-        rows.append(FlatRow(row, parent, leaf, move, summary, _tell(change, reason, notes), cards))
+        rows.append(FlatRow(row, parent, leaf, move, summary, _describe(change, reason, notes), cards))
     return tuple(rows)

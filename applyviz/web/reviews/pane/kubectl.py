@@ -6,6 +6,7 @@ enough. Objects are masked, so a command with masked values is not offered.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,9 +16,11 @@ from django.utils.translation import gettext
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.values import JSONValue, is_same_json
-from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.simulation.kubectl import list_kubectl_writes
+from applyviz.engine.planning.simulation.kubectl import unbind as unbind_write
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.requests.patching import CONTENT_TYPES
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import Resource
 from applyviz.web.components.values import render_yaml
@@ -25,6 +28,7 @@ from applyviz.web.reviews.pane.diff_lines import diff_bodies
 from applyviz.web.reviews.pane.requests import RequestRow, SideBySide, Text, Words, present_request
 
 NAME = "kubectl.sh"
+_PATCH_TYPES = {content_type: patch_type.value for patch_type, content_type in CONTENT_TYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,9 @@ def unbind(request: Request) -> JSONValue:
     """Return the body without the preconditions of the live object."""
     body = request.body
     if not isinstance(body, Mapping):
-        return body
+        is_bound = any(placeholder.path[-1:] == ("f:value",) for placeholder in request.placeholders)
+        other: JSONValue = body[:-1] if isinstance(body, list) and is_bound and len(request.placeholders) == 1 else body
+        return other
     kept = {k: v for k, v in body.items() if k != "preconditions"}
     metadata = body.get("metadata")
     if isinstance(metadata, Mapping):
@@ -119,7 +125,11 @@ def present_requests(
 
 
 def _differ(change: PlannedObject, sent: tuple[Request, ...] | None, planned: int) -> Iterator[Words]:
-    if any(request.method == "DELETE" for request in change.requests):
+    if change.operation is Operation.DELETE:
+        yield gettext(
+            "kubectl delete sends it without preconditions: it also deletes an object that changed since the review."
+        )
+    elif any(request.method == "DELETE" for request in change.requests):
         yield gettext("This plan deletes the object. kubectl only does that with --prune.")
     elif sent is None:
         yield gettext("Could not determine what kubectl would send for this object.")
@@ -127,10 +137,40 @@ def _differ(change: PlannedObject, sent: tuple[Request, ...] | None, planned: in
         yield gettext("kubectl sends fewer requests than the plan.")
 
 
+def _write_deletion(change: PlannedObject, options: ApplyOptions) -> str:
+    """Return the kubectl command that deletes one object; its name is enough."""
+    gvk = change.ref.gvk
+    kind = f"{gvk.kind.lower()}.{gvk.version}.{gvk.group}" if gvk.group else gvk.kind.lower()
+    parts = ["kubectl delete", shlex.quote(kind), shlex.quote(change.ref.name)]
+    if change.ref.namespace:
+        parts.append(f"--namespace={shlex.quote(change.ref.namespace)}")
+    parts += ["--ignore-not-found", f"--cascade={options.propagation.value.lower()}"]
+    return " ".join((*parts, f"--timeout={options.deletion_seconds}s"))
+
+
+def _write_patch(change: PlannedObject, options: ApplyOptions) -> str:
+    """Return the kubectl command that patches one object; "" if a value is masked."""
+    request = next((request for request in change.requests if request.is_write), None)
+    body = None if request is None else unbind_write(request).body
+    if request is None or is_masked(body):
+        return ""
+    gvk = change.ref.gvk
+    kind = f"{gvk.kind.lower()}.{gvk.version}.{gvk.group}" if gvk.group else gvk.kind.lower()
+    parts = ["kubectl patch", shlex.quote(kind), shlex.quote(change.ref.name)]
+    parts += [f"--namespace={shlex.quote(change.ref.namespace)}"] if change.ref.namespace else []
+    parts += [f"--subresource={change.subresource}"] if change.subresource else []
+    parts += [f"--field-manager={shlex.quote(options.field_manager)}", f"--type={_PATCH_TYPES[request.content_type]}"]
+    return " ".join((*parts, f"--patch={shlex.quote(json.dumps(body, ensure_ascii=False))}"))
+
+
 def write_command(change: PlannedObject, options: ApplyOptions) -> str:
     """Return the kubectl command with its manifest; "" when a value is masked or there is no manifest."""
+    if change.operation in (Operation.DELETE, Operation.NOT_FOUND):
+        return _write_deletion(change, options)
+    if options.is_patching:
+        return _write_patch(change, options)
     manifest = change.versions.manifest
-    if manifest is None or is_masked(manifest):
+    if manifest is None or is_masked(manifest) or options.is_recording:
         return ""
     parts = ["kubectl apply"]
     if options.mode is ApplyMode.SERVER:
@@ -153,7 +193,11 @@ def _present_kubectl(
     more: tuple[RequestRow, ...],
     file_url_of: Callable[[str], str] | None,
 ) -> KubectlRow | None:
-    if not change.requests or change.versions.manifest is None:
+    if (
+        not change.requests
+        or options.is_recording
+        or (change.versions.manifest is None and change.operation is not Operation.DELETE)
+    ):
         return None
     text = write_command(change, options)
     command = Text(text, NAME, file_url_of(NAME) if file_url_of else "") if text else None

@@ -20,16 +20,21 @@ class PatchLine:
 
 @dataclass(frozen=True, slots=True)
 class PatchView:
-    """A displayed patch; without `lines`, `reason` says why there are none and what to change."""
+    """A displayed patch; without `lines`, `reason` says why there are none and what to change.
+
+    - `edited_url`: the whole edited document, "" if it is not kept; `is_whole`: it is all of its file.
+    """
 
     where: str
     lines: tuple[PatchLine, ...]
     text: str
     reason: str
     url: str
+    edited_url: str = ""
+    is_whole: bool = False
 
 
-def present_patch(patch: FilePatch | None, *, url: str) -> PatchView | None:
+def present_patch(patch: FilePatch | None, *, url: str, edited_url: str = "") -> PatchView | None:
     """Return a patch as lines; None stays None."""
     if patch is None:
         return None
@@ -37,4 +42,6 @@ def present_patch(patch: FilePatch | None, *, url: str) -> PatchView | None:
     if shown and not shown[-1]:
         shown.pop()
     lines = tuple(PatchLine(line.rstrip("\r"), _TONES.get(line[:1], "")) for line in shown)
-    return PatchView(str(patch.position), lines, patch.text, patch.reason, url if patch.text else "")
+    edited_url = edited_url if patch.edited else ""
+    link = url if patch.text else ""
+    return PatchView(str(patch.position), lines, patch.text, patch.reason, link, edited_url, patch.is_whole)

@@ -5,7 +5,7 @@ Each tab has an address; only the chosen tab is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import parse_qsl
@@ -14,22 +14,23 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from applyviz.engine.planning.conflicts.server_errors import ServerError
-from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
-from applyviz.web.components.badges import CERTAINTY_STYLES, LEVEL_STYLES, OBJECT_STYLES, Appearance
-from applyviz.web.components.notices import AcknowledgeAction, Notice
-from applyviz.web.components.phrases import ORIGINS, describe_risk, name_method, say_certainty, say_reason, title_risk
-from applyviz.web.components.server_text import fold
+from applyviz.engine.risks.model import RiskKind
+from applyviz.web.components.badges import CERTAINTY_STYLES, OBJECT_STYLES, Appearance
+from applyviz.web.components.notices import AcknowledgeAction, Notice, PostAction
+from applyviz.web.components.phrases import ORIGINS, describe_certainty, describe_reason, name_method
+from applyviz.web.components.tabs import TabLink
 from applyviz.web.reviews.pane import fields
+from applyviz.web.reviews.pane.calculation import CalculationSteps, present_calculation
 from applyviz.web.reviews.pane.diff_lines import DiffPage, present_diff
 from applyviz.web.reviews.pane.fields import FieldFilter, FieldSection, FilterChoice
 from applyviz.web.reviews.pane.kubectl import KubectlRow, present_requests
-from applyviz.web.reviews.pane.ownership_columns import Lane, present_lanes
-from applyviz.web.reviews.pane.requests import RequestRow
+from applyviz.web.reviews.pane.object_notices import present_notices
+from applyviz.web.reviews.pane.ownership_columns import OwnershipColumn, present_ownership_columns
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage
+from applyviz.web.reviews.pane.sequence import SequenceRow, present_sequence
 from applyviz.web.reviews.pane.withheld_fields import WithheldRow, present_withheld
 from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS, Document, present_document
 
@@ -59,16 +60,6 @@ ROWS = 250
 
 
 @dataclass(frozen=True, slots=True)
-class TabLink:
-    """One tab."""
-
-    word: Text
-    url: str
-    is_current: bool
-    count: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class VersionChoice:
     """One of the versions that the YAML tab can show."""
 
@@ -89,12 +80,15 @@ class DiffChoice:
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """The pane; fields of other tabs stay empty."""
+    """The pane; fields of other tabs stay empty.
+
+    - `origin`: where the file of the object comes from, if the plan has several sources.
+    """
 
     name: str
     kind: str
     namespace: str
-    look: Appearance
+    style: Appearance
     position: str
     method: str
     certainty: Appearance
@@ -105,8 +99,12 @@ class Pane:
     url: str
     template: str
     is_server_side: bool
+    origin: str = ""
     deciding: ConflictPage = NOTHING
     life_url: str = ""
+    hand_over_url: str = ""
+    take_url: str = ""
+    last_applied_url: str = ""
     keep: str = ""
     kept: tuple[tuple[str, str], ...] = ()
     filters: tuple[FilterChoice, ...] = ()
@@ -122,15 +120,33 @@ class Pane:
     diff: DiffPage | None = None
     diff_query: str = ""
     is_masked: bool = False
+    is_deletion: bool = False
     is_split: bool = False
     choices: tuple[DiffChoice, ...] = ()
-    requests: tuple[RequestRow, ...] = ()
+    sequence: tuple[SequenceRow, ...] = ()
+    sends: bool = False
+    calculation: CalculationSteps | None = None
     kubectl: KubectlRow | None = None
     archive_url: str = ""
-    lanes: tuple[Lane, ...] = ()
+    columns: tuple[OwnershipColumn, ...] = ()
     versions: tuple[VersionChoice, ...] = ()
     document: Document | None = None
     file_url: str = ""
+
+    @property
+    def first_fields_url(self) -> str:
+        """Return the address of the first page of fields."""
+        return self._link_fields(None)
+
+    @property
+    def next_fields_url(self) -> str:
+        """Return the address of the page of fields after this one."""
+        return self._link_fields(self.next_field + 1)
+
+    def _link_fields(self, start: int | None) -> str:
+        page = "" if start is None else f"&start={start}"
+        aligned = "&aligned=1" if self.is_aligned else ""
+        return f"{self.url}?show={self.show}{page}{aligned}{self.keep}#pane"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +160,7 @@ class PaneChoice:
     field: int | None = None
     find: str = ""
     is_split: bool = False
-    has_noise: bool = False
+    has_server_managed: bool = False
     is_raw: bool = False
     is_edited: bool = False
     is_aligned: bool = False
@@ -162,61 +178,20 @@ def locate_object(change: PlannedObject) -> str:
     return f"{change.position.file}:{change.position.line}{end}"
 
 
-def _present_risks(risks: tuple[Risk, ...], acts: Mapping[RiskKind, AcknowledgeAction]) -> Iterator[Notice]:
-    kinds: dict[tuple[RiskKind, RiskLevel, str], list[str]] = {}
-    for risk in risks:
-        kinds.setdefault((risk.kind, risk.level, title_risk(risk)), []).append(describe_risk(risk))
-    for (kind, level, title), texts in kinds.items():
-        one, more = (texts[0], ()) if len(texts) == 1 else ("", tuple(texts))
-        yield Notice(LEVEL_STYLES[level], title, one, lines=more, anchor=f"risk-{kind.value}", act=acts.get(kind))
-
-
-def _tell_refusal(change: PlannedObject) -> str:
-    """Why nothing of a refused object is written, and how far its decisions are."""
-    decided = len({answer.path for answer in change.answers})
-    total = len({conflict.path for conflict in change.conflicts} | {answer.path for answer in change.answers})
-    done = (
-        _("%(decided)d of %(total)d conflicts are resolved. ") % {"decided": decided, "total": total} if decided else ""
-    )
-    return done + _(
-        "The API server rejects this object until all its conflicts are resolved. Its other changes are listed "
-        "below; disputed fields keep their live value."
-    )
-
-
-def _tell_complaint(server_error: ServerError) -> str:
-    """A problem of one field behind its place in the file."""
-    place = f"{server_error.position}: " if server_error.position.line else ""
-    return f"{place}{server_error.field}: {server_error.message}"
-
-
-def present_notices(
-    change: PlannedObject, acts: Mapping[RiskKind, AcknowledgeAction] | None = None
-) -> tuple[Notice, ...]:
-    """Return the notices above the fields of an object: error, conflicts, risks, warnings."""
-    notices = []
-    if change.error:
-        title = _("This object could not be planned")
-        lines = tuple(_tell_complaint(server_error) for server_error in change.server_errors)
-        told, look = fold(change.error), OBJECT_STYLES[Operation.ERROR]
-        notices.append(Notice(look, title, told.sentence, lines=lines, server_message=told.message))
-    if change.operation is Operation.BLOCKED:
-        notices.append(Notice(OBJECT_STYLES[Operation.BLOCKED], _("Conflicts to resolve"), _tell_refusal(change)))
-    notices.extend(_present_risks(change.risks, acts or {}))
-    if change.warnings:
-        notices.append(Notice(LEVEL_STYLES[RiskLevel.MEDIUM], _("Server warnings"), lines=change.warnings))
-    return tuple(notices)
-
-
 def _link_tabs(change: PlannedObject, choice: PaneChoice, url_of: Callable[[Tab], str]) -> tuple[TabLink, ...]:
     counts = {Tab.REQUESTS: len(change.requests)}
-    if change.operation not in (Operation.PRUNE, Operation.ERROR):  # it changes as a whole, or not at all
+    if change.operation not in (
+        *DELETIONS,
+        Operation.NOT_FOUND,
+        Operation.ERROR,
+        Operation.LEFT_OUT,
+    ):  # it changes as a whole, or not at all
         counts[Tab.CHANGES] = len(fields.select_reasons(change, FieldFilter.CHANGES))
     kept = f"?{choice.keep}" if choice.keep else ""
     return tuple(TabLink(_WORDS[t], url_of(t) + kept, t is choice.tab, counts.get(t)) for t in Tab)
 
 
-def _tell_creation(change: PlannedObject) -> str:
+def _describe_creation(change: PlannedObject) -> str:
     """A creation without a field to show: a Secret may get all of its data from `stringData`."""
     written = (change.versions.manifest or {}).get("stringData")
     if isinstance(written, Mapping) and written:
@@ -228,12 +203,16 @@ def explain_no_rows(change: PlannedObject, chosen: FieldFilter) -> str:
     """Why a filter leaves no field of an object."""
     if change.operation is Operation.UNCHANGED and chosen is FieldFilter.CHANGES:
         return _("No changes: the live object already matches the manifest.")
-    if change.operation is Operation.PRUNE:
+    if change.operation.is_deletion:
         return _("The object is deleted.")
+    if change.operation is Operation.NOT_FOUND:
+        return _("Not found: nothing to delete.")
+    if change.operation is Operation.LEFT_OUT:
+        return _("Left out: nothing of it is sent.")
     if change.operation is Operation.UPDATE and chosen is FieldFilter.CHANGES:
         return _("Only field ownership changes; no values change.")
     if change.operation is Operation.CREATE and chosen is FieldFilter.CHANGES:
-        return _tell_creation(change)
+        return _describe_creation(change)
     if change.operation is Operation.ERROR and change.certainty_reason == REJECTED:
         return _("The API server rejects this object, so none of it changes.")
     if change.operation is Operation.ERROR and not change.requests:
@@ -246,9 +225,9 @@ def _find_field(change: PlannedObject, choice: PaneChoice) -> PaneChoice:
     if choice.field is None:
         return choice
     for show in (choice.show, FieldFilter.ALL):
-        places = [index for index, _reason in fields.select_reasons(change, show)]
-        if choice.field in places:
-            return replace(choice, show=show, start=places.index(choice.field) // ROWS * ROWS + 1)
+        indices = [index for index, _reason in fields.select_reasons(change, show)]
+        if choice.field in indices:
+            return replace(choice, show=show, start=indices.index(choice.field) // ROWS * ROWS + 1)
     return replace(choice, field=None)
 
 
@@ -257,8 +236,10 @@ def _fill_changes(
     choice: PaneChoice,
     options: ApplyOptions,
     url_of: Callable[[int], str],
-    settlement: ConflictPage,
+    resolution: ConflictPage,
 ) -> dict[str, object]:
+    if change.operation.is_deletion:
+        return {**_fill_diff(change, choice, options), "empty_text": explain_no_rows(change, choice.show)}
     choice = _find_field(change, choice)
     filters, start = fields.present_filters(change, choice.show), choice.start - 1
     total = next(f.count for f in filters if f.is_current)
@@ -275,11 +256,11 @@ def _fill_changes(
             mode=options.mode,
             you=options.field_manager,
             chosen=choice.show,
-            explain=say_reason,
+            explain=describe_reason,
             url_of=url_of,
             start=start,
             limit=ROWS,
-            settlement=settlement,
+            resolution=resolution,
         ),
         "empty_text": explain_no_rows(change, choice.show),
         "withheld": present_withheld(change, mode=options.mode),
@@ -302,7 +283,7 @@ def _fill_yaml(change: PlannedObject, choice: PaneChoice) -> dict[str, object]:
 def _write_query(choice: PaneChoice) -> str:
     """Return the query of this display of the diff."""
     view = "split" if choice.is_split else "unified"
-    return f"view={view}{'&noise=1' if choice.has_noise else ''}{'&raw=1' if choice.is_raw else ''}"
+    return f"view={view}{'&complete=1' if choice.has_server_managed else ''}{'&raw=1' if choice.is_raw else ''}"
 
 
 def _offer_choices(choice: PaneChoice, *, has_inside: bool) -> tuple[DiffChoice, ...]:
@@ -311,9 +292,10 @@ def _offer_choices(choice: PaneChoice, *, has_inside: bool) -> tuple[DiffChoice,
         return DiffChoice(word, _write_query(other), other == choice)
 
     one, two = offer(_("One column"), is_split=False), offer(_("Side by side"), is_split=True)
-    noise = replace(offer(_("Normalized"), has_noise=not choice.has_noise), is_current=choice.has_noise)
+    is_whole = choice.has_server_managed
+    whole = replace(offer(_("Normalized"), has_server_managed=not is_whole), is_current=is_whole)
     raw = replace(offer(_("Raw"), is_raw=not choice.is_raw), is_current=choice.is_raw)
-    return (one, two, noise, raw) if has_inside or choice.is_raw else (one, two, noise)
+    return (one, two, whole, raw) if has_inside or choice.is_raw else (one, two, whole)
 
 
 def _fill_diff(change: PlannedObject, choice: PaneChoice, options: ApplyOptions) -> dict[str, object]:
@@ -321,7 +303,7 @@ def _fill_diff(change: PlannedObject, choice: PaneChoice, options: ApplyOptions)
         change,
         you=options.field_manager,
         is_split=choice.is_split,
-        has_noise=choice.has_noise,
+        has_server_managed=choice.has_server_managed,
         is_raw=choice.is_raw,
         start=choice.start,
     )
@@ -334,24 +316,37 @@ def _fill_diff(change: PlannedObject, choice: PaneChoice, options: ApplyOptions)
     }
 
 
+def _fill_requests(
+    change: PlannedObject, choice: PaneChoice, options: ApplyOptions, version_url_of: Callable[[str], str]
+) -> dict[str, object]:
+    requests, kubectl = present_requests(change, options, is_edited=choice.is_edited, file_url_of=choice.file_url_of)
+    return {
+        "sequence": present_sequence(change, requests),
+        "sends": change.has_effect,
+        "calculation": present_calculation(change, options, url_of=version_url_of),
+        "kubectl": kubectl,
+        "archive_url": choice.archive_url,
+    }
+
+
 def _fill_tab(
     change: PlannedObject,
     choice: PaneChoice,
     options: ApplyOptions,
     field_url_of: Callable[[int], str],
-    settlement: ConflictPage,
+    version_url_of: Callable[[str], str],
+    resolution: ConflictPage,
 ) -> dict[str, object]:
     if choice.tab is Tab.CHANGES:
-        return _fill_changes(change, choice, options, field_url_of, settlement)
+        return _fill_changes(change, choice, options, field_url_of, resolution)
     if choice.tab is Tab.DIFF:
         return _fill_diff(change, choice, options)
     if choice.tab is Tab.REQUESTS:
-        requests, kubectl = present_requests(
-            change, options, is_edited=choice.is_edited, file_url_of=choice.file_url_of
-        )
-        return {"requests": requests, "kubectl": kubectl, "archive_url": choice.archive_url}
+        return _fill_requests(change, choice, options, version_url_of)
     if choice.tab is Tab.OWNERS:
-        return {"lanes": present_lanes(change.fields, you=options.field_manager, url_of=choice.manager_url_of)}
+        return {
+            "columns": present_ownership_columns(change.fields, you=options.field_manager, url_of=choice.manager_url_of)
+        }
     return _fill_yaml(change, choice)
 
 
@@ -362,29 +357,42 @@ def present_pane(
     choice: PaneChoice,
     url_of: Callable[[Tab], str],
     field_url_of: Callable[[int], str],
-    settlement: ConflictPage = NOTHING,
+    resolution: ConflictPage = NOTHING,
     acts: Mapping[RiskKind, AcknowledgeAction] | None = None,
+    offers: tuple[PostAction, ...] = (),
     life_url: str = "",
+    hand_over_url: str = "",
+    take_url: str = "",
+    last_applied_url: str = "",
+    others_url: str = "",
+    origin: str = "",
 ) -> Pane:
     """Return the pane of one object with the chosen tab filled in."""
     return Pane(
         name=change.ref.name,
         kind=change.ref.gvk.kind,
         namespace=change.ref.namespace,
-        look=OBJECT_STYLES[change.operation],
+        style=OBJECT_STYLES[change.operation],
         position=locate_object(change),
+        origin=origin,
         method=name_method(change.method),
         certainty=CERTAINTY_STYLES[change.certainty],
-        certainty_reason=say_certainty(change.certainty_reason),
+        certainty_reason=describe_certainty(change.certainty_reason),
         schema_origin=str(ORIGINS[change.schema_origin]),
-        notices=present_notices(change, acts),
+        notices=present_notices(change, acts, offers, hand_over_url, others_url),
         tabs=_link_tabs(change, choice, url_of),
         url=url_of(choice.tab),
         template=f"reviews/_{choice.tab.value}.html",
+        is_deletion=change.operation.is_deletion,
         is_server_side=options.mode is ApplyMode.SERVER,
-        deciding=settlement,
+        deciding=resolution,
         life_url=life_url,
+        hand_over_url=hand_over_url,
+        take_url=take_url,
+        last_applied_url=last_applied_url,
         keep=f"&{choice.keep}" if choice.keep else "",
         kept=tuple(parse_qsl(choice.keep)),
-        **_fill_tab(change, choice, options, field_url_of, settlement),  # type: ignore[arg-type]  # each tab fills its own fields
+        **_fill_tab(
+            change, choice, options, field_url_of, lambda name: f"{url_of(Tab.YAML)}?version={name}", resolution
+        ),  # type: ignore[arg-type]  # each tab fills its own fields
     )

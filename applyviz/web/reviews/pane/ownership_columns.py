@@ -17,7 +17,7 @@ _Identity = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class OwnershipColumn:
     """One field owner."""
 
     owner: OwnerChip
@@ -75,26 +75,28 @@ def _identify(owner: Owner) -> _Identity:
 
 
 def _gather(reasons: Iterable[FieldReason]) -> dict[_Identity, _Holding]:
-    held: dict[_Identity, _Holding] = {}
+    holdings: dict[_Identity, _Holding] = {}
     for reason in reasons:
         for owner in reason.owners_before:
-            held.setdefault(_identify(owner), _Holding(owner)).before[reason.path] = None
+            holdings.setdefault(_identify(owner), _Holding(owner)).before[reason.path] = None
         for owner in reason.owners_after:
-            holding = held.setdefault(_identify(owner), _Holding(owner))
+            holding = holdings.setdefault(_identify(owner), _Holding(owner))
             holding.after[reason.path] = None
             if len(reason.owners_after) > 1:
                 holding.shared[reason.path] = None
-    return held
+    return holdings
 
 
-def present_lanes(
+def present_ownership_columns(
     reasons: Iterable[FieldReason], *, you: str, url_of: Callable[[str], str] | None = None
-) -> tuple[Lane, ...]:
+) -> tuple[OwnershipColumn, ...]:
     """Return all lanes, your own first; `url_of` returns the page with all fields of a field manager."""
-    held = sorted(_gather(reasons).values(), key=lambda h: (h.owner.manager != you, h.owner.manager, h.owner.operation))
-    widest = max((len(h.before | h.after) for h in held), default=1)
+    holdings = sorted(
+        _gather(reasons).values(), key=lambda h: (h.owner.manager != you, h.owner.manager, h.owner.operation)
+    )
+    widest = max((len(h.before | h.after) for h in holdings), default=1)
     return tuple(
-        Lane(
+        OwnershipColumn(
             owner=present_owner(h.owner, you=you),
             before=len(h.before),
             after=len(h.after),
@@ -106,5 +108,5 @@ def present_lanes(
             widest=max(1, widest),
             kept_paths=tuple(map(render_short, islice((p for p in h.after if p in h.before), NAMED))),
         )
-        for h in held
+        for h in holdings
     )

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.objects.exchange import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model import placeholders
 from applyviz.web.components.values import render_yaml
 from applyviz.web.reviews.pane.diff_lines import DiffRow
@@ -55,7 +56,7 @@ _PATCHES: dict[str, Words] = {
     "replace": _("this map or list is replaced entirely"),
     "merge": _("this map is merged"),
 }
-_HOLES: dict[str, Words] = {
+_PLACEHOLDERS: dict[str, Words] = {
     "uid": _("uid of the live object, read just before sending"),
     "resourceVersion": _("resourceVersion of the live object, so that the write fails if the object changed"),
     "managedFields": _("field owners of the live object, read just before sending"),
@@ -72,7 +73,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class HoleRow:
+class PlaceholderRow:
     """A part of the body that is set at run time."""
 
     path: str
@@ -119,7 +120,7 @@ class RequestRow:
     about: Words
     query: tuple[Named, ...]
     content_type: str
-    placeholders: tuple[HoleRow, ...]
+    placeholders: tuple[PlaceholderRow, ...]
     body: tuple[BodyLine, ...]
     hidden_lines: int
     curl: Text | None
@@ -143,6 +144,13 @@ def _explain_line(line: str, *, is_patch: bool) -> Words:
 def render_body(request: Request) -> str:
     """Return the body as YAML, with the name of each placeholder in its position."""
     return "" if request.body is None else render_yaml(placeholders.show(request).body)
+
+
+def print_lines(value: JSONValue, *, is_patch: bool = False) -> tuple[tuple[BodyLine, ...], int]:
+    """Return a value as lines of YAML, those of a patch with their meaning, and how many lines are not listed."""
+    lines = render_yaml(value).split("\n")
+    shown = tuple(BodyLine(line[:WIDTH], _explain_line(line, is_patch=is_patch)) for line in lines[:LINES])
+    return shown, len(lines[LINES:])
 
 
 def write_curl(request: Request) -> str:
@@ -169,7 +177,7 @@ def present_request(
     """Return one request with its explanations; `file_url_of` returns the addresses of its files."""
     is_patch = request.content_type in (MERGE_PATCH, STRATEGIC_MERGE_PATCH)
     text = render_body(request)
-    lines = text.split("\n") if text else []
+    lines, hidden = print_lines(placeholders.show(request).body, is_patch=is_patch) if text else ((), 0)
 
     def keep(content: str, name: str) -> Text | None:
         return Text(content, name, file_url_of(name) if file_url_of else "") if content else None
@@ -180,9 +188,11 @@ def present_request(
         about=_PURPOSES.get(request.purpose, ""),
         query=tuple(Named(k, v, _QUERIES.get((k, v), "")) for k, v in request.query.items()),
         content_type=request.content_type,
-        placeholders=tuple(HoleRow(render_path(h.path), _HOLES.get(h.rule, h.rule)) for h in request.placeholders),
-        body=tuple(BodyLine(line[:WIDTH], _explain_line(line, is_patch=is_patch)) for line in lines[:LINES]),
-        hidden_lines=len(lines[LINES:]),
+        placeholders=tuple(
+            PlaceholderRow(render_path(h.path), _PLACEHOLDERS.get(h.rule, h.rule)) for h in request.placeholders
+        ),
+        body=lines,
+        hidden_lines=hidden,
         curl=keep(write_curl(request), f"request-{number}.sh") if request.is_write else None,
         file=keep(text, f"request-{number}.yaml"),
         beside=beside,

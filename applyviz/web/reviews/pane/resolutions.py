@@ -1,7 +1,8 @@
 """Conflicts of an object: resolution options with their results, given resolutions, manifest edits and rules.
 
-The engine calculated everything when the object was planned (`change.ways`, `.answers`, `.releases`); this module adds
-words and addresses. A person who may not resolve sees the same without the controls.
+The engine calculated everything when the object was planned (`change.open_fields`, `.answers`,
+`.blocked_removals`); this module adds words and addresses. A person who may not resolve sees the same without the
+controls.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from applyviz.engine.objects.paths import FieldPath, element_value, render_path
+from applyviz.engine.objects.paths import FieldPath, element_value, fields, render_path
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.conflicts.resolutions import (
     ResolutionKind,
@@ -26,11 +27,12 @@ from applyviz.engine.planning.conflicts.resolutions import (
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.restarts import count_restarting
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import Plan, Resolution
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
-from applyviz.web.reviews.pane.blocked_removals import ReleaseRow, present_release
+from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow, present_blocked_removal
 from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
@@ -44,10 +46,12 @@ RESOLUTION_WORDS: dict[ResolutionKind, Text] = {
     ResolutionKind.SHARE: gettext_lazy("Share (keep live value)"),
 }
 _MEANINGS: dict[ResolutionKind, Text] = {
-    ResolutionKind.OVERWRITE: gettext_lazy("Your value is applied; %(manager)s loses the field."),
-    ResolutionKind.GIVE_UP: gettext_lazy("The live value stays with %(manager)s; you no longer set the field."),
+    ResolutionKind.OVERWRITE: gettext_lazy(
+        "Your value is applied; %(manager)s loses the field.%(pods)s The next plan has a high risk: fields forced."
+    ),
+    ResolutionKind.GIVE_UP: gettext_lazy("The live value stays with %(manager)s; you no longer set the field.%(pods)s"),
     ResolutionKind.SHARE: gettext_lazy(
-        "You and %(manager)s both own the live value. The next change by either one conflicts."
+        "You and %(manager)s both own the live value.%(pods)s The next change by either one conflicts."
     ),
 }
 
@@ -56,7 +60,7 @@ _MEANINGS: dict[ResolutionKind, Text] = {
 class ResolutionCard:
     """One resolution option: its result, and its effect on the body and the manifest."""
 
-    way: str
+    resolution: str
     key: int
     title: Text
     about: Text
@@ -77,7 +81,7 @@ class ResolutionCard:
 class ConflictRow:
     """One open conflict of a field, with the name of its choice in the form of the object."""
 
-    place: int
+    index: int
     path: str
     managers: str
     cards: tuple[ResolutionCard, ...]
@@ -120,7 +124,7 @@ class ConflictPage:
 
     conflict_rows: Mapping[str, ConflictRow] = field(default_factory=dict)
     answers: tuple[AnswerRow, ...] = ()
-    releases: Mapping[str, ReleaseRow] = field(default_factory=dict)
+    blocked_removals: Mapping[str, BlockedRemovalRow] = field(default_factory=dict)
     form_url: str = ""
     everywhere_url: str = ""
     replan_url: str = ""
@@ -140,7 +144,7 @@ class ConflictPage:
         return self.open_count > 1
 
     @property
-    def decided_paths(self) -> frozenset[str]:
+    def resolved_paths(self) -> frozenset[str]:
         """Return the resolved fields."""
         return frozenset(answer.path for answer in self.answers)
 
@@ -148,9 +152,9 @@ class ConflictPage:
 NOTHING = ConflictPage()
 
 
-def name_resolution(way: ResolutionKind, manager: str) -> str:
+def name_resolution(resolution: ResolutionKind, manager: str) -> str:
     """Return a short name of a resolution; `manager` is the conflicting manager."""
-    return str(RESOLUTION_WORDS[way]) % {"manager": manager}
+    return str(RESOLUTION_WORDS[resolution]) % {"manager": manager}
 
 
 def _name_field(path: FieldPath) -> str:
@@ -158,50 +162,74 @@ def _name_field(path: FieldPath) -> str:
     return " ".join(map(str, named.values())) if isinstance(named, Mapping) else str(named)
 
 
-def _describe_body(path: FieldPath, way: ResolutionOption, shown: Shown | None) -> str:
+def _describe_body(path: FieldPath, option: ResolutionOption, shown: Shown | None) -> str:
     name = _name_field(path)
-    if way.edit is not None and way.edit.is_removed:
+    if option.edit is not None and option.edit.is_removed:
         return _("the body without %(field)s") % {"field": name}
     text = shown.text if shown is not None and not shown.is_long else "…"
     return f"{name}: {text}"
 
 
+def _describe_restart(resolution: ResolutionKind, pods: int) -> str:
+    """Return what a resolution means for the pods of a workload: only another value in the template restarts them."""
+    if not pods:
+        return ""
+    if resolution is not ResolutionKind.OVERWRITE:
+        return " " + _("The field restarts no pods.")
+    return " " + ngettext("%(n)d pod restarts.", "%(n)d pods restart.", pods) % {"n": pods}
+
+
 def present_resolution(
-    path: FieldPath, way: ResolutionOption, *, key: int, manager: str, you: str, patch_url: str
+    path: FieldPath, option: ResolutionOption, *, key: int, manager: str, you: str, patch_url: str, pods: int = 0
 ) -> ResolutionCard:
-    """Return one resolution option with its result."""
-    shown = show_value(way.value) if way.is_present else show_value(ABSENT)
+    """Return one resolution option with its result; `pods` restart when the field changes."""
+    shown = show_value(option.value) if option.is_present else show_value(ABSENT)
+    facts = {"manager": manager, "pods": _describe_restart(option.resolution, pods)}
     return ResolutionCard(
-        way=way.way.value,
+        resolution=option.resolution.value,
         key=key,
-        title=name_resolution(way.way, manager),
-        about=str(_MEANINGS[way.way]) % {"manager": manager},
+        title=name_resolution(option.resolution, manager),
+        about=str(_MEANINGS[option.resolution]) % facts,
         value=shown,
-        owners=present_owners(way.owners, you=you),
-        sends=_describe_body(path, way, shown),
-        is_forced=way.way is ResolutionKind.OVERWRITE,
-        is_possible=way.is_possible,
-        patch=present_patch(way.patch, url=patch_url),
+        owners=present_owners(option.owners, you=you),
+        sends=_describe_body(path, option, shown),
+        is_forced=option.resolution is ResolutionKind.OVERWRITE,
+        is_possible=option.is_possible,
+        patch=present_patch(option.patch, url=patch_url),
     )
+
+
+def _count_restarting(change: engine.PlannedObject, path: FieldPath) -> int:
+    """Return how many pods restart when a field of a live object changes."""
+    live = change.versions.live
+    return count_restarting(change.ref, live) if live is not None and path[:2] == fields("spec", "template") else 0
 
 
 def list_conflicts(
     change: engine.PlannedObject, *, you: str, link_patch: Callable[[int, int], str] | None = None
 ) -> dict[str, ConflictRow]:
-    """Return the open conflicts with their options, by field; `link_patch(place, key)` is the address of a patch."""
+    """Return the open conflicts with their options, by field; `link_patch(index, key)` is the address of a patch."""
     found = {}
-    for place, ways in enumerate(change.ways):
-        managers = ", ".join(ways.managers)
-        cards = []
-        for key, way in enumerate(ways.ways, 1):
-            url = link_patch(place, key) if link_patch else ""
-            cards.append(present_resolution(ways.path, way, key=key, manager=managers, you=you, patch_url=url))
-        path = render_path(ways.path)
-        found[path] = ConflictRow(place, path, managers, tuple(cards))
+    for index, conflicting in enumerate(change.open_fields):
+        managers = ", ".join(conflicting.managers)
+        cards, pods = [], _count_restarting(change, conflicting.path)
+        for key, option in enumerate(conflicting.options, 1):
+            url = link_patch(index, key) if link_patch else ""
+            cards.append(
+                present_resolution(
+                    conflicting.path, option, key=key, manager=managers, you=you, patch_url=url, pods=pods
+                )
+            )
+        path = render_path(conflicting.path)
+        found[path] = ConflictRow(index, path, managers, tuple(cards))
     return found
 
 
-class ConflictDesk:
+def _present_removals(change: engine.PlannedObject, *, you: str) -> dict[str, BlockedRemovalRow]:
+    return {render_path(r.path): present_blocked_removal(r, you=you) for r in change.blocked_removals}
+
+
+class ConflictReader:
     """The facts that all objects of a plan share when one person reads their conflicts; each is read once."""
 
     def __init__(self, plan: Plan, person: Person) -> None:
@@ -210,9 +238,9 @@ class ConflictDesk:
         latest = plan.review.latest_plan
         is_open = plan.review.state == ReviewState.OPEN and plan.state == PlanState.COMPLETE
         is_latest = latest is not None and latest.pk == plan.pk
-        places = list(access.places_of(plan.review))
-        self.may_propose = plan.state == PlanState.COMPLETE and access.can(person, Action.DECIDE, places)
-        self.may_decide = is_open and is_latest and self.may_propose
+        scopes = list(access.scopes_of(plan.review))
+        self.may_propose = plan.state == PlanState.COMPLETE and access.can(person, Action.RESOLVE, scopes)
+        self.may_resolve = is_open and is_latest and self.may_propose
 
     @cached_property
     def made(self) -> Mapping[tuple[str, str], Resolution]:
@@ -221,24 +249,24 @@ class ConflictDesk:
 
     @cached_property
     def blocked(self) -> Mapping[tuple[str, str], int]:
-        """How many objects of each group and kind are blocked, as far as the person may know."""
+        """The number of blocked objects of each group and kind that the person may see."""
         rows = self.plan.changes.filter(operation=Operation.BLOCKED.value)
         rows = rows.exclude(position__in=hidden_positions(self.plan))
         counted = rows.order_by().values("group", "kind").annotate(n=Count("pk"))
         return {(row["group"], row["kind"]): row["n"] for row in counted}
 
     def present(self, position: int, change: engine.PlannedObject) -> ConflictPage:
-        """Everything about deciding one object; no more than the way to a conflict rule for one without conflicts."""
-        if change.ways or change.conflicts or change.answers or change.releases:
-            return _Settler(self, position, change).settle()
+        """Return the conflicts of one object; for an object without any, only the link to a conflict rule."""
+        if change.open_fields or change.conflicts or change.answers or change.blocked_removals:
+            return _ConflictPresenter(self, position, change).present()
         here = [self.plan.review.number, self.plan.number, position]
         return ConflictPage(propose_url=reverse("reviews:propose-rule", args=here)) if self.may_propose else NOTHING
 
 
-class _Settler:
-    """Puts words and addresses to what was worked out for one object of a plan."""
+class _ConflictPresenter:
+    """The conflicts of one object of a plan, with texts and addresses."""
 
-    def __init__(self, shared: ConflictDesk, position: int, change: engine.PlannedObject) -> None:
+    def __init__(self, shared: ConflictReader, position: int, change: engine.PlannedObject) -> None:
         self._shared = shared
         self._plan = shared.plan
         self._position = position
@@ -246,25 +274,28 @@ class _Settler:
         self._here = [shared.plan.review.number, shared.plan.number, position]
         self._you = shared.you
         self._may_propose = shared.may_propose
-        self.may_decide = shared.may_decide
+        self.may_resolve = shared.may_resolve
 
-    def _link_patch(self, of: str, place: int, way: int = 0) -> str:
-        return reverse("reviews:show-patch", args=[*self._here, of, place, way])
+    def _link_patch(self, of: str, index: int, option: int = 0) -> str:
+        return reverse("reviews:show-patch", args=[*self._here, of, index, option])
+
+    def _link_edited(self, of: str, index: int) -> str:
+        return reverse("reviews:show-edited", args=[*self._here, of, index])
 
     def _find_undo(self, answer: ResolvedField) -> str:
         key = list(self._change.ref.key)
-        for place, decided in enumerate(self._plan.decisions):
-            if decided["object"] == key and tuple(decided["path"]) == answer.path and self.may_decide:
-                return reverse("reviews:undo-resolution", args=[self._plan.review.number, self._plan.number, place])
+        for index, decided in enumerate(self._plan.decisions):
+            if decided["object"] == key and tuple(decided["path"]) == answer.path and self.may_resolve:
+                return reverse("reviews:undo-resolution", args=[self._plan.review.number, self._plan.number, index])
         return ""
 
-    def _present_answer(self, place: int, answer: ResolvedField, made: Resolution | None) -> AnswerRow:
+    def _present_answer(self, index: int, answer: ResolvedField, made: Resolution | None) -> AnswerRow:
         path = render_path(answer.path)
         cluster = self._plan.target.cluster.slug
-        propose = f"{reverse('reviews:propose-rule', args=self._here)}?answer={place}"
+        propose = f"{reverse('reviews:propose-rule', args=self._here)}?answer={index}"
         return AnswerRow(
             path=path,
-            title=name_resolution(answer.way, answer.manager),
+            title=name_resolution(answer.resolution, answer.manager),
             manager=answer.manager,
             by=made.by.get_username() if made else "",
             at=made.created_at if made else None,
@@ -274,25 +305,29 @@ class _Settler:
             rule_url=f"{reverse('clusters:list-rules', args=[cluster])}#rule-{answer.rule}" if answer.rule else "",
             undo_url="" if answer.rule else self._find_undo(answer),
             propose_url=propose if self._may_propose and not answer.rule else "",
-            patch=present_patch(answer.patch, url=self._link_patch("answers", place)),
+            patch=present_patch(
+                answer.patch,
+                url=self._link_patch("answers", index),
+                edited_url=self._link_edited("answers", index),
+            ),
         )
 
     def list_answers(self) -> tuple[AnswerRow, ...]:
         made = self._shared.made
         key, seen, rows = "/".join(self._change.ref.key), set(), []
-        for place, answer in enumerate(self._change.answers):
+        for index, answer in enumerate(self._change.answers):
             if answer.path not in seen:
                 seen.add(answer.path)
-                rows.append(self._present_answer(place, answer, made.get((key, render_path(answer.path)))))
+                rows.append(self._present_answer(index, answer, made.get((key, render_path(answer.path)))))
         return tuple(rows)
 
     def list_scopes(self) -> tuple[ScopeChoice, ...]:
         """Return the selections to resolve at once: in this object, by field manager, by kind, in the whole plan."""
-        managers = dict.fromkeys(m for ways in self._change.ways for m in ways.managers)
+        managers = dict.fromkeys(m for one in self._change.open_fields for m in one.managers)
         here, ref = str(self._position), self._change.ref
         choices = []
         for manager in managers:
-            if len(managers) > 1 or len(self._change.ways) > 1:
+            if len(managers) > 1 or len(self._change.open_fields) > 1:
                 text = _("all conflicts with %(manager)s in this object") % {"manager": manager}
                 choices.append(ScopeChoice((("position", here), ("manager", manager)), text))
             text = _("all conflicts with %(manager)s in the plan") % {"manager": manager}
@@ -316,10 +351,10 @@ class _Settler:
             ScopeChoice((), whole % {"count": total}),
         )
 
-    def settle(self) -> ConflictPage:
+    def present(self) -> ConflictPage:
         change = self._change
         conflict_rows = list_conflicts(
-            change, you=self._you, link_patch=lambda place, key: self._link_patch("ways", place, key)
+            change, you=self._you, link_patch=lambda index, key: self._link_patch("open", index, key)
         )
         answers = self.list_answers()
         answered = {answer.path for answer in change.answers}
@@ -328,12 +363,14 @@ class _Settler:
         return ConflictPage(
             conflict_rows=conflict_rows,
             answers=answers,
-            releases={render_path(r.path): present_release(r, you=self._you) for r in change.releases},
-            form_url=reverse("reviews:resolve-conflict", args=self._here) if self.may_decide and conflict_rows else "",
-            everywhere_url=reverse("reviews:resolve-everywhere", args=[review, number]) if self.may_decide else "",
-            replan_url=reverse("reviews:replan", args=[review]) if self.may_decide else "",
-            scopes=self.list_scopes() if self.may_decide and conflict_rows else (),
-            patch=present_patch(change.patch, url=self._link_patch("all", 0)),
+            blocked_removals={
+                render_path(r.path): present_blocked_removal(r, you=self._you) for r in change.blocked_removals
+            },
+            form_url=reverse("reviews:resolve-conflict", args=self._here) if self.may_resolve and conflict_rows else "",
+            everywhere_url=reverse("reviews:resolve-everywhere", args=[review, number]) if self.may_resolve else "",
+            replan_url=reverse("reviews:replan", args=[review]) if self.may_resolve else "",
+            scopes=self.list_scopes() if self.may_resolve and conflict_rows else (),
+            patch=present_patch(change.patch, url=self._link_patch("all", 0), edited_url=self._link_edited("all", 0)),
             is_lost=is_lost,
             propose_url=reverse("reviews:propose-rule", args=self._here) if self._may_propose else "",
         )
@@ -341,13 +378,12 @@ class _Settler:
 
 def present_conflicts(plan: Plan, person: Person, position: int, change: engine.PlannedObject) -> ConflictPage:
     """Return the conflicts of one object of a plan."""
-    return _Settler(ConflictDesk(plan, person), position, change).settle()
+    return _ConflictPresenter(ConflictReader(plan, person), position, change).present()
 
 
 def show_conflicts(change: engine.PlannedObject, *, you: str) -> ConflictPage:
     """Return the conflicts of an object without a plan: every option is shown, and none can be chosen."""
-    releases = {render_path(r.path): present_release(r, you=you) for r in change.releases}
-    return ConflictPage(list_conflicts(change, you=you), releases=releases)
+    return ConflictPage(list_conflicts(change, you=you), blocked_removals=_present_removals(change, you=you))
 
 
 def is_edited(change: engine.PlannedObject) -> bool:

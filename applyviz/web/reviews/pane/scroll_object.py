@@ -19,7 +19,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.engine.risks.sentences import title
 from applyviz.web.components.badges import CERTAINTY_STYLES, LEVEL_STYLES, OBJECT_STYLES, Appearance
-from applyviz.web.components.phrases import say_certainty
+from applyviz.web.components.phrases import describe_certainty
 from applyviz.web.reviews.pane.created_document import CreatedDocument, present_created
 from applyviz.web.reviews.pane.diff_lines import DiffPage, present_diff
 from applyviz.web.reviews.pane.fields import FieldFilter
@@ -52,19 +52,24 @@ OBJECT_VIEW_WORDS: dict[ObjectView, Text] = {
 class RiskTag:
     """One risk of an object: its level, its title, and where its sentence is."""
 
-    look: Appearance
+    style: Appearance
     title: Text
     url: str
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectLinks:
-    """The addresses of one object: alone on a page, its history, itself in each view, and a field on its own."""
+    """The addresses of one object: alone on a page, its history, itself in each view, a field and a risk on its own.
+
+    - `conflict`: its row in the list of risks while conflicts block it.
+    """
 
     focus: str
     history: str
     self_of: Callable[[ObjectView], str]
     field_of: Callable[[int], str]
+    risk_of: Callable[[RiskKind, RiskLevel], str]
+    conflict: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class ScrollObject:
     name: str
     kind: str
     namespace: str
-    look: Appearance
+    style: Appearance
     risks: tuple[RiskTag, ...]
     estimate: Appearance | None
     estimate_reason: str
@@ -125,27 +130,29 @@ class ScrollObject:
 
     @property
     def fields_count(self) -> int:
-        """How many fields it shows, those that are left out included."""
+        """The number of its fields, including those that are not drawn."""
         return len(self.content.rows) + self.content.more_rows
 
 
-def tag_risks(kinds: list[tuple[RiskKind, RiskLevel]], url: str) -> tuple[RiskTag, ...]:
-    """Risks as tags, the worst first, each kind once."""
+def tag_risks(
+    kinds: list[tuple[RiskKind, RiskLevel]], url_of: Callable[[RiskKind, RiskLevel], str]
+) -> tuple[RiskTag, ...]:
+    """Risks as tags that lead to the list of risks, the worst first, each kind once."""
     ordered = sorted(dict.fromkeys(kinds), key=lambda one: _LEVELS.index(one[1]))
-    return tuple(
-        RiskTag(LEVEL_STYLES[level], _(title(kind, level)), f"{url}#risk-{kind.value}") for kind, level in ordered
-    )
+    return tuple(RiskTag(LEVEL_STYLES[level], _(title(kind, level)), url_of(kind, level)) for kind, level in ordered)
 
 
-def _tag_object(change: PlannedObject, url: str) -> tuple[RiskTag, ...]:
-    tags = tag_risks([(risk.kind, risk.level) for risk in change.risks], url)
+def _tag_object(change: PlannedObject, links: ObjectLinks) -> tuple[RiskTag, ...]:
+    """Return the tags of one object; the risks of a blocked object are listed only after its conflicts are resolved."""
+    kinds = [(risk.kind, risk.level) for risk in change.risks]
     if change.operation is not Operation.BLOCKED:
-        return tags
-    return (RiskTag(LEVEL_STYLES[RiskLevel.MEDIUM], _("Blocked by conflict"), url), *tags)
+        return tag_risks(kinds, links.risk_of)
+    blocked = RiskTag(LEVEL_STYLES[RiskLevel.MEDIUM], _("Blocked by conflict"), links.conflict)
+    return (blocked, *tag_risks(kinds, lambda _kind, _level: links.conflict))
 
 
 def _fill_fields(
-    change: PlannedObject, chosen: RowFilter, options: ApplyOptions, links: ObjectLinks, settlement: ConflictPage
+    change: PlannedObject, chosen: RowFilter, options: ApplyOptions, links: ObjectLinks, resolution: ConflictPage
 ) -> ObjectContent:
     created = present_created(change) if chosen is RowFilter.CHANGED else None
     if created is not None:
@@ -154,7 +161,7 @@ def _fill_fields(
     if len(reasons) > ROWS:  # conflicts are never left out
         reasons.sort(key=lambda one: one[1].operation is not FieldOperation.CONFLICT)
     return ObjectContent(
-        rows=present_flat_rows(change, reasons[:ROWS], options=options, url_of=links.field_of, settlement=settlement),
+        rows=present_flat_rows(change, reasons[:ROWS], options=options, url_of=links.field_of, resolution=resolution),
         more_rows=len(reasons[ROWS:]),
         empty_text="" if reasons else explain_no_rows(change, FieldFilter.CHANGES),
         withheld=present_withheld(change, mode=options.mode),
@@ -167,13 +174,13 @@ def _fill(
     chosen: RowFilter,
     options: ApplyOptions,
     links: ObjectLinks,
-    settlement: ConflictPage,
+    resolution: ConflictPage,
 ) -> ObjectContent:
     if view is ObjectView.FIELDS:
-        return _fill_fields(change, chosen, options, links, settlement)
+        return _fill_fields(change, chosen, options, links, resolution)
     if view is ObjectView.DIFF:
         return ObjectContent(
-            diff=present_diff(change, you=options.field_manager, is_split=False, has_noise=False, is_raw=False)
+            diff=present_diff(change, you=options.field_manager, is_split=False, has_server_managed=False, is_raw=False)
         )
     versions = change.versions
     shown = next((name for name in ("after", "live", "manifest") if getattr(versions, name) is not None), "")
@@ -188,7 +195,7 @@ def present_scroll_object(
     view: ObjectView,
     chosen: RowFilter,
     links: ObjectLinks,
-    settlement: ConflictPage = NOTHING,
+    resolution: ConflictPage = NOTHING,
     is_viewed: bool = False,
 ) -> ScrollObject:
     """One object of the scroll."""
@@ -198,18 +205,18 @@ def present_scroll_object(
         name=change.ref.name,
         kind=change.ref.gvk.kind,
         namespace=change.ref.namespace,
-        look=OBJECT_STYLES[change.operation],
-        risks=_tag_object(change, links.focus),
+        style=OBJECT_STYLES[change.operation],
+        risks=_tag_object(change, links),
         estimate=None if is_sure else CERTAINTY_STYLES[change.certainty],
-        estimate_reason=say_certainty(change.certainty_reason),
+        estimate_reason=describe_certainty(change.certainty_reason),
         source=locate_object(change),
         error=change.error,
         error_lines=tuple(f"{e.field}: {e.message}" for e in change.server_errors),
         warnings=change.warnings,
         links=links,
         views=tuple(ViewLink(OBJECT_VIEW_WORDS[v], links.self_of(v), v is view) for v in ObjectView),
-        content=_fill(change, view, chosen, options, links, settlement),
-        deciding=settlement,
+        content=_fill(change, view, chosen, options, links, resolution),
+        deciding=resolution,
         is_viewed=is_viewed,
         can_view=change.operation is not Operation.UNCHANGED,
     )

@@ -17,7 +17,8 @@ from applyviz.web.reviews.pages.overview_tab import list_shown_risks
 from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pages.risk_list import present_risk_list
 from applyviz.web.reviews.pages.shell import present_shell
-from applyviz.workflow.approvals import acknowledgements
+from applyviz.web.reviews.pages.tabs import ReviewTab, present_tabs
+from applyviz.workflow.approvals import acknowledgments
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.plans import planner
@@ -32,24 +33,26 @@ def _read(request: PageRequest) -> RiskForm:
 
 def _go_back(number: int, plan: int, form: RiskForm) -> HttpResponse:
     kind, position = form.cleaned_data["kind"], form.cleaned_data["position"]
-    if form.cleaned_data["back"] or position == acknowledgements.PLAN_ITSELF:
+    if form.cleaned_data["back"] or position == acknowledgments.PLAN_ITSELF:
         address = reverse("reviews:show-risks", args=[number, plan])
     else:
         address = reverse("reviews:show-object", args=[number, plan, position, "changes"])
     return redirect(f"{address}#risk-{kind}")
 
 
-def _render_list(request: PageRequest, plan: Plan, *, said: str = "") -> HttpResponse:
+def _render_list(request: PageRequest, plan: Plan, *, confirmation: str = "") -> HttpResponse:
     """The list as a fragment; after an act with everything on the page that counts risks."""
     context = read_context(plan, for_user=request.user)
-    parts = {**present_shell(context, None).parts(), "risks": present_risk_list(context), "said": said}
+    parts = {**present_shell(context, None).parts(), "risks": present_risk_list(context), "confirmation": confirmation}
     if not is_fragment(request):
+        # The list is the Overview's, at an address of its own.
+        parts["tabs"] = present_tabs(context, ReviewTab.OVERVIEW)
         return render(request, "reviews/risks.html", parts)
     parts["overview_risks"] = list_shown_risks(context) if request.POST.get("tab") == "overview" else None
-    return render(request, "reviews/_risk_answer.html" if said else "reviews/_risk_list.html", parts)
+    return render(request, "reviews/_risk_answer.html" if confirmation else "reviews/_risk_list.html", parts)
 
 
-def _say_count(count: int) -> str:
+def _describe_count(count: int) -> str:
     return ngettext("Acknowledged for %(count)d object.", "Acknowledged for %(count)d objects.", count) % {
         "count": count
     }
@@ -67,12 +70,12 @@ def acknowledge(request: PageRequest, number: int, plan: int) -> HttpResponse:
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = _read(request)
     kind = RiskKind(form.cleaned_data["kind"])
-    count = acknowledgements.acknowledge_risks(
+    count = acknowledgments.acknowledge_risks(
         found, kind, by=request.user, positions=form.positions, note=form.cleaned_data["note"]
     )
     if is_fragment(request):
-        return _render_list(request, found, said=_say_count(count))
-    messages.success(request, _say_count(count))
+        return _render_list(request, found, confirmation=_describe_count(count))
+    messages.success(request, _describe_count(count))
     return _go_back(number, plan, form)
 
 
@@ -82,20 +85,20 @@ def acknowledge_all(request: PageRequest, number: int, plan: int) -> HttpRespons
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = RiskPairsForm(request.POST)
     note = form.cleaned_data["note"] if form.is_valid() else ""
-    count = acknowledgements.acknowledge_shown(found, form.shown, by=request.user, note=note)
+    count = acknowledgments.acknowledge_shown(found, form.shown, by=request.user, note=note)
     if is_fragment(request):
-        return _render_list(request, found, said=_say_count(count))
-    messages.success(request, _say_count(count))
+        return _render_list(request, found, confirmation=_describe_count(count))
+    messages.success(request, _describe_count(count))
     return redirect("reviews:show-risks", number, plan)
 
 
 @requires(Action.ACKNOWLEDGE, "POST")
 def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Undo the person's own acknowledgement."""
+    """Undo the person's own acknowledgment."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = _read(request)
     kind, position = RiskKind(form.cleaned_data["kind"]), form.cleaned_data["position"]
-    acknowledgements.withdraw_acknowledgement(found, kind, by=request.user, position=position)
+    acknowledgments.withdraw_acknowledgment(found, kind, by=request.user, position=position)
     if is_fragment(request):
-        return _render_list(request, found, said=_("Acknowledgement undone."))
+        return _render_list(request, found, confirmation=_("Acknowledgment undone."))
     return _go_back(number, plan, form)

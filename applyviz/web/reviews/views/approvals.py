@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -16,21 +17,26 @@ from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.forms.reviews import ApprovalAct, ApprovalForm, DigestForm, EmergencyApplyForm
 from applyviz.web.reviews.pages.approve_page import present_confirmation
 from applyviz.web.reviews.pages.comments import find_place
+from applyviz.web.reviews.pages.review_header import can_wait
+from applyviz.web.runs.forms import DAY, ScheduleForm
+from applyviz.web.runs.pages.scheduled_starts import present_schedule
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import approving, comments
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError, WorkflowError
 from applyviz.workflow.plans import planner
 from applyviz.workflow.runs import emergency_apply
 
 
-def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm) -> bool:
+def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm | ScheduleForm) -> bool:
     """Return whether the approver of a high-risk plan reauthenticated recently, or does so now."""
-    if form.act in (ApprovalAct.CHANGES, ApprovalAct.COMMENT) or not reauthentication.is_asked_for(request, plan):
+    if isinstance(form, ApprovalForm) and form.act in (ApprovalAct.CHANGES, ApprovalAct.COMMENT):
+        return True
+    if not reauthentication.is_asked_for(request, plan):
         return True
     if not form.cleaned_data["password"]:
-        form.add_error("password", _("Enter your password to approve this high-risk plan."))
+        form.add_error("password", _("Enter your password: this plan has high risks."))
         return False
     wrong = reauthentication.reauthenticate(request, form.cleaned_data["password"])
     if wrong:
@@ -47,18 +53,27 @@ def _lead(request: PageRequest, address: str) -> HttpResponse:
     return answer
 
 
-def _consent(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpResponse:
+def _approve(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpResponse:
     digest, note = form.cleaned_data["digest"], form.cleaned_data["note"]
     match form.act:
         case ApprovalAct.APPLY:
             waits = form.cleaned_data["waits"]
             run = runs.approve_and_run(plan, by=request.user, digest=digest, note=note, waits_for_rollout=waits)
             return _lead(request, reverse("runs:show-run", args=[run.number]))
+        case ApprovalAct.SCHEDULE:
+            last = clock.now() + timedelta(hours=DAY)
+            waits = form.cleaned_data["waits"]
+            runs.approve_and_schedule(
+                plan, by=request.user, digest=digest, note=note, expires_at=last, waits_for_rollout=waits
+            )
+            messages.success(
+                request, _("You approved plan %(number)d and scheduled its run.") % {"number": plan.number}
+            )
         case ApprovalAct.CHANGES:
             approving.request_changes(plan, by=request.user, digest=digest, note=note)
             messages.success(request, _("Changes requested. The plan is blocked until you withdraw the request."))
         case ApprovalAct.COMMENT:
-            access.require(request.user, Action.COMMENT, access.places_of(plan.review))
+            access.require(request.user, Action.COMMENT, access.scopes_of(plan.review))
             made = comments.add_comment(plan, by=request.user, text=note)
             return _lead(request, find_place(made, plan, None))
         case ApprovalAct.APPROVE:
@@ -73,14 +88,14 @@ def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = ApprovalForm(request.POST or None)
     if request.method == "POST" and form.is_valid() and _is_proved(request, found, form):
-        return _consent(request, found, form)
+        return _approve(request, found, form)
     page = present_confirmation(found, for_user=request.user)
     context = {
         "form": form,
         "page": page,
         "is_sheet": is_fragment(request),
         "choice": request.POST.get("then") or page.first_act,
-        "applies": "applies" in request.POST if request.method == "POST" else True,
+        "applies": "applies" in request.POST,
         "asks_proof": reauthentication.is_asked_for(request, found),
     }
     name = "reviews/_approve_form.html" if is_fragment(request) else "reviews/approve.html"
@@ -114,6 +129,46 @@ def apply_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
     return redirect("runs:show-run", run.number)
 
 
+@requires(Action.APPLY, "GET", "POST")
+def schedule(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Schedule the start of a run; a POST names the digest that was shown."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    form = ScheduleForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and _is_proved(request, found, form):
+        first, last = form.times
+        try:
+            runs.schedule_start(
+                found,
+                by=request.user,
+                digest=form.cleaned_data["digest"],
+                not_before=first,
+                expires_at=last,
+                waits_for_rollout=form.cleaned_data["waits"],
+            )
+        except WorkflowError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, _("The run of plan %(number)d is scheduled.") % {"number": found.number})
+            return redirect("reviews:show-overview", number, plan)
+    page = present_schedule(found, for_user=request.user)
+    context = {
+        "form": form,
+        "page": page,
+        "can_wait": can_wait(found),
+        "asks_proof": reauthentication.is_asked_for(request, found),
+    }
+    return render(request, "runs/schedule.html", context, status=422 if request.method == "POST" else 200)
+
+
+@requires(Action.VIEW, "POST")
+def cancel_start(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Cancel the scheduled start of a run."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    runs.cancel_start(found, by=request.user)
+    messages.success(request, _("The scheduled start is canceled."))
+    return redirect("reviews:show-overview", number, plan)
+
+
 @requires(Action.VIEW, "POST")
 def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Withdraw the person's own change request."""
@@ -130,7 +185,7 @@ def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
 def start_emergency_apply(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Start an emergency apply; needs a reason, a ticket and the password every time."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    access.require(request.user, Action.BREAK_GLASS, access.places_of(found.review))
+    access.require(request.user, Action.BREAK_GLASS, access.scopes_of(found.review))
     form = EmergencyApplyForm(request.POST or None, initial={"digest": found.digest})
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
@@ -149,6 +204,6 @@ def start_emergency_apply(request: PageRequest, number: int, plan: int) -> HttpR
         "page": present_confirmation(found, for_user=request.user),
         "blockers": emergency_apply.find_break_glass_blockers(found),
         "lifted": emergency_apply.list_lifted(found, policies.find_policy(found)),
-        "told": [person.get_username() for person in emergency_apply.list_administrators()],
+        "administrators": [person.get_username() for person in emergency_apply.list_administrators()],
     }
     return render(request, "reviews/emergency_apply.html", context, status=422 if request.method == "POST" else 200)

@@ -17,7 +17,8 @@ from applyviz.workflow.plans import planner, source_digests
 def show_record(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Show the change record of a plan."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    return render(request, "reviews/change_record.html", {"record": present_record(found), "form": CompareFileForm()})
+    context = {"record": present_record(found, for_user=request.user), "form": CompareFileForm()}
+    return render(request, "reviews/change_record.html", context)
 
 
 @requires(Action.VIEW, "POST")
@@ -34,5 +35,5 @@ def compare_file(request: PageRequest, number: int, plan: int) -> HttpResponse:
         except (NotValidError, TooOftenError) as error:
             form.add_error("file", str(error))
             status = error.status
-    context = {"record": present_record(found), "form": form, "compared": compared}
+    context = {"record": present_record(found, for_user=request.user), "form": form, "compared": compared}
     return render(request, "reviews/change_record.html", context, status=status)

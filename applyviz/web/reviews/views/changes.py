@@ -14,7 +14,8 @@ from applyviz.web.reviews.forms.scroll import ScrollForm, ViewedForm
 from applyviz.web.reviews.pages import scroll
 from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pages.review_header import present_header
-from applyviz.web.reviews.pages.scroll import ScrollChoice, ScrollReader
+from applyviz.web.reviews.pages.scroll import ScrollReader
+from applyviz.web.reviews.pages.scroll_parts import ScrollChoice
 from applyviz.web.reviews.pages.tabs import ReviewTab
 from applyviz.web.reviews.views.tabs import open_tab
 from applyviz.workflow.approvals import viewed_objects

@@ -31,7 +31,7 @@ def _read_number(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() and len(text) < 7 else None
 
 
-@requires(Action.DECIDE, "GET", "POST")
+@requires(Action.RESOLVE, "GET", "POST")
 def propose_rule(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
     """Propose a conflict rule from a resolution, or to ignore a field; another person must approve it."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
@@ -34,8 +35,8 @@ def _require_choices(choices: list[Choice]) -> list[Choice]:
     return choices
 
 
-@requires(Action.DECIDE, "POST")
-def decide(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
+@requires(Action.RESOLVE, "POST")
+def resolve(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
     """Resolve conflicts of one object, each separately; creates the next plan."""
     found = _get_latest(request, number, plan)
     form = MixedForm(request.POST)
@@ -50,41 +51,56 @@ def decide(request: PageRequest, number: int, plan: int, position: int) -> HttpR
     return redirect("reviews:show-plan", number, following.number)
 
 
-@requires(Action.DECIDE, "GET", "POST")
-def decide_everywhere(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Resolve every open conflict of a scope in the same way; a GET previews the result."""
+@requires(Action.RESOLVE, "GET", "POST")
+def resolve_everywhere(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Resolve every open conflict of a scope with the same option; a GET previews the result."""
     found = _get_latest(request, number, plan)
     form = EverywhereForm(request.POST if request.method == "POST" else request.GET)
-    way = ResolutionKind(form.cleaned_data["way"]) if form.is_valid() else None
-    choices = resolutions.choose_everywhere(found, way, scope=form.read_scope()) if way else []
+    resolution = ResolutionKind(form.cleaned_data["resolution"]) if form.is_valid() else None
+    choices = resolutions.choose_everywhere(found, resolution, scope=form.read_scope()) if resolution else []
     _require_choices(choices)
     note = form.cleaned_data["note"]
     if request.method == "POST":
         following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note)
         return redirect("reviews:show-plan", number, following.number)
-    hidden = tuple((name, form.cleaned_data[name]) for name in ("way", "scope", "manager"))
+    hidden = tuple((name, form.cleaned_data[name]) for name in ("resolution", "scope", "manager"))
     address = reverse("reviews:resolve-everywhere", args=[number, plan])
     page = present_preview(found, choices, form_url=address, hidden=hidden, note=note)
     return render(request, "reviews/resolution_preview.html", {"page": page})
 
 
-@requires(Action.DECIDE, "POST")
-def undo(request: PageRequest, number: int, plan: int, place: int) -> HttpResponse:
+@requires(Action.RESOLVE, "POST")
+def undo(request: PageRequest, number: int, plan: int, index: int) -> HttpResponse:
     """Create a plan without one resolution."""
     found = _get_latest(request, number, plan)
-    following = reviews.replan_review(found.review, by=request.user, undone=place)
+    following = reviews.replan_review(found.review, by=request.user, undone=index)
     return redirect("reviews:show-plan", number, following.number)
 
 
 @requires(Action.VIEW)
 def show_patch(
-    request: PageRequest, number: int, plan: int, position: int, of: str, place: int, way: int
+    request: PageRequest, number: int, plan: int, position: int, of: str, index: int, option: int
 ) -> HttpResponse:
     """Download the manifest edit of a resolution as a patch."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    patch = find_patch(review_page.read_change(found, position), of, place, way)
+    patch = find_patch(review_page.read_change(found, position), of, index, option)
     if patch is None or not patch.text:
         raise NotVisibleError(_("patch not found"))
     answer = HttpResponse(patch.text, content_type="text/x-diff; charset=utf-8")
     answer.headers["Content-Disposition"] = f'attachment; filename="review-{number}-plan-{plan}-{position}.patch"'
+    return answer
+
+
+@requires(Action.VIEW)
+def show_edited(request: PageRequest, number: int, plan: int, position: int, of: str, index: int) -> HttpResponse:
+    """Download the manifest with its edits: the whole file, or the document of the object in it."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    change = review_page.read_change(found, position)
+    patch = find_patch(change, of, index, 0)
+    if patch is None or not patch.edited:
+        raise NotVisibleError(_("patch not found"))
+    name = f"{change.ref.gvk.kind.lower()}-{change.ref.name}.yaml"
+    name = patch.position.file.rpartition("/")[2] if patch.is_whole else name
+    answer = HttpResponse(patch.edited, content_type="text/plain; charset=utf-8")
+    answer.headers["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     return answer

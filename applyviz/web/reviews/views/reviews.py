@@ -11,9 +11,13 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.models import Review
 from applyviz.web.frame import streams
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
-from applyviz.web.reviews.forms import manifests
+from applyviz.web.reviews.forms import manifests, patches, prune
+from applyviz.web.reviews.forms.presets import PresetChoiceForm, fill_review
 from applyviz.web.reviews.forms.reviews import ListForm, NewReviewForm, ObjectListForm, PaneForm, ReplanForm
 from applyviz.web.reviews.pages import review_page
 from applyviz.web.reviews.pages.object_list import ListChoice
@@ -21,15 +25,23 @@ from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pages.plan_events import find_arrivals
 from applyviz.web.reviews.pages.review_list import present_reviews
 from applyviz.web.reviews.pages.shell import present_shell
+from applyviz.web.reviews.pages.sources.found_objects import ReadSource, read_source
+from applyviz.web.reviews.pages.sources.presets import find_card, present_cards
+from applyviz.web.reviews.pages.sources.provenance import describe_same
 from applyviz.web.reviews.pages.tabs import ReviewTab
 from applyviz.web.reviews.pane.object_pane import Tab
 from applyviz.web.reviews.views.tabs import open_tab
 from applyviz.workflow.approvals import viewed_objects
+from applyviz.workflow.following import branches
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError, WorkflowError
-from applyviz.workflow.plans import planner
+from applyviz.workflow.plans import git_sources, planner, presets
 from applyviz.workflow.plans import reviews as use_cases
+from applyviz.workflow.plans.channels import as_source
+from applyviz.workflow.plans.charts import leave_out_hooks
+from applyviz.workflow.plans.intake import ReviewInput
+from applyviz.workflow.plans.object_choices import take_back
 
 
 @requires(Action.VIEW)
@@ -43,36 +55,64 @@ def list_reviews(request: PageRequest) -> HttpResponse:
 
 @requires(Action.WRITE, "GET", "POST")
 def add_review(request: PageRequest) -> HttpResponse:
-    """Open a review from files, a folder, a paste or a link."""
-    form = NewReviewForm(request.POST or None, request.FILES or None, for_user=request.user)
-    context: dict[str, object] = {"form": form}
+    """Open a review from files, a folder, a paste, links or a git repository; a preset fills the form."""
+    chosen = PresetChoiceForm.read_slug(request.GET)
+    initial = fill_review(presets.get_usable(chosen, for_user=request.user)) if chosen else {}
+    form = NewReviewForm(request.POST or None, request.FILES or None, initial=initial, for_user=request.user)
+    offered = presets.list_usable(for_user=request.user)
+    context: dict[str, object] = {
+        "form": form,
+        "presets": present_cards(offered),
+        "preset": find_card(offered, str(form["preset"].value() or "")),
+        "can_manage": access.can(request.user, Action.MANAGE),
+    }
     if request.method == "POST" and form.is_valid():
-        source = manifests.read_source(form)
-        if source.can_be_planned:
+        namespace, cluster = form.cleaned_data["namespace"], form.cleaned_data["cluster"]
+        given = form.add_patch(form.describe_input(cluster=cluster, namespace=namespace))
+        source = read_source(given, by=request.user)
+        _check_follow(form, source)
+        if source.can_be_planned and not form.errors:
+            options = as_source(form.options, source.files)
             review = use_cases.create_review(
                 by=request.user,
                 title=form.cleaned_data["title"],
                 reason=form.cleaned_data["reason"],
                 ticket=form.cleaned_data["ticket"],
-                cluster=form.cleaned_data["cluster"],
-                options=form.options,
+                cluster=cluster,
+                options=_choose_hooks(form, options, source),
                 bundle=source.bundle,
                 applied_by=form.applier,
+                preset=form.used_preset,
             )
+            if form.cleaned_data["follow"]:
+                branches.start_following(review, by=request.user)
             return redirect("reviews:show-review", review.number)
         context |= {"problems": source.problems, "found": source.found}
     return render(
-        request, "reviews/new.html", context | manifests.HELP, status=422 if request.method == "POST" else 200
+        request,
+        "reviews/new.html",
+        context | manifests.HELP | prune.HELP | patches.HELP,
+        status=422 if request.method == "POST" else 200,
     )
+
+
+def _check_follow(form: NewReviewForm, source: ReadSource) -> None:
+    """Refuse to follow a branch where the manifests are not from one branch alone, or another tool applies them."""
+    if not form.cleaned_data["follow"] or not source.can_be_planned:
+        return
+    if form.applier:
+        form.add_error("follow", _("Another tool applies this review, so it can't follow a branch."))
+    elif not branches.can_follow(source.bundle):
+        form.add_error("follow", _("All manifests must come from one branch of a repository."))
 
 
 @requires(Action.WRITE, "POST")
 def check_source(request: PageRequest) -> HttpResponse:
     """Show the objects and problems of the manifests at once."""
     form = manifests.SourceForm(request.POST, request.FILES)
-    if not form.is_valid():
+    if not form.is_valid() or form.cleaned_data["chart"]:  # what a chart holds is known once it is rendered
         return HttpResponse()
-    source = manifests.read_source(form, is_fetching=False)
+    source = read_source(form.describe_input(is_fetching=False), by=request.user)
     return render(request, "reviews/_found.html", {"problems": source.problems, "found": source.found})
 
 
@@ -135,7 +175,7 @@ def show_field(request: PageRequest, number: int, plan: int, position: int, inde
         found, position, index, for_user=request.user, after=visible_worker_request(request)
     )
     name = "reviews/_schema.html" if is_fragment(request) else "reviews/schema.html"
-    return render(request, name, {"about": about})
+    return render(request, name, {"about": about, "line": review_page.present_field_line(found, position, index)})
 
 
 @requires(Action.WRITE, "POST")
@@ -151,17 +191,47 @@ def replan(request: PageRequest, number: int) -> HttpResponse:
 def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
     """Ask for the next plan of a review, of other manifests."""
     review = use_cases.get_review(number, for_user=request.user)
-    access.require(request.user, Action.WRITE, access.places_of(review))
+    access.require(request.user, Action.WRITE, access.scopes_of(review))
     form = manifests.SourceForm(request.POST or None, request.FILES or None)
     context: dict[str, object] = {"form": form, "review": review}
     if request.method == "POST" and form.is_valid():
-        source = manifests.read_source(form)
+        source = read_source(_describe_next(form, review), by=request.user)
+        if form.cleaned_data["again"] and _is_same_commit(review, source):
+            messages.info(request, describe_same(source.bundle))
+            return redirect("reviews:show-review", number)
         if source.can_be_planned:
-            plan = use_cases.replan_review(review, by=request.user, bundle=source.bundle)
+            options = _choose_hooks(form, _options_of_next(review), source)
+            plan = use_cases.replan_review(review, by=request.user, bundle=source.bundle, options=options)
             return redirect("reviews:show-plan", number, plan.number)
         context |= {"problems": source.problems, "found": source.found}
     status = 422 if request.method == "POST" else 200
     return render(request, "reviews/manifests.html", context | manifests.HELP, status=status)
+
+
+def _choose_hooks(form: manifests.SourceForm, options: ApplyOptions, source: ReadSource) -> ApplyOptions:
+    """Return the options without the hooks of a chart, unless the form includes them."""
+    return options if form.cleaned_data["chart_hooks"] else leave_out_hooks(options, source.files, source.bundle)
+
+
+def _describe_next(form: manifests.SourceForm, review: Review) -> ReviewInput:
+    """Return the input of new manifests, for the cluster and the namespace of the review."""
+    latest = review.latest_plan
+    if latest is None:
+        return form.describe_input()
+    namespace = options_from_json(latest.options).namespace
+    return form.describe_input(cluster=latest.target.cluster, namespace=namespace)
+
+
+def _options_of_next(review: Review) -> ApplyOptions:
+    """Return the options of a plan of new manifests: those of the latest, and nothing of its objects is left out."""
+    latest = review.latest_plan
+    return ApplyOptions() if latest is None else take_back(options_from_json(latest.options))
+
+
+def _is_same_commit(review: Review, source: ReadSource) -> bool:
+    """Return whether a repository that was fetched again is at the commit of the latest plan."""
+    latest, commit = review.latest_plan, git_sources.find_facts(source.bundle).get("commit", "")
+    return bool(commit) and latest is not None and git_sources.find_commit(latest.revision) == commit
 
 
 @requires(Action.WRITE, "POST")

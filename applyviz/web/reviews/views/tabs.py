@@ -14,6 +14,7 @@ from applyviz.web.reviews.forms.scroll import ScrollForm
 from applyviz.web.reviews.pages.activity_tab import present_activity
 from applyviz.web.reviews.pages.graph.choice import GraphChoice
 from applyviz.web.reviews.pages.graph.tab import present_graph
+from applyviz.web.reviews.pages.object_offers import find_ownership_url
 from applyviz.web.reviews.pages.overview_tab import present_overview
 from applyviz.web.reviews.pages.owners.tab import present_owners_tab
 from applyviz.web.reviews.pages.plan_context import PlanContext, read_context
@@ -64,7 +65,9 @@ def _render_graph(request: PageRequest, plan: Plan) -> HttpResponse:
 
 def _render_owners(request: PageRequest, plan: Plan) -> HttpResponse:
     context = read_context(plan, for_user=request.user)
-    return render_tab(request, context, ReviewTab.OWNERS, owners=present_owners_tab(context, request.GET))
+    page = present_owners_tab(context, request.GET)
+    move_url = find_ownership_url(plan, request.user)
+    return render_tab(request, context, ReviewTab.OWNERS, owners=page, move_url=move_url)
 
 
 def _render_requests(request: PageRequest, plan: Plan) -> HttpResponse:

@@ -14,7 +14,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import Plan
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
-from applyviz.web.settings.pages.policies import describe_demand, describe_policy
+from applyviz.web.settings.pages.policies import describe_policy, describe_progress
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.foundation import access, clock
@@ -59,10 +59,12 @@ class ApprovalForPage:
 def present_approval(plan: Plan, found: Quorum, *, for_user: Person) -> ApprovalForPage:
     """Return the summary of approvals."""
     may = [person.get_username() for person in quorum.list_candidates(plan)]
-    can_break = access.can(for_user, Action.BREAK_GLASS, access.places_of(plan.review))
+    can_break = access.can(for_user, Action.BREAK_GLASS, access.scopes_of(plan.review))
     return ApprovalForPage(
         policy=describe_policy(found.policy),
-        needs=tuple(NeedRow(describe_demand(n.demand), n.given_by, n.missing) for n in found.needs),
+        needs=tuple(
+            NeedRow(describe_progress(n.demand, missing=n.missing), n.given_by, n.missing) for n in found.needs
+        ),
         given=tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in found.approvals),
         may=tuple(may[:_SHOWN]),
         may_more=max(0, len(may) - _SHOWN),
@@ -90,7 +92,7 @@ def _list_expired(plan: Plan) -> list[Notice]:
     """Return notices for approvals that expired unspent and were not renewed."""
     now = clock.now()
     given = quorum.list_given(plan)
-    standing = {a.by_id for a in given if a.expires_at is None or a.expires_at > now}
+    counting = {a.by_id for a in given if a.expires_at is None or a.expires_at > now}
     return [
         Notice(
             OBJECT_STYLES[Operation.BLOCKED],
@@ -99,7 +101,7 @@ def _list_expired(plan: Plan) -> list[Notice]:
             % {"at": date_format(localtime(a.expires_at), "j M Y H:i T")},
         )
         for a in given
-        if a.expires_at is not None and a.expires_at <= now and a.by_id not in standing
+        if a.expires_at is not None and a.expires_at <= now and a.by_id not in counting
     ]
 
 

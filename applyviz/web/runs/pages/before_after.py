@@ -6,13 +6,15 @@ The common part of two values appears once, and the part that differs is never c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
-from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.web.components.field_paths import split_path
 from applyviz.web.components.values import ABSENT, find_value, show_value
 
 _TOLD = (FieldOperation.CHANGED, FieldOperation.SET, FieldOperation.CLEARED)
@@ -38,16 +40,20 @@ class BeforeAfter:
 def share_start(before: str, after: str) -> tuple[str, str, str]:
     """Return the common start of two texts up to a separator, and the rest of each."""
     pairs = enumerate(zip(before, after, strict=False))
-    length = next((place for place, (one, other) in pairs if one != other), min(len(before), len(after)))
+    length = next((length for length, (one, other) in pairs if one != other), min(len(before), len(after)))
     cut = max(before.rfind(sign, 0, length) for sign in ":/=") + 1
     return (before[:cut], before[cut:], after[cut:]) if cut >= _SHARED else ("", before, after)
 
 
+def _name_leaf(path: FieldPath) -> str:
+    """Return the last name of a path; a dot can be part of it, as in `app.kubernetes.io/version`."""
+    return split_path(path)[1]
+
+
 def _rank(reason: FieldReason) -> tuple[int, int, str]:
-    path = render_path(reason.path)
-    leaf = path.rsplit(".", 1)[-1]
-    place = _FIRST.index(leaf) if leaf in _FIRST else len(_FIRST)
-    return place, "metadata" in path, path
+    path, leaf = render_path(reason.path), _name_leaf(reason.path)
+    rank = _FIRST.index(leaf) if leaf in _FIRST else len(_FIRST)
+    return rank, "metadata" in path, path
 
 
 def _is_of_server(reason: FieldReason) -> bool:
@@ -55,7 +61,7 @@ def _is_of_server(reason: FieldReason) -> bool:
     return path.startswith(_OF_SERVER)
 
 
-def _text(value: object) -> str:
+def _text(value: Any) -> str:
     shown = show_value(value)
     if shown is None:
         return ""
@@ -65,23 +71,22 @@ def _text(value: object) -> str:
 def present_before_after(change: PlannedObject) -> BeforeAfter:
     """Return the line of one masked change."""
     found = (reason for reason in change.fields if reason.operation in _TOLD)
-    told = sorted((reason for reason in found if not _is_of_server(reason)), key=_rank)
-    if change.operation is Operation.PRUNE:
+    named = sorted((reason for reason in found if not _is_of_server(reason)), key=_rank)
+    if change.operation.is_deletion:
         return BeforeAfter(is_gone=True)
     if change.operation is Operation.CREATE:
         count = sum(reason.operation is FieldOperation.SET for reason in change.fields)
         return BeforeAfter(is_new=True, more=ngettext("%(n)d field", "%(n)d fields", count) % {"n": count})
-    if not told:
+    if not named:
         return BeforeAfter()
-    first, rest = told[0], len(told) - 1
+    first, rest = named[0], len(named) - 1
     before, after = (
         _text(ABSENT if version is None else find_value(version, first.path))
         for version in (change.versions.live, change.versions.after or change.versions.merged)
     )
     shared, before, after = share_start(before, after)
-    leaf = render_path(first.path).lstrip(".")
     more = ngettext("+%(n)d field", "+%(n)d fields", rest) % {"n": rest} if rest else ""
     if before or after:
-        field = "" if shared else leaf.rsplit(".", 1)[-1]
+        field = "" if shared else _name_leaf(first.path)
         return BeforeAfter(shared, before or _("unset"), after or _("unset"), field, more)
-    return BeforeAfter(field=leaf[-_LONGEST:], more=more or _("changed"))
+    return BeforeAfter(field=render_path(first.path).lstrip(".")[-_LONGEST:], more=more or _("changed"))

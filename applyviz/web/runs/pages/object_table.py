@@ -14,19 +14,19 @@ from applyviz.records.models import ApplyRun, JournalEntry, ObjectChange, Object
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.server_text import fold
 from applyviz.web.runs.pages.before_after import BeforeAfter, present_before_after
-from applyviz.web.runs.pages.results import OUTCOME_STYLES, say_attempts, say_took
-from applyviz.web.runs.pages.standing import (
-    STANDING_STYLES,
-    Standing,
-    find_standing,
-    rank_standing,
-    say_pods,
+from applyviz.web.runs.pages.object_states import (
+    OBJECT_STATE_STYLES,
+    ObjectState,
+    describe_pods,
+    find_object_state,
+    rank_by_state,
 )
+from applyviz.web.runs.pages.results import OUTCOME_STYLES, describe_attempts, format_duration
 from applyviz.web.runs.pages.timeline import Span
 from applyviz.workflow.plans.live_values import view_of
 
 CALM_SHOWN, SHOWN, MOST = 10, 60, 500
-_CALM = (Standing.VERIFIED, Standing.UNCHANGED, Standing.HIDDEN)
+_CALM = (ObjectState.VERIFIED, ObjectState.UNCHANGED, ObjectState.HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ObjectRow:
     kind: str
     namespace: str
     url: str
-    look: Appearance
+    style: Appearance
     detail: str
     change: BeforeAfter
     pods: str
@@ -61,25 +61,25 @@ class ObjectTable:
 
 
 def _choose(results: Sequence[ObjectResult], *, is_whole: bool) -> list[ObjectResult]:
-    ordered = sorted(results, key=rank_standing)
+    ordered = sorted(results, key=rank_by_state)
     if is_whole:
         return ordered[:MOST]
-    first = [result for result in ordered if find_standing(result) not in _CALM][: SHOWN - CALM_SHOWN]
-    return [*first, *[result for result in ordered if find_standing(result) in _CALM][:CALM_SHOWN]]
+    first = [result for result in ordered if find_object_state(result) not in _CALM][: SHOWN - CALM_SHOWN]
+    return [*first, *[result for result in ordered if find_object_state(result) in _CALM][:CALM_SHOWN]]
 
 
 def _look(result: ObjectResult) -> Appearance:
-    standing = find_standing(result)
-    if standing in (Standing.FAILED, Standing.VERIFIED) and result.outcome not in (Outcome.VERIFIED, Outcome.FAILED):
+    state = find_object_state(result)
+    if state in (ObjectState.FAILED, ObjectState.VERIFIED) and result.outcome not in (Outcome.VERIFIED, Outcome.FAILED):
         return OUTCOME_STYLES[result.outcome]
     if result.outcome in (Outcome.LEFT_OUT, Outcome.APPLYING):
         return OUTCOME_STYLES[result.outcome]
-    return STANDING_STYLES[standing]
+    return OBJECT_STATE_STYLES[state]
 
 
-def _say_detail(result: ObjectResult) -> str:
+def _describe_detail(result: ObjectResult) -> str:
     """One sentence for what is not as it was approved."""
-    if find_standing(result) is not Standing.FAILED and result.outcome != Outcome.LEFT_OUT:
+    if find_object_state(result) is not ObjectState.FAILED and result.outcome != Outcome.LEFT_OUT:
         return ""
     return (
         result.rollout_detail
@@ -97,26 +97,26 @@ def _read_requests(results: Sequence[ObjectResult]) -> dict[int, list[JournalEnt
     return found
 
 
-def _say_requests(entries: Sequence[JournalEntry]) -> str:
+def _describe_requests(entries: Sequence[JournalEntry]) -> str:
     """The last request of an object, and how many there were besides."""
     if not entries:
         return ""
     last = entries[-1]
-    told = " ".join(filter(None, (last.method, str(last.status or last.get_state_display()))))
-    parts = [told, say_took(last.sent_at, last.answered_at)]
+    answer = " ".join(filter(None, (last.method, str(last.status or last.get_state_display()))))
+    parts = [answer, format_duration(last.sent_at, last.answered_at)]
     if len(entries) > 1:
         parts.append(ngettext("%(count)d request", "%(count)d requests", len(entries)) % {"count": len(entries)})
-        parts.append(say_attempts(len(entries), len({entry.part for entry in entries})))
+        parts.append(describe_attempts(len(entries), len({entry.part for entry in entries})))
     return " · ".join(filter(None, parts))
 
 
-def _say_duration(result: ObjectResult, span: Span | None) -> str:
+def _format_duration(result: ObjectResult, span: Span | None) -> str:
     """From the first request until the last answer, or until the rollout ended."""
     if span is None or span[1] is None:
         return ""
     is_over = result.rollout and result.rollout != RolloutState.WAITING and result.rollout_at
     end: datetime | None = result.rollout_at if is_over else None if result.rollout else span[1]
-    return say_took(span[0], end)
+    return format_duration(span[0], end)
 
 
 def present_table(
@@ -130,7 +130,7 @@ def present_table(
     documents = ObjectChange.objects.filter(pk__in=[r.change_id for r in shown]).defer("sealed").in_bulk()
     view = view_of(run.plan)
     has_one_namespace = len({result.change.namespace for result in shown if result.change.namespace}) < 2
-    visible = [result for result in shown if find_standing(result) is not Standing.HIDDEN]
+    visible = [result for result in shown if find_object_state(result) is not ObjectState.HIDDEN]
     requests = _read_requests(visible)
     rows = []
     for result in shown:
@@ -142,12 +142,12 @@ def present_table(
                 kind=change.kind,
                 namespace="" if has_one_namespace else change.namespace,
                 url=reverse("runs:show-result", args=[run.number, result.position]),
-                look=_look(result),
-                detail=_say_detail(result),
+                style=_look(result),
+                detail=_describe_detail(result),
                 change=present_before_after(view.read(documents[result.change_id])),
-                pods=say_pods(result),
-                requests=_say_requests(requests.get(result.pk, [])),
-                took=_say_duration(result, spans.get(result.pk)),
+                pods=describe_pods(result),
+                requests=_describe_requests(requests.get(result.pk, [])),
+                took=_format_duration(result, spans.get(result.pk)),
             )
         )
     left = len(results) - len(shown)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 
-def say_problem(problem: Mapping[str, Any]) -> str:
+def describe_problem(problem: Mapping[str, Any]) -> str:
     """Return why some pods do not start: the reason, where, how many, and what the cluster says about it."""
     parts = [str(problem["reason"])]
     if problem.get("image"):
@@ -27,7 +27,7 @@ def say_problem(problem: Mapping[str, Any]) -> str:
 
 def list_pod_lines(pods: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what is known of the pods of a workload that does not roll out."""
-    lines = [say_problem(problem) for problem in pods.get("problems") or ()]
+    lines = [describe_problem(problem) for problem in pods.get("problems") or ()]
     unread = pods.get("unread") or {}
     if unread.get("pods") == 403:
         lines.append(_("Pod details need list pods. Grant this permission to the account that applies."))

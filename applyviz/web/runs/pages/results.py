@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.enums import Outcome, RolloutState
+from applyviz.records.enums import Outcome, OwnerCheck, RolloutState
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
@@ -19,7 +19,8 @@ from applyviz.web.components.object_links import link_change, link_object
 from applyviz.web.components.server_text import fold
 from applyviz.web.components.values import render_yaml
 from applyviz.web.runs.pages.pod_lines import list_pod_lines
-from applyviz.web.runs.pages.time_axis import say_clock
+from applyviz.web.runs.pages.reads import ReadLine, choose_tone, present_reads
+from applyviz.web.runs.pages.time_axis import format_clock
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans.live_values import WITHHELD, show_result, view_of
 
@@ -27,6 +28,7 @@ OUTCOME_STYLES: dict[str, Appearance] = {
     Outcome.WAITING: Appearance("·", Outcome.WAITING.label, "calm"),
     Outcome.APPLYING: Appearance("▸", Outcome.APPLYING.label, "change"),
     Outcome.VERIFIED: Appearance("✓", Outcome.VERIFIED.label, "add"),
+    Outcome.DELETED: Appearance("✓", Outcome.DELETED.label, "add"),
     Outcome.DIFFERS: Appearance("≠", Outcome.DIFFERS.label, "warn"),
     Outcome.UNCHANGED: Appearance("=", Outcome.UNCHANGED.label, "calm"),
     Outcome.REFUSED: Appearance("!", Outcome.REFUSED.label, "warn"),
@@ -48,7 +50,7 @@ ROLLOUT_STYLES: dict[RolloutState, Appearance] = {
 
 @dataclass(frozen=True, slots=True)
 class RequestExchange:
-    """One request of the journal with its answer."""
+    """One request of the journal with its answer, and the reads before it."""
 
     method: str
     path: str
@@ -56,20 +58,21 @@ class RequestExchange:
     content_type: str
     state: str
     status: int
-    is_ok: bool
+    tone: str
     sent_at: datetime
     took: str
     request: str
     answer: str
     warnings: tuple[str, ...]
     note: str
+    reads: tuple[ReadLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ResultPane:
-    """The pane of one object in a run."""
+    """The pane of one object in a run; `later_reads` are those after its last request."""
 
-    look: Appearance
+    style: Appearance
     name: str
     kind: str
     namespace: str
@@ -83,17 +86,19 @@ class ResultPane:
     rollout: Appearance | None = None
     rollout_detail: str = ""
     attempts: str = ""
+    owners: str = ""
     pod_lines: tuple[str, ...] = ()
     server_message: str = ""
+    later_reads: tuple[ReadLine, ...] = ()
 
 
-def say_took(start: datetime | None, end: datetime | None) -> str:
+def format_duration(start: datetime | None, end: datetime | None) -> str:
     """Return the duration as text; "" while it is unknown."""
     if start is None or end is None:
         return ""
     seconds = (end - start).total_seconds()
     if seconds >= 60:
-        return say_clock(seconds)
+        return format_clock(seconds)
     return _("%(time).0f ms") % {"time": seconds * 1000} if seconds < 1 else _("%(time).1f s") % {"time": seconds}
 
 
@@ -101,7 +106,7 @@ def _write(value: JSONValue) -> str:
     return "" if value is None else render_yaml(value)
 
 
-def _present_exchange(entry: JournalEntry) -> RequestExchange:
+def _present_exchange(entry: JournalEntry, before: JournalEntry | None) -> RequestExchange:
     return RequestExchange(
         method=entry.method,
         path=entry.path,
@@ -109,22 +114,23 @@ def _present_exchange(entry: JournalEntry) -> RequestExchange:
         content_type=entry.content_type,
         state=entry.get_state_display(),
         status=entry.status,
-        is_ok=200 <= entry.status < 300,
+        tone=choose_tone(entry.status),
         sent_at=entry.sent_at,
-        took=say_took(entry.sent_at, entry.answered_at),
+        took=format_duration(entry.sent_at, entry.answered_at),
         request=_write(entry.request),
         answer=_write(entry.answer),
         warnings=tuple(entry.warnings),
         note=entry.note,
+        reads=present_reads(entry.reads, before),
     )
 
 
 def _present_differences(result: ObjectResult) -> tuple[Notice, ...]:
-    look = OUTCOME_STYLES[result.outcome]
-    return tuple(Notice(look, str(one.get("path", "")), say_difference(one)) for one in result.differences)
+    style = OUTCOME_STYLES[result.outcome]
+    return tuple(Notice(style, str(one.get("path", "")), describe_difference(one)) for one in result.differences)
 
 
-def say_difference(one: dict[str, JSONValue]) -> str:
+def describe_difference(one: dict[str, JSONValue]) -> str:
     """Return the expected and the actual value of one field; both are masked."""
     nothing = _("nothing")
     if "reviewed" in one:
@@ -134,7 +140,18 @@ def say_difference(one: dict[str, JSONValue]) -> str:
     return _("expected %(promised)s, got %(got)s") % texts
 
 
-def say_attempts(sent: int, parts: int) -> str:
+def describe_owner_check(result: ObjectResult) -> str:
+    """Return whose fields the live object states as promised; "" unless all owners were verified."""
+    if result.owners.get("state") != OwnerCheck.VERIFIED:
+        return ""
+    each = (
+        ngettext("%(owner)s owns %(n)d field", "%(owner)s owns %(n)d fields", number) % {"owner": owner, "n": number}
+        for owner, number in result.owners.get("fields", {}).items()
+    )
+    return _("Field owners verified: %(owners)s.") % {"owners": ", ".join(each)}
+
+
+def describe_attempts(sent: int, parts: int) -> str:
     """Return how often a request was repeated; "" when each was sent once."""
     again = sent - parts
     return ngettext("%(count)d retry", "%(count)d retries", again) % {"count": again} if again else ""
@@ -149,23 +166,25 @@ def present_result(run: ApplyRun, position: int) -> ResultPane:
     change, plan = result.change, run.plan
     view = view_of(plan)
     result = show_result(result, view)
-    told = fold(result.detail)
+    folded = fold(result.detail)
     journal = [] if view.hides(change) else list(result.journal.defer("sealed_request", "sealed_answer"))
     return ResultPane(
-        look=OUTCOME_STYLES[result.outcome],
+        style=OUTCOME_STYLES[result.outcome],
         name=change.name,
         kind=change.kind,
         namespace=change.namespace,
-        detail=told.sentence,
-        server_message=told.message,
-        took=say_took(result.started_at, result.finished_at),
+        detail=folded.sentence,
+        server_message=folded.message,
+        took=format_duration(result.started_at, result.finished_at),
         run_url=reverse("runs:show-run", args=[run.number]),
         change_url=link_change(plan, change.position),
         life_url=link_object(plan.target.cluster.slug, change.group, change.kind, change.namespace, change.name),
         differences=_present_differences(result),
-        exchanges=tuple(_present_exchange(entry) for entry in journal),
+        exchanges=tuple(map(_present_exchange, journal, [None, *journal])),
+        later_reads=present_reads(result.reads, journal[-1] if journal else None),
         rollout=ROLLOUT_STYLES[RolloutState(result.rollout)] if result.rollout else None,
         rollout_detail=result.rollout_detail,
-        attempts=say_attempts(len(journal), len({entry.part for entry in journal})),
+        attempts=describe_attempts(len(journal), len({entry.part for entry in journal})),
+        owners=describe_owner_check(result),
         pod_lines=list_pod_lines(result.pods),
     )

@@ -1,4 +1,4 @@
-"""An apply run: how far it is, what went wrong, when what was sent, and what came out for each object."""
+"""The page of an apply run: progress, failures, requests in time, and the outcome of each object."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ from datetime import datetime
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
-from applyviz.records.enums import AuditAction, Outcome, ReviewState, RunState
+from applyviz.engine.requests.options import SetAction
+from applyviz.records.enums import AuditAction, Outcome, OwnerCheck, ReviewState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, JournalEntry, ObjectResult, RolloutSample
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.runs.pages.approval_summary import present_emergency
-from applyviz.web.runs.pages.failures import Failures, present_failures
+from applyviz.web.runs.pages.endings import describe_ending, only_deletes
+from applyviz.web.runs.pages.failures import FailureSummary, present_failures
+from applyviz.web.runs.pages.object_states import OBJECT_STATE_STYLES, ObjectState, find_object_state
 from applyviz.web.runs.pages.object_table import ObjectTable, present_table
-from applyviz.web.runs.pages.results import ResultPane, present_result, say_took
-from applyviz.web.runs.pages.standing import BAD, NOT_READY, STANDING_STYLES, Standing, find_standing
-from applyviz.web.runs.pages.time_axis import say_clock
-from applyviz.web.runs.pages.timeline import Span, Timeline, list_outages, present_timeline, read_samples, read_spans
-from applyviz.workflow.clusters.states import find_stop
+from applyviz.web.runs.pages.results import ResultPane, format_duration, present_result
+from applyviz.web.runs.pages.retries import AttemptRow, RetryOffer, present_attempts, present_retry
+from applyviz.web.runs.pages.scheduled_starts import describe_start
+from applyviz.web.runs.pages.time_axis import format_clock
+from applyviz.web.runs.pages.timeline import RunTimeline, Span, list_outages, present_timeline, read_samples, read_spans
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import revert
 from applyviz.workflow.plans.live_values import show_result, view_of
-from applyviz.workflow.runs import find_run_before, has_turn
+from applyviz.workflow.runs import list_attempts
 from applyviz.workflow.runs.rules import RunRules
 
 STATE_STYLES: dict[RunState, Appearance] = {
@@ -40,22 +43,14 @@ STATE_STYLES: dict[RunState, Appearance] = {
     RunState.STALE: Appearance("!", RunState.STALE.label, "warn"),
     RunState.CANCELED: Appearance("−", RunState.CANCELED.label, "warn"),  # noqa: RUF001 the minus sign is drawn
 }
-_COUNTED = (Standing.VERIFIED, Standing.ROLLING, Standing.FAILED, Standing.NOT_ATTEMPTED)
-_ENDINGS: dict[RunState, str | Promise] = {
-    RunState.APPLIED: gettext_lazy("Applied."),
-    RunState.FAILED: gettext_lazy("The run stopped on an error. Objects applied before the error stay applied."),
-    RunState.STALE: gettext_lazy(
-        "The cluster changed after the plan was created, so the run stopped before writing anything unapproved."
-    ),
-    RunState.CANCELED: gettext_lazy("The run was canceled. Objects applied before stay applied."),
-}
+_COUNTED = (ObjectState.VERIFIED, ObjectState.ROLLING, ObjectState.FAILED, ObjectState.NOT_ATTEMPTED)
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
     """How many objects stand somewhere, and their part of the bar."""
 
-    look: Appearance
+    style: Appearance
     number: int
     x: str
     width: str
@@ -84,8 +79,8 @@ class TrackStep:
 class RunBody:
     """The content below the tabs when all objects are shown."""
 
-    failures: Failures
-    timeline: Timeline | None
+    failures: FailureSummary
+    timeline: RunTimeline | None
     table: ObjectTable
 
 
@@ -96,6 +91,7 @@ class RunPane:
     position: int
     mark: str
     result: ResultPane
+    retry: RetryOffer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +113,13 @@ class RunPage:
     review_number: int
     plan_number: int
     target: str
-    look: Appearance
+    style: Appearance
     ending: str | Promise
     error: str
     emergency: Notice | None
     approved_by: tuple[str, ...]
     started_by: str
+    scheduled: str
     started_at: datetime | None
     finished_at: datetime | None
     took: str
@@ -143,10 +140,14 @@ class RunPage:
     poll_url: str
     rules: tuple[str, ...]
     workers: tuple[Worker, ...]
+    attempts: tuple[AttemptRow, ...]
+    retry: RetryOffer | None
     is_lost: bool
 
 
-def _say_outage(results: Sequence[ObjectResult], samples: Mapping[int, Sequence[RolloutSample]], now: datetime) -> str:
+def _describe_outage(
+    results: Sequence[ObjectResult], samples: Mapping[int, Sequence[RolloutSample]], now: datetime
+) -> str:
     """The longest time that one workload had no ready pod; "" when there was none."""
     found = [
         (sum(outage.seconds for outage in list_outages(result, samples[result.pk], now)), result.change.name)
@@ -156,21 +157,33 @@ def _say_outage(results: Sequence[ObjectResult], samples: Mapping[int, Sequence[
     seconds, name = max(found, default=(0.0, ""))
     if seconds < 1:
         return ""
-    return _("%(name)s was down for %(time)s") % {"name": name, "time": say_clock(seconds)}
+    return _("%(name)s was down for %(time)s") % {"name": name, "time": format_clock(seconds)}
+
+
+def _describe_owners(results: Sequence[ObjectResult]) -> str:
+    """How many of the objects whose field owners were compared have those that the plan promised; "" for none."""
+    states = [result.owners["state"] for result in results if result.owners]
+    found = {"n": states.count(OwnerCheck.VERIFIED), "all": len(states)}
+    if found["n"] < found["all"]:
+        return _("field owners of %(n)d of %(all)d objects verified") % found
+    text = ngettext("field owners of %(n)d object verified", "field owners of %(n)d objects verified", found["n"])
+    return text % found if states else ""
 
 
 def _present_strip(
     results: Sequence[ObjectResult], samples: Mapping[int, Sequence[RolloutSample]], now: datetime
 ) -> RunStrip:
-    found = Counter(find_standing(result) for result in results)
-    total = sum(found[standing] for standing in _COUNTED)
+    found = Counter(find_object_state(result) for result in results)
+    total = sum(found[counted] for counted in _COUNTED)
     counts, x = [], 0.0
-    for standing in _COUNTED:
-        width = found[standing] / total * 100 if total else 0.0
-        counts.append(Count(STANDING_STYLES[standing], found[standing], f"{x:.2f}%", f"{width:.2f}%"))
+    for counted in _COUNTED:
+        width = found[counted] / total * 100 if total else 0.0
+        counts.append(Count(OBJECT_STATE_STYLES[counted], found[counted], f"{x:.2f}%", f"{width:.2f}%"))
         x += width
     written = sum(Outcome(r.outcome).is_good for r in results if r.outcome in set(Outcome))
     applied = ngettext("%(done)d of %(all)d object applied", "%(done)d of %(all)d objects applied", total)
+    if only_deletes(results):
+        applied = ngettext("%(done)d of %(all)d object deleted", "%(done)d of %(all)d objects deleted", total)
     watched = [result.pods for result in results if "wanted" in result.pods]
     new, wanted = sum(pods["new"] for pods in watched), sum(pods["wanted"] for pods in watched)
     facts = [
@@ -178,118 +191,105 @@ def _present_strip(
         % {"new": new, "wanted": wanted}
         if wanted
         else "",
-        _say_outage(results, samples, now),
-        ngettext("%(n)d object unchanged", "%(n)d objects unchanged", found[Standing.UNCHANGED])
-        % {"n": found[Standing.UNCHANGED]}
-        if found[Standing.UNCHANGED]
+        _describe_owners(results),
+        _describe_outage(results, samples, now),
+        ngettext("%(n)d object unchanged", "%(n)d objects unchanged", found[ObjectState.UNCHANGED])
+        % {"n": found[ObjectState.UNCHANGED]}
+        if found[ObjectState.UNCHANGED]
         else "",
-        ngettext("%(n)d object not shown to you", "%(n)d objects not shown to you", found[Standing.HIDDEN])
-        % {"n": found[Standing.HIDDEN]}
-        if found[Standing.HIDDEN]
+        ngettext("%(n)d object not shown to you", "%(n)d objects not shown to you", found[ObjectState.HIDDEN])
+        % {"n": found[ObjectState.HIDDEN]}
+        if found[ObjectState.HIDDEN]
         else "",
     ]
-    done = written - found[Standing.UNCHANGED]
+    done = written - found[ObjectState.UNCHANGED]
     return RunStrip(tuple(counts), applied % {"done": done, "all": total}, tuple(filter(None, facts)))
 
 
 def _present_track(run: ApplyRun, results: Sequence[ObjectResult], approved_by: Sequence[str]) -> tuple[TrackStep, ...]:
-    found = Counter(find_standing(result) for result in results)
-    total = sum(found[standing] for standing in _COUNTED)
+    found = Counter(find_object_state(result) for result in results)
+    total = sum(found[counted] for counted in _COUNTED)
     state = RunState(run.state)
-    is_bad = bool(found[Standing.FAILED]) or state in (RunState.FAILED, RunState.STALE)
+    is_bad = bool(found[ObjectState.FAILED]) or state in (RunState.FAILED, RunState.STALE)
     style = STATE_STYLES[state]
-    failed = _("%(n)d failed") % {"n": found[Standing.FAILED]} if found[Standing.FAILED] else str(style.word)
+    word = _("deleted") if state is RunState.APPLIED and only_deletes(results) else str(style.word)
+    failed = _("%(n)d failed") % {"n": found[ObjectState.FAILED]} if found[ObjectState.FAILED] else word
     applying = "bad" if is_bad else "done" if run.is_finished and state is RunState.APPLIED else "now"
-    verified = _("%(done)d of %(all)d") % {"done": found[Standing.VERIFIED], "all": total}
-    is_verified = state is RunState.APPLIED and found[Standing.VERIFIED] == total
+    verified = _("%(done)d of %(all)d") % {"done": found[ObjectState.VERIFIED], "all": total}
+    is_verified = state is RunState.APPLIED and found[ObjectState.VERIFIED] == total
     approver = ", ".join(approved_by) or _("without approval")
+    act = _("Delete") if only_deletes(results) else _("Apply")
     glyphs = {"bad": "×", "done": "✓", "now": "▸"}  # noqa: RUF001 the cross is drawn
     return (
         TrackStep(
             _("Plan %(number)d") % {"number": run.plan.number}, run.plan.review.author.get_username(), "done", "✓"
         ),
         TrackStep(_("Approve"), approver, "done", "✓"),
-        TrackStep(_("Apply"), failed, applying, glyphs[applying]),
+        TrackStep(act, failed, applying, glyphs[applying]),
         TrackStep(_("Verify"), verified, "done" if is_verified else "next", "✓" if is_verified else ""),
     )
 
 
-def present_pane(run: ApplyRun, position: int) -> RunPane:
-    """Return one object of a run."""
+def present_pane(run: ApplyRun, position: int, retry: RetryOffer | None = None) -> RunPane:
+    """Return one object of a run; `retry` is what can be retried of the run."""
     result = present_result(run, position)
-    told = [(e.state, e.status) for e in result.exchanges]
-    mark = _mark([str(result.look.word), result.detail, result.rollout_detail, result.pod_lines, *told])
-    return RunPane(position, mark, result)
+    exchanges = [(e.state, e.status) for e in result.exchanges]
+    mark = _mark([str(result.style.word), result.detail, result.rollout_detail, result.pod_lines, *exchanges])
+    offered = retry if retry is not None and retry.can_retry and position in retry.positions else None
+    return RunPane(position, mark, result, offered)
 
 
 def _mark(facts: list[object]) -> str:
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
-def _say_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise:
-    """Return how a finished run ended, or which run it waits for, in one sentence."""
-    if run.state == RunState.QUEUED and (stop := find_stop(run.plan.target.cluster)):
-        return _("Waiting: %(why)s.") % {"why": stop[0]}
-    before = find_run_before(run) if run.state == RunState.QUEUED else None
-    if before is not None:
-        said = _("Waiting for run %(number)d, which was started earlier and changes the same objects.")
-        return said % {"number": before.number}
-    if run.state == RunState.QUEUED and not has_turn(run, now=clock.now()):
-        return _("Waiting: workers carry out other runs of this cluster.")
-    if run.state == RunState.FAILED and not any(r.outcome in BAD for r in results):
-        if any(r.rollout in NOT_READY for r in results):
-            if any(find_standing(r) is Standing.NOT_ATTEMPTED for r in results):
-                return _("A workload did not become ready, so the run stopped. Objects applied before stay applied.")
-            return _("All objects are written, but not all workloads became ready.")
-    elif run.state == RunState.FAILED and RunRules.from_json(run.rules).carries_on:
-        return _("Some objects failed. The run continued with objects that do not depend on them.")
-    return _ENDINGS.get(RunState(run.state), "")
-
-
-def _say_next(run: ApplyRun, person: Person) -> str:
+def _describe_next(run: ApplyRun, person: Person) -> str:
     """Return the next step after a run that did not complete its plan."""
     if run.state not in (RunState.FAILED, RunState.STALE, RunState.CANCELED):
         return ""
     if run.plan.review.state != ReviewState.OPEN:
         return ""
-    if access.can(person, Action.WRITE, access.places_of(run.plan.review)):
+    if access.can(person, Action.WRITE, access.scopes_of(run.plan.review)):
         return _("Re-plan in the review. The next plan shows what changed and what is left to apply.")
     return _("An author can re-plan in the review. The next plan shows what changed and what is left to apply.")
 
 
-def _say_rules(run: ApplyRun) -> tuple[str, ...]:
+def _describe_rules(run: ApplyRun) -> tuple[str, ...]:
     """Return the rules of the run, in a few words each."""
     rules = RunRules.from_json(run.rules)
-    told = [
-        ngettext("%(count)d object at once", "up to %(count)d objects at once", rules.at_once)
-        % {"count": rules.at_once},
+    described = [
+        ngettext("%(count)d object at once", "%(count)d objects at once", rules.at_once) % {"count": rules.at_once},
         _("continues after a failure") if rules.carries_on else _("stops at the first failure"),
     ]
+    if run.plan.options.get("action") == SetAction.DELETE:
+        return tuple(described)
     if rules.waits_for_rollout:
-        told.append(_("waits up to %(seconds)d s for each rollout") % {"seconds": rules.rollout_seconds})
+        described.append(_("up to %(seconds)d s per rollout") % {"seconds": rules.rollout_seconds})
     else:
-        told.append(_("rollouts not watched"))
-    return tuple(told)
+        described.append(_("rollouts not watched"))
+    return tuple(described)
 
 
 def _list_workers(run: ApplyRun) -> tuple[Worker, ...]:
-    """Return the workers of a run that had several; each later one resumed it from a lost one."""
+    """Return the workers of a run that had several; a later one of an attempt resumed it from a lost one."""
     if run.epoch < 2:
         return ()
+    first = {1, *(attempt.first_epoch for attempt in list_attempts(run))}
     claims = AuditEntry.objects.filter(run=run.number, action=AuditAction.RUN_CLAIMED).order_by("pk")
     return tuple(
-        Worker(str(claim.detail.get("worker", "")), claim.at, is_first=n == 0) for n, claim in enumerate(claims)
+        Worker(str(claim.detail.get("worker", "")), claim.at, is_first=claim.detail.get("epoch", n) in first)
+        for n, claim in enumerate(claims, 1)
     )
 
 
 def count_requests(run: ApplyRun, results: Sequence[ObjectResult]) -> int:
     """Return how many requests the journal holds, without those about objects that are hidden from the reader."""
-    hidden = [result.pk for result in results if find_standing(result) is Standing.HIDDEN]
+    hidden = [result.pk for result in results if find_object_state(result) is ObjectState.HIDDEN]
     return JournalEntry.objects.filter(result__run=run).exclude(result__in=hidden).count()
 
 
 def _list_shown(results: Sequence[ObjectResult]) -> list[int]:
-    return [result.pk for result in results if find_standing(result) is not Standing.HIDDEN]
+    return [result.pk for result in results if find_object_state(result) is not ObjectState.HIDDEN]
 
 
 def _present_body(
@@ -298,15 +298,23 @@ def _present_body(
     samples: Mapping[int, Sequence[RolloutSample]],
     now: datetime,
     *,
+    retry: RetryOffer | None,
     is_whole: bool,
+    undo_url: str,
 ) -> RunBody:
     shown = set(_list_shown(results))
     spans: dict[int, Span] = {pk: span for pk, span in read_spans(run).items() if pk in shown}
     return RunBody(
-        failures=present_failures(run, results),
+        failures=present_failures(run, results, retry, undo_url=undo_url),
         timeline=present_timeline(run, results, spans, samples, now),
         table=present_table(run, results, spans, is_whole=is_whole),
     )
+
+
+def _find_own_error(run: ApplyRun, results: Sequence[ObjectResult]) -> str:
+    """Return the error of a run; "" where it is the error of an object, which the failures show with its reason."""
+    details = [detail for result in results for detail in (result.detail, result.rollout_detail) if detail]
+    return "" if any(run.error.endswith(detail) for detail in details) else run.error
 
 
 def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None, is_whole: bool = False) -> RunPage:
@@ -316,8 +324,10 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None,
     results = [show_result(result, view) for result in found]
     plan, state, now = run.plan, RunState(run.state), clock.now()
     samples = read_samples(run)
-    next_text = _say_next(run, for_user)
-    can_cancel = access.can(for_user, Action.APPLY, access.places_of(plan.review))
+    next_text, retry = _describe_next(run, for_user), present_retry(run, for_user)
+    can_cancel = access.can(for_user, Action.APPLY, access.scopes_of(plan.review))
+    is_final = bool(revert.find_undo_blockers(run, for_user=for_user))
+    undo_url = "" if is_final else reverse("runs:undo-run", args=[run.number])
     approvals = tuple(run.approvals.values_list("by_name", flat=True))
     return RunPage(
         number=run.number,
@@ -326,19 +336,22 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None,
         review_number=plan.review.number,
         plan_number=plan.number,
         target=plan.target.cluster.name,
-        look=STATE_STYLES[state],
-        ending=_say_ending(run, results),
-        error=run.error,
+        style=STATE_STYLES[state],
+        ending=describe_ending(run, results),
+        error=run.error if position is not None else _find_own_error(run, results),
         emergency=present_emergency(plan),
         approved_by=approvals,
         started_by=run.requested_by.get_username(),
+        scheduled=describe_start(run),
         started_at=run.started_at,
         finished_at=run.finished_at,
-        took=say_took(run.started_at, run.finished_at),
+        took=format_duration(run.started_at, run.finished_at),
         strip=_present_strip(results, samples, now),
         track=_present_track(run, results, approvals),
-        body=_present_body(run, results, samples, now, is_whole=is_whole) if position is None else None,
-        pane=None if position is None else present_pane(run, position),
+        body=None
+        if position is not None
+        else _present_body(run, results, samples, now, retry=retry, is_whole=is_whole, undo_url=undo_url),
+        pane=None if position is None else present_pane(run, position, retry),
         requests=count_requests(run, results),
         at=now,
         digest=plan.digest,
@@ -348,11 +361,11 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None,
         next_text=next_text,
         next_url=reverse("reviews:show-review", args=[plan.review.number]) if next_text else "",
         cancel_url=reverse("runs:cancel-run", args=[run.number]),
-        undo_url=""
-        if revert.find_undo_blockers(run, for_user=for_user)
-        else reverse("runs:undo-run", args=[run.number]),
+        undo_url=undo_url,
         poll_url="" if run.is_finished else reverse("runs:show-run", args=[run.number]),
-        rules=_say_rules(run),
+        rules=_describe_rules(run),
         workers=_list_workers(run),
-        is_lost=state is RunState.APPLYING and run.lease_until is not None and run.lease_until < now,
+        attempts=present_attempts(run),
+        retry=retry,
+        is_lost=run.is_lost(now),
     )

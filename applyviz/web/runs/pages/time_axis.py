@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-_LAST = 86.0  # what is right of it holds the words beside the last bars
+_LAST = 84.0  # what is right of it holds the words beside the last bars
 _DENSE, _AFTER_BREAK = 27.0, 29.5
 _BREAKS_AT = 4.0
 _LONGEST_GAP = 3.0
@@ -47,28 +47,28 @@ class TimeAxis:
 
     @property
     def is_broken(self) -> bool:
-        """Whether its beginning is stretched."""
+        """Whether the first part of the axis is stretched."""
         return self.dense > 0
 
     @property
     def stretch(self) -> int:
-        """How many times the beginning is stretched."""
+        """The factor by which the first part of the axis is stretched."""
         if not self.is_broken:
             return 1
         return round((_DENSE / self.dense) / ((_LAST - _AFTER_BREAK) / (self.end - self.dense)))
 
     @property
     def break_x(self) -> str:
-        """Where the break begins."""
+        """The position at which the stretched part ends."""
         return _write(_DENSE)
 
     @property
     def break_width(self) -> str:
-        """How wide the break is."""
+        """The width of the gap after the stretched part."""
         return _write(_AFTER_BREAK - _DENSE)
 
-    def place(self, seconds: float) -> float:
-        """Return where a moment stands, in percent."""
+    def scale(self, seconds: float) -> float:
+        """Return the position of a moment, in percent of the axis."""
         at = min(max(seconds, 0.0), self.end)
         if not self.is_broken:
             return at / self.end * _LAST
@@ -77,20 +77,28 @@ class TimeAxis:
         return _AFTER_BREAK + (at - self.dense) / (self.end - self.dense) * (_LAST - _AFTER_BREAK)
 
     def x(self, seconds: float) -> str:
-        """Return where a moment stands, as a picture writes it."""
-        return _write(self.place(seconds))
+        """Return the position of a moment as SVG writes it."""
+        return _write(self.scale(seconds))
 
     def width(self, start: float, end: float, *, least: float = 0.25) -> str:
         """Return how wide a span is; what took no time can still be seen."""
-        return _write(max(self.place(end) - self.place(start), least))
+        return _write(max(self.scale(end) - self.scale(start), least))
+
+    def full_x(self, seconds: float) -> str:
+        """Return the position of a moment in a picture without words beside the bars."""
+        return _write(min(self.scale(seconds) / _LAST * 100, 98.0))
+
+    def full_width(self, start: float, end: float) -> str:
+        """Return how wide a span is in such a picture; what took no time can still be seen."""
+        return _write(max((self.scale(end) - self.scale(start)) / _LAST * 100, 2.0))
 
     def list_ticks(self) -> tuple[Tick, ...]:
         """Return the moments to name, in both parts."""
         if not self.is_broken:
-            return tuple(Tick(self.x(at), say_clock(at, step)) for at, step in _divide(0.0, self.end, 7))
-        early = [Tick(self.x(at), say_clock(at, step)) for at, step in _divide(0.0, self.dense, 4)]
+            return tuple(Tick(self.x(at), format_clock(at, step)) for at, step in _divide(0.0, self.end, 7))
+        early = [Tick(self.x(at), format_clock(at, step)) for at, step in _divide(0.0, self.dense, 4)]
         unit = _MINUTE if self.end >= _MINUTE else 1
-        late = [Tick(self.x(at), say_clock(at, max(step, unit))) for at, step in _divide(self.dense, self.end, 5)]
+        late = [Tick(self.x(at), format_clock(at, max(step, unit))) for at, step in _divide(self.dense, self.end, 5)]
         is_tight = bool(late) and float(late[0].x[:-1]) < _AFTER_BREAK + 3
         return (*early, *(late[1:] if is_tight else late))
 
@@ -105,7 +113,7 @@ def _divide(start: float, end: float, most: int) -> list[tuple[float, float]]:
     return [(n * step, step) for n in range(first, int(end / step) + 1)][: most + 1]
 
 
-def say_clock(seconds: float, step: float = 1) -> str:
+def format_clock(seconds: float, step: float = 1) -> str:
     """Return a time since the start: seconds with as many digits as the step asks for, or minutes and seconds."""
     if seconds >= _MINUTE or step >= _MINUTE:
         whole = int(seconds)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Max, Min
 from django.urls import reverse
@@ -19,20 +19,27 @@ from django.utils.translation import ngettext
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import RolloutState
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult, RolloutSample
-from applyviz.web.runs.pages.standing import STANDING_STYLES, Outage, Standing, find_outages, find_standing
-from applyviz.web.runs.pages.time_axis import Tick, TimeAxis, say_clock
+from applyviz.web.runs.pages.object_states import (
+    OBJECT_STATE_STYLES,
+    ObjectState,
+    Outage,
+    find_object_state,
+    find_outages,
+)
+from applyviz.web.runs.pages.results import format_duration
+from applyviz.web.runs.pages.time_axis import Tick, TimeAxis, format_clock
 
 _TOP, _LANE, _ROW, _BAR = 26, 26, 20, 14
 _MOST_ROWS, _SLOWEST = 40, 20
 _MOST_BARS = 60
 _LONGEST_NAME = 26
-_INSIDE = 80.0
+_CLOSE, _SHORT, _ROOM = 72.0, 18, 24.0
 _OPEN_ENDED = (RolloutState.WAITING, RolloutState.GIVEN_UP)
 Span = tuple[datetime, datetime | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class TimelineBar:
     """One rectangle: a request (`rq`), a rollout (`ro`, `rok`, `rbad`), an outage (`down`), or what waits (`wait`)."""
 
     css: str
@@ -59,24 +66,24 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """One step for readers of a small screen: how many of its objects are done."""
+    """One step for readers of a small screen: when it ran, on the axis, and what became of its objects."""
 
     name: str
-    done: int
-    total: int
     note: str
     tone: str
+    x: str
+    width: str
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class RunTimeline:
     """The whole picture; all places are percentages or pixels, written as texts."""
 
     height: str
     bottom: str
     names: tuple[Words, ...]
     lines: tuple[str, ...]
-    bars: tuple[Bar, ...]
+    bars: tuple[TimelineBar, ...]
     words: tuple[Words, ...]
     ticks: tuple[Tick, ...]
     axis: TimeAxis
@@ -102,22 +109,22 @@ def read_samples(run: ApplyRun) -> dict[int, list[RolloutSample]]:
 
 def name_step(number: int, kinds: Sequence[str]) -> str:
     """Return the title of a step: its number among those that are listed, and the kinds that it writes."""
-    told = sorted(set(kinds))
-    for shown in range(len(told), 0, -1):
-        text = ", ".join(told[:shown])
-        more = f" +{len(told) - shown}" if shown < len(told) else ""
+    ordered = sorted(set(kinds))
+    for shown in range(len(ordered), 0, -1):
+        text = ", ".join(ordered[:shown])
+        more = f" +{len(ordered) - shown}" if shown < len(ordered) else ""
         if len(text) + len(more) <= _LONGEST_NAME or shown == 1:
             return f"{number} {text}{more}"
     return str(number)
 
 
-def _say_counts(results: Sequence[ObjectResult]) -> tuple[str, str, str]:
-    """Mark, words and tone of what became of the objects of a step: the worst first."""
-    counts = Counter(find_standing(result) for result in results)
-    found = [standing for standing in Standing if counts[standing]]
-    text = " · ".join(f"{counts[standing]} {STANDING_STYLES[standing].word}" for standing in found)
-    look = STANDING_STYLES[found[0]]
-    return look.glyph, text, look.tone
+def _describe_counts(results: Sequence[ObjectResult]) -> tuple[str, str, str]:
+    """Return mark, text and tone for the object states of a step, the worst state first."""
+    counts = Counter(find_object_state(result) for result in results)
+    found = [state for state in ObjectState if counts[state]]
+    text = " · ".join(f"{counts[state]} {OBJECT_STATE_STYLES[state].word}" for state in found)
+    style = OBJECT_STATE_STYLES[found[0]]
+    return style.glyph, text, style.tone
 
 
 class _Picture:
@@ -137,7 +144,7 @@ class _Picture:
         self.y = _TOP
         self.names: list[Words] = []
         self.lines: list[str] = []
-        self.bars: list[Bar] = []
+        self.bars: list[TimelineBar] = []
         self.words: list[Words] = []
 
     def _at(self, moment: datetime) -> float:
@@ -156,7 +163,7 @@ class _Picture:
         """One line for a step: its requests one under the other, and what became of them."""
         middle = str(self.y + 17)
         self.names.append(Words("0", middle, name, css="wv"))
-        mark, text, tone = _say_counts(results)
+        mark, text, tone = _describe_counts(results)
         drawn = [(r, span) for r in results if (span := self._find_request(r))]
         room = (_LANE - 8) / max(1, len(drawn[:_MOST_BARS]))
         first, end = 100.0, 0.0
@@ -164,31 +171,42 @@ class _Picture:
             y, height = f"{self.y + 4 + n * room:.1f}", f"{max(1.5, min(room - 0.5, _BAR)):.1f}"
             title = f"{result.change.kind}/{result.change.name}"
             width = self._axis.width(begin, until)
-            self.bars.append(Bar("rq", self._axis.x(begin), y, width, height, title, self._link(result)))
-            first, end = min(first, self._axis.place(begin)), max(end, self._axis.place(until))
+            self.bars.append(TimelineBar("rq", self._axis.x(begin), y, width, height, title, self._link(result)))
+            first, end = min(first, self._axis.scale(begin)), max(end, self._axis.scale(until))
         if drawn:
-            self._say(end, middle, text, mark, tone, left=first)
-        elif all(find_standing(result) is Standing.NOT_ATTEMPTED for result in results):
-            begin = self._axis.place(self._at(self._now)) if not self._run.is_finished else 0.0
-            self.bars.append(Bar("wait", f"{begin + 1:.2f}%", str(self.y + 5), "9.5rem", "16"))
+            self._label_rollout(end, middle, text, mark, tone, left=first)
+        elif all(find_object_state(result) is ObjectState.NOT_ATTEMPTED for result in results):
+            begin = self._axis.scale(self._at(self._now)) if not self._run.is_finished else 0.0
+            self.bars.append(TimelineBar("wait", f"{begin + 1:.2f}%", str(self.y + 5), "9.5rem", "16"))
             self.words.append(Words(f"{begin + 1.6:.2f}%", middle, text))
         else:
-            self._say(end, middle, text, mark, tone)
+            self._label_rollout(end, middle, text, mark, tone)
         self.y += _LANE
         self.lines.append(str(self.y))
 
-    def _say(
+    def _label_rollout(
         self, end: float, y: str, text: str, mark: str, tone: str, css: str = "", *, left: float | None = None
     ) -> None:
-        """Words after what ends there; where there is no room, before `left`, or inside of what ends there."""
-        is_left = end > _INSIDE and self._run.is_finished
-        x = (end if left is None else left) - 0.6 if is_left else end + 0.6
+        """Words after what ends there; long ones that find no room there stand before `left`, where it begins."""
+        is_left = left is not None and left > _ROOM and end > _CLOSE and len(text) > _SHORT and self._run.is_finished
+        x = (left or 0.0) - 0.6 if is_left else end + 0.6
         self.words.append(Words(f"{x:.2f}%", y, text, mark, tone, is_left, css))
+
+    def measure_wave(self, name: str, results: Sequence[ObjectResult]) -> Wave:
+        """Return from its first request to its last rollout; no width for a step without a request."""
+        mark, note, tone = _describe_counts(results)
+        sent = [(r, span) for r in results if (span := self._find_request(r))]
+        begin = min((first for _result, (first, _last) in sent), default=0.0)
+        end = max((max(last, self._end_of(result)) for result, (_first, last) in sent), default=begin)
+        moments = (self._start + timedelta(seconds=at) for at in (begin, end))
+        took = f" · {format_duration(*moments)}" if sent else ""
+        width = self._axis.full_width(begin, end) if sent else ""
+        return Wave(name, f"{mark} {note}{took}", tone, self._axis.full_x(begin), width)
 
     def draw_workloads(self, name: str, results: Sequence[ObjectResult]) -> None:
         """A head and one row for each workload that is watched: failed ones first, then those that end last."""
         self.names.append(Words("0", str(self.y + 17), name, css="wv"))
-        mark, text, tone = _say_counts(results)
+        mark, text, tone = _describe_counts(results)
         self.words.append(Words("0.6%", str(self.y + 17), text, mark, tone))
         self.y += _LANE - 2
         shown = self._choose(results)
@@ -204,13 +222,13 @@ class _Picture:
 
     def _choose(self, results: Sequence[ObjectResult]) -> list[ObjectResult]:
         def rank(result: ObjectResult) -> tuple[bool, bool, float]:
-            standing = find_standing(result)
-            return standing is not Standing.FAILED, standing is not Standing.ROLLING, -self._end_of(result)
+            state = find_object_state(result)
+            return state is not ObjectState.FAILED, state is not ObjectState.ROLLING, -self._end_of(result)
 
         ordered = sorted(results, key=rank)
         if len(ordered) <= _MOST_ROWS:
             return ordered
-        moving = [r for r in ordered if find_standing(r) in (Standing.FAILED, Standing.ROLLING)]
+        moving = [r for r in ordered if find_object_state(r) in (ObjectState.FAILED, ObjectState.ROLLING)]
         return [*moving, *[r for r in ordered if r not in moving][:_SLOWEST]]
 
     def _end_of(self, result: ObjectResult) -> float:
@@ -230,16 +248,18 @@ class _Picture:
             css = "rok" if result.rollout == RolloutState.READY else "rbad"
             css = "ro" if result.rollout in _OPEN_ENDED else css
             width = self._axis.width(until, end)
-            self.bars.append(Bar(css, self._axis.x(until), y, width, str(_BAR), title, url))
+            self.bars.append(TimelineBar(css, self._axis.x(until), y, width, str(_BAR), title, url))
             self._draw_outages(result, y)
-        self.bars.append(Bar("rq", self._axis.x(begin), y, self._axis.width(begin, until), str(_BAR), title, url))
-        self._label(result, until, end)
+        self.bars.append(
+            TimelineBar("rq", self._axis.x(begin), y, self._axis.width(begin, until), str(_BAR), title, url)
+        )
+        self._label(result, begin, until, end)
         self.y += _ROW
         return None
 
     def _draw_waiting(self, result: ObjectResult) -> None:
-        look = STANDING_STYLES[find_standing(result)]
-        self.words.append(Words("0.6%", str(self.y + 14), str(look.word), look.glyph, look.tone))
+        style = OBJECT_STATE_STYLES[find_object_state(result)]
+        self.words.append(Words("0.6%", str(self.y + 14), str(style.word), style.glyph, style.tone))
         self.y += _ROW
 
     def _draw_outages(self, result: ObjectResult, y: str) -> None:
@@ -247,29 +267,33 @@ class _Picture:
             begin, end = self._at(outage.start), self._at(outage.end)
             title = _("no pod ready for %(seconds)d s") % {"seconds": outage.seconds}
             self.bars.append(
-                Bar("down", self._axis.x(begin), y, self._axis.width(begin, end, least=0.1), str(_BAR), title)
+                TimelineBar("down", self._axis.x(begin), y, self._axis.width(begin, end, least=0.1), str(_BAR), title)
             )
 
-    def _label(self, result: ObjectResult, until: float, end: float) -> None:
-        standing, y = find_standing(result), str(self.y + 14)
+    def _label(self, result: ObjectResult, begin: float, until: float, end: float) -> None:
+        """Words beside the bars; the reason of a failure stands in its pale bar, unless that is hatched."""
+        state, y = find_object_state(result), str(self.y + 14)
+        left = self._axis.scale(begin)
+        outages = list_outages(result, self._samples.get(result.pk, ()), self._now)
         pods = f"{result.pods['new']}/{result.pods['wanted']}" if "wanted" in result.pods else ""
-        look = STANDING_STYLES[standing]
+        style = OBJECT_STATE_STYLES[state]
         parts = [pods]
         problems = result.pods.get("problems") or []
-        if standing is Standing.FAILED:
+        if state is ObjectState.FAILED:
             reason = problems[0]["reason"] if problems else str(RolloutState(result.rollout).label)
-            self._say(self._axis.place(until), y, " · ".join(filter(None, (pods, reason))), look.glyph, look.tone, "in")
+            at, text = self._axis.scale(end if outages else until), " · ".join(filter(None, (pods, reason)))
+            self._label_rollout(at, y, text, style.glyph, style.tone, "in", left=left)
             return
         if result.rollout == RolloutState.GIVEN_UP:
             parts.append(str(RolloutState.GIVEN_UP.label))
-        elif standing is Standing.VERIFIED and result.rollout:
-            parts.append(say_clock(end - until))
-        down = sum(o.seconds for o in list_outages(result, self._samples.get(result.pk, ()), self._now))
+        elif state is ObjectState.VERIFIED and result.rollout:
+            parts.append(format_clock(end - until))
+        down = sum(outage.seconds for outage in outages)
         if down >= 1:
             parts[-1] = _("down %(seconds)d s") % {"seconds": down}
-        mark = "" if result.rollout in _OPEN_ENDED else look.glyph
+        mark = "" if result.rollout in _OPEN_ENDED else style.glyph
         text = " · ".join(filter(None, parts))
-        self._say(self._axis.place(end), y, text, mark, look.tone, "in")
+        self._label_rollout(self._axis.scale(end), y, text, mark, style.tone, "in", left=left)
 
 
 def list_outages(result: ObjectResult, samples: Sequence[RolloutSample], now: datetime) -> tuple[Outage, ...]:
@@ -282,20 +306,26 @@ def list_outages(result: ObjectResult, samples: Sequence[RolloutSample], now: da
 def _group(results: Sequence[ObjectResult]) -> list[list[ObjectResult]]:
     """Steps that write something, in their order; unchanged and hidden objects share a lane at the end."""
     steps: dict[int, list[ObjectResult]] = {}
-    calm: dict[Standing, list[ObjectResult]] = {}
+    calm: dict[ObjectState, list[ObjectResult]] = {}
     for result in results:
-        standing = find_standing(result)
-        if standing in (Standing.UNCHANGED, Standing.HIDDEN):
-            calm.setdefault(standing, []).append(result)
+        state = find_object_state(result)
+        if state in (ObjectState.UNCHANGED, ObjectState.HIDDEN):
+            calm.setdefault(state, []).append(result)
         else:
             steps.setdefault(result.step, []).append(result)
     return [members for _step, members in sorted(steps.items())]
 
 
-def _describe_wave(name: str, results: Sequence[ObjectResult]) -> Wave:
-    _mark, note, tone = _say_counts(results)
-    done = sum(find_standing(result) is Standing.VERIFIED for result in results)
-    return Wave(name, done, len(results), note, tone)
+def _make_axis(
+    run: ApplyRun, results: Sequence[ObjectResult], spans: Mapping[int, Span], now: datetime
+) -> tuple[datetime, TimeAxis]:
+    """Return the start of the picture and its axis; a run in progress leaves room at the end."""
+    start = min([first for first, _last in spans.values()])
+    start = min(start, run.started_at) if run.started_at and (start - run.started_at).total_seconds() < 1 else start
+    answered = [(last or now) for _first, last in spans.values()]
+    ends = [r.rollout_at for r in results if r.rollout_at and r.rollout]
+    end = (max([*answered, *ends, *([] if run.is_finished else [now])]) - start).total_seconds()
+    return start, TimeAxis.of([(at - start).total_seconds() for at in answered], end * (1 if run.is_finished else 1.15))
 
 
 def present_timeline(
@@ -304,7 +334,7 @@ def present_timeline(
     spans: Mapping[int, Span],
     samples: Mapping[int, Sequence[RolloutSample]],
     now: datetime,
-) -> Timeline | None:
+) -> RunTimeline | None:
     """Return the picture; None while nothing was sent.
 
     - `results` are as the reader may see them, `spans` without those of objects that are hidden from them.
@@ -312,25 +342,20 @@ def present_timeline(
     groups = _group(results)
     if not spans or not groups:
         return None
-    start = min([first for first, _last in spans.values()])
-    start = min(start, run.started_at) if run.started_at and (start - run.started_at).total_seconds() < 1 else start
     now = run.finished_at if run.is_finished and run.finished_at else now
-    answered = [(last or now) for _first, last in spans.values()]
-    ends = [r.rollout_at for r in results if r.rollout_at and r.rollout]
-    end = (max([*answered, *ends, *([] if run.is_finished else [now])]) - start).total_seconds()
-    axis = TimeAxis.of([(at - start).total_seconds() for at in answered], end * (1 if run.is_finished else 1.15))
+    start, axis = _make_axis(run, results, spans, now)
     picture = _Picture(run, spans, samples, axis, start, now)
     waves = []
     for number, members in enumerate(groups, start=1):
         name = name_step(number, [result.change.kind for result in members])
-        waves.append(_describe_wave(name, members))
+        waves.append(picture.measure_wave(name, members))
         watched = [result for result in members if result.rollout and "wanted" in result.pods]
         if watched:
             picture.draw_workloads(name, members)
         else:
             picture.draw_lane(name, members)
     moment = (now - start).total_seconds()
-    return Timeline(
+    return RunTimeline(
         height=str(picture.y + 22),
         bottom=str(picture.y),
         names=tuple(picture.names),
@@ -339,7 +364,7 @@ def present_timeline(
         words=tuple(picture.words),
         ticks=axis.list_ticks(),
         axis=axis,
-        now=None if run.is_finished else Tick(axis.x(moment), say_clock(moment)),
+        now=None if run.is_finished else Tick(axis.x(moment), format_clock(moment)),
         waves=tuple(waves),
         label=_("Timeline of the run by step. The list below holds the same facts."),
     )

@@ -10,6 +10,7 @@ from django.forms import BoundField
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.engine.requests.replacement import read_names
 from applyviz.records.models import PolicyVersion
 from applyviz.web.components.choices import offer_choices
 from applyviz.web.components.phrases import title_kind
@@ -22,7 +23,8 @@ T = TypeVar("T")
 ON_FAILURE = [(OnFailure.STOP.value, _("Stop")), (OnFailure.CONTINUE.value, _("Continue with independent objects"))]
 _COPIED = (
     "approvals", "approving_team", "many_objects", "approval_hours", "may_run_estimated", "may_run_unknown",
-    "concurrency", "waits_for_rollout", "rollout_seconds", "refuses_sole",
+    "concurrency", "waits_for_rollout", "rollout_seconds", "refuses_sole", "replace_annotation",
+    "allows_unknown_editors",
 )  # fmt: skip
 
 
@@ -52,6 +54,9 @@ class PolicyForm(forms.Form):
     refuses_sole = forms.BooleanField(
         label=_("Do not count approvals from roles granted by the sole administrator"), required=False
     )
+    allows_unknown_editors = forms.BooleanField(
+        label=_("Allow approval when an editor of a followed branch matches no account"), required=False
+    )
     may_run_estimated = forms.BooleanField(
         label=_("Allow estimated changes (no dry run)"), required=False, initial=True
     )
@@ -62,6 +67,11 @@ class PolicyForm(forms.Form):
     concurrency = _number(_("Objects at once"), 1, 64, 16)
     waits_for_rollout = forms.BooleanField(label=_("Wait until workloads are ready"), required=False)
     rollout_seconds = _number(_("Timeout (seconds)"), 1, 21_600, 600)
+    replaced_kinds = forms.CharField(label=_("Replace these kinds"), required=False, max_length=2_000)
+    replace_annotation = forms.CharField(
+        label=_("Replace objects with this annotation"), required=False, max_length=317
+    )
+    kept_kinds = forms.CharField(label=_("Never delete these kinds"), required=False, max_length=2_000)
     note = forms.CharField(
         label=_("Reason for this change"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2})
     )
@@ -125,6 +135,8 @@ class PolicyForm(forms.Form):
             windows=chosen["windows"],
             freezes=chosen["freezes"],
             on_failure=OnFailure(chosen["on_failure"]),
+            replaced_kinds=read_names(chosen["replaced_kinds"]),
+            kept_kinds=read_names(chosen["kept_kinds"]),
             **{name: chosen[name] for name in _COPIED},
         )
 
@@ -145,6 +157,8 @@ def fill_in(version: PolicyVersion) -> dict[str, Any]:
         "windows": "\n".join(str(window) for window in rules.windows),
         "freezes": "\n".join(str(freeze) for freeze in rules.freezes),
         "on_failure": rules.on_failure.value,
+        "replaced_kinds": ", ".join(rules.replaced_kinds),
+        "kept_kinds": ", ".join(rules.kept_kinds),
     }
 
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import AccountLink, Grant, PendingChange, Team
-from applyviz.web.components.phrases import say_scope
+from applyviz.web.components.phrases import describe_scope
 from applyviz.workflow.foundation.access import Person, Visitor
 from applyviz.workflow.people import confirmations, teams
 from applyviz.workflow.people import humans as people
@@ -62,7 +62,7 @@ def present_grant(grant: Grant, *, through: str = "") -> GrantRow:
     return GrantRow(
         pk=grant.pk,
         role=str(grant.get_role_display()),
-        where=say_scope(Scope(grant.cluster_pattern, grant.namespace_pattern, grant.is_cluster_scoped)),
+        where=describe_scope(Scope(grant.cluster_pattern, grant.namespace_pattern, grant.is_cluster_scoped)),
         since=grant.since,
         by=grant.by.get_username() if grant.by else "",
         through=through,
@@ -133,7 +133,7 @@ class PendingRow:
 
     number: int
     what: str
-    told: str
+    summary: str
     by: str
     at: datetime
     expires_at: datetime
@@ -146,7 +146,7 @@ def present_pending(found: Iterable[PendingChange], *, for_user: Person) -> tupl
         PendingRow(
             number=change.pk,
             what=str(change.get_kind_display()),
-            told=", ".join(f"{name}: {_say(value)}" for name, value in change.told.items()),
+            summary=", ".join(f"{name}: {_format_value(value)}" for name, value in change.summary.items()),
             by=change.asked_by.get_username(),
             at=change.asked_at,
             expires_at=change.expires_at,
@@ -156,5 +156,5 @@ def present_pending(found: Iterable[PendingChange], *, for_user: Person) -> tupl
     )
 
 
-def _say(value: JSONValue) -> str:
+def _format_value(value: JSONValue) -> str:
     return ", ".join(str(one) for one in value) if isinstance(value, list) else str(value)

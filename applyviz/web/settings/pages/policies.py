@@ -18,12 +18,12 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import Plan, PolicyVersion
-from applyviz.web.components.phrases import say_scope, title_kind
+from applyviz.web.components.phrases import describe_scope, title_kind
 from applyviz.workflow.foundation import clock
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Demand, Rules, rules_from_json
 from applyviz.workflow.policies.editing import Evaluation
-from applyviz.workflow.policies.rules import OnFailure, PolicyRules
+from applyviz.workflow.policies.rules import EVERY_KIND, OnFailure, PolicyRules
 from applyviz.workflow.policies.windows import Freeze, find_closed, find_opening
 
 
@@ -80,6 +80,7 @@ class Trial:
     high_risks: tuple[str, ...]
     demands: tuple[str, ...]
     closed: tuple[str, ...]
+    kept: tuple[str, ...]
 
 
 def _name_cause(because: str) -> str | Promise:
@@ -90,6 +91,16 @@ def _name_cause(because: str) -> str | Promise:
 def describe_demand(demand: Demand) -> str:
     """Return how many approvals, by which team, and why."""
     text = ngettext("%(n)d approval", "%(n)d approvals", demand.approvals) % {"n": demand.approvals}
+    return _name_whom(demand, text)
+
+
+def describe_progress(demand: Demand, *, missing: int) -> str:
+    """Return how many of the required approvals are given, by which team, and why."""
+    text = _("%(given)d of %(wanted)d approvals")
+    return _name_whom(demand, text % {"given": demand.approvals - missing, "wanted": demand.approvals})
+
+
+def _name_whom(demand: Demand, text: str) -> str:
     if demand.team:
         text = _("%(approvals)s of team %(team)s") % {"approvals": text, "team": demand.team}
     return (
@@ -107,6 +118,15 @@ def _describe_runs(rules: Rules) -> str:
     if rules.waits_for_rollout:
         parts.append(_("waits up to %(n)d s for rollouts") % {"n": rules.rollout_seconds})
     return ", ".join(parts)
+
+
+def _describe_replaced(rules: Rules) -> str:
+    named = _("objects with %(name)s") % {"name": rules.replace_annotation} if rules.replace_annotation else ""
+    return ", ".join(filter(None, (*rules.replaced_kinds, named)))
+
+
+def _describe_kinds(kinds: Sequence[str]) -> str:
+    return _("any object") if EVERY_KIND in kinds else ", ".join(kinds)
 
 
 def _describe_certainty(rules: Rules) -> str:
@@ -132,10 +152,17 @@ def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
             if rules.refuses_sole
             else []
         ),
+        *(
+            [(_("Unknown editors"), _("do not block approval; a high risk names them"))]
+            if rules.allows_unknown_editors
+            else []
+        ),
         (_("Allowed results"), _describe_certainty(rules)),
+        *([(_("Never deletes"), _describe_kinds(rules.kept_kinds))] if rules.kept_kinds else []),
         (_("Change windows"), "; ".join(str(window) for window in rules.windows) or _("always")),
         (_("Freezes"), "; ".join(str(freeze) for freeze in rules.freezes) or _("none")),
         (_("Run behavior"), _describe_runs(rules)),
+        *([(_("Replaces"), _describe_replaced(rules))] if rules.replaced_kinds or rules.replace_annotation else []),
     )
 
 
@@ -179,7 +206,7 @@ def present_policy(version: PolicyVersion) -> PolicyRow:
         slug=version.policy.slug,
         url=reverse("settings:show-policy", args=[version.policy.slug]),
         number=version.number,
-        where=say_scope(Scope(version.cluster_pattern, version.namespace_pattern, version.is_cluster_scoped)),
+        where=describe_scope(Scope(version.cluster_pattern, version.namespace_pattern, version.is_cluster_scoped)),
         asks=asks,
         by=version.by.get_username() if version.by else "applyviz",
         at=version.created_at,
@@ -227,6 +254,7 @@ def present_trial(plan: Plan, found: Evaluation) -> Trial:
         high_risks=tuple(f"{title_kind(kind)}: {count}" for kind, count in found.high_risks.items()),
         demands=tuple(describe_demand(demand) for demand in found.demands),
         closed=found.closed,
+        kept=found.kept,
     )
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.enums import Role
 from applyviz.records.models import PendingChange
+from applyviz.web.components.commit_identities import IdentityForm, present_identities
 from applyviz.web.frame import reauthentication
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.people import ChoiceOfTeamForm, GrantForm, MemberForm, PersonForm, TeamForm
@@ -22,7 +23,7 @@ from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotValidError, NotVisibleError, WorkflowError
-from applyviz.workflow.people import claims, confirmations, pending_changes, teams
+from applyviz.workflow.people import claims, commit_identities, confirmations, pending_changes, teams
 
 
 def _try(request: PageRequest, form: Form, act: Callable[[], object], done: str) -> bool:
@@ -76,7 +77,7 @@ def invite_again(request: PageRequest, name: str) -> HttpResponse:
     return _show_link(request, person, claims.make_link(person, by=request.user))
 
 
-def _tell(request: PageRequest, outcome: object, done: str) -> None:
+def _add_message(request: PageRequest, outcome: object, done: str) -> None:
     """Report that it is done, or that it waits for a second administrator."""
     if isinstance(outcome, PendingChange):
         messages.warning(request, _("A second administrator must confirm this. Nothing has changed yet."))
@@ -86,9 +87,10 @@ def _tell(request: PageRequest, outcome: object, done: str) -> None:
 
 @requires(Action.VIEW_ACCOUNTS)
 def list_pending(request: PageRequest) -> HttpResponse:
-    """List changes that wait for a second administrator."""
+    """List changes that wait for a second administrator, and claims of commit identities."""
     rows = present_pending(pending_changes.list_waiting(for_user=request.user), for_user=request.user)
-    return render_settings(request, "pending", {"rows": rows})
+    claims_of_identities = present_identities(commit_identities.list_claims(for_user=request.user))
+    return render_settings(request, "pending", {"rows": rows, "identities": claims_of_identities})
 
 
 @requires(Action.MANAGE, "POST")
@@ -118,6 +120,8 @@ def show_person(request: PageRequest, name: str) -> HttpResponse:
         "grant_form": GrantForm(),
         "team_form": ChoiceOfTeamForm(for_user=request.user),
         "link_form": MemberForm(for_user=request.user),
+        "identities": present_identities(commit_identities.list_own(person).select_related("person")),
+        "identity_form": IdentityForm(),
         "is_self": person.pk == request.user.pk,
         "is_unclaimed": not person.has_usable_password() and not hasattr(person, "service"),
     }
@@ -131,7 +135,7 @@ def grant_to_person(request: PageRequest, name: str) -> HttpResponse:
     if not form.is_valid():
         raise NotValidError(_("choose a role and a scope"))
     made = teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, person=person, scope=form.scope)
-    _tell(request, made, _("Role granted."))
+    _add_message(request, made, _("Role granted."))
     return redirect("settings:show-person", name)
 
 
@@ -141,7 +145,7 @@ def end_grant(request: PageRequest, grant: int) -> HttpResponse:
     found = teams.list_grants(for_user=request.user).filter(pk=grant).first()
     if found is None:
         raise NotVisibleError(_("grant not found"))
-    _tell(request, teams.end_grant(found, by=request.user), _("Grant removed."))
+    _add_message(request, teams.end_grant(found, by=request.user), _("Grant removed."))
     if found.person is not None:
         return redirect("settings:show-person", found.person.get_username())
     return redirect("settings:list-teams")
@@ -152,7 +156,7 @@ def set_active(request: PageRequest, name: str) -> HttpResponse:
     """Deactivate an account, or reactivate it."""
     person = teams.get_person(name, for_user=request.user)
     made = teams.set_active(person, by=request.user, is_active=not person.is_active)
-    _tell(request, made, _("Account saved."))
+    _add_message(request, made, _("Account saved."))
     return redirect("settings:show-person", name)
 
 
@@ -209,7 +213,7 @@ def add_member(request: PageRequest, slug: str) -> HttpResponse:
         raise NotValidError(_("choose a person"))
     person = teams.get_person(form.cleaned_data["person"], for_user=request.user)
     made = teams.add_member(team, person, by=request.user)
-    _tell(request, made, _("%(name)s added to the team.") % {"name": person.get_username()})
+    _add_message(request, made, _("%(name)s added to the team.") % {"name": person.get_username()})
     return redirect("settings:show-team", slug)
 
 
@@ -220,7 +224,7 @@ def end_member(request: PageRequest, slug: str, member: int) -> HttpResponse:
     found = team.members.filter(pk=member).select_related("team", "person").first()
     if found is None:
         raise NotVisibleError(_("member not found"))
-    _tell(request, teams.end_member(found, by=request.user), _("Member removed."))
+    _add_message(request, teams.end_member(found, by=request.user), _("Member removed."))
     return redirect("settings:show-team", slug)
 
 
@@ -231,7 +235,7 @@ def grant_to_team(request: PageRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         raise NotValidError(_("choose a role and a scope"))
     made = teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, team=team, scope=form.scope)
-    _tell(request, made, _("Role granted."))
+    _add_message(request, made, _("Role granted."))
     return redirect("settings:show-team", slug)
 
 
@@ -239,5 +243,5 @@ def grant_to_team(request: PageRequest, slug: str) -> HttpResponse:
 def archive_team(request: PageRequest, slug: str) -> HttpResponse:
     """Archive a team."""
     made = teams.archive_team(teams.get_team(slug, for_user=request.user), by=request.user)
-    _tell(request, made, _("Team archived."))
+    _add_message(request, made, _("Team archived."))
     return redirect("settings:list-teams")

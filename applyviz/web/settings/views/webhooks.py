@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
+from applyviz.web.components.pagers import ListPage, cut_page
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.notifications.forms import EditWebhookForm, WebhookForm
 from applyviz.web.notifications.pages import present_deliveries, present_webhook
@@ -56,12 +56,10 @@ def show_webhook(request: PageRequest, number: int) -> HttpResponse:
         else:
             messages.success(request, _("Webhook saved."))
             return redirect("settings:show-webhook", number)
-    page = Paginator(webhooks.list_deliveries(webhook, for_user=request.user), _PER_PAGE).get_page(
-        request.GET.get("page")
-    )
+    cut = cut_page(webhooks.list_deliveries(webhook, for_user=request.user), request.GET.get("page"), _PER_PAGE)
+    page = ListPage.of(cut, present_deliveries(cut.object_list))
     context = {"webhook": present_webhook(webhook), "number": number, "form": form, "page": page}
-    rows = present_deliveries(page.object_list)
-    return render_settings(request, "webhook", {**context, "rows": rows}, status=422 if form.errors else 200)
+    return render_settings(request, "webhook", context, status=422 if form.errors else 200)
 
 
 @requires(Action.MANAGE, "POST")

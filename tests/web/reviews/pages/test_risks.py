@@ -13,13 +13,13 @@ def row(position, name, *risks, operation=Operation.UPDATE, kind="Deployment"):
         kind=kind,
         operation=operation.value,
         has_effect=True,
-        high_risks=[list(risk) for risk in risks],
+        risk_levels=[list(risk) for risk in risks],
     )
 
 
 def tell(changes, many=50):
     found = list_high_risks(changes, gather_risks(changes, many=many), url_of=str)
-    return [(d.look.tone, str(d.title), [one.name for one in d.objects]) for d in found]
+    return [(d.style.tone, str(d.title), [one.name for one in d.objects]) for d in found]
 
 
 def test_what_is_blocked_does_not_happen():

@@ -17,7 +17,7 @@ from applyviz.web.reviews.pages.plan_overview import present_same
 from applyviz.web.reviews.pane import field_marks, fields
 from applyviz.web.reviews.pane.diff_lines import PAGE, diff_values, present_diff
 from applyviz.web.reviews.pane.fields import FieldFilter
-from applyviz.web.reviews.pane.ownership_columns import present_lanes
+from applyviz.web.reviews.pane.ownership_columns import present_ownership_columns
 from applyviz.web.reviews.pane.resolutions import NOTHING, show_conflicts
 from tests.engine.planning.overviews import read_overview
 from tests.web import builders
@@ -25,7 +25,7 @@ from tests.web import builders
 HOTFIX = "registry.example/frontend:hotfix-3"
 
 
-def present(change, chosen=FieldFilter.CHANGES, mode=ApplyMode.SERVER, settlement=NOTHING):
+def present(change, chosen=FieldFilter.CHANGES, mode=ApplyMode.SERVER, resolution=NOTHING):
     return fields.present_sections(
         change,
         mode=mode,
@@ -33,7 +33,7 @@ def present(change, chosen=FieldFilter.CHANGES, mode=ApplyMode.SERVER, settlemen
         chosen=chosen,
         explain=lambda reason: reason.reason.value,
         url_of=str,
-        settlement=settlement,
+        resolution=resolution,
     )
 
 
@@ -155,7 +155,7 @@ def test_bookkeeping_and_repeated_keys_are_no_changes():
 
 def test_conflict_row_shows_each_way_by_its_result():
     change = builders.build_change()
-    rows = [r for s in present(change, settlement=show_conflicts(change, you="ci")) for r in s.rows if r.is_conflict]
+    rows = [r for s in present(change, resolution=show_conflicts(change, you="ci")) for r in s.rows if r.is_conflict]
 
     (conflict_row,) = (row.conflict_row for row in rows)
     assert [(c.title, c.value.text, [o.name for o in c.owners], c.sends, c.is_forced) for c in conflict_row.cards] == [
@@ -188,7 +188,7 @@ def test_owner_wears_a_monogram(name, monogram):
 
 
 def test_lanes_tell_who_gains_and_loses():
-    found = present_lanes(builders.build_change().fields, you="ci")
+    found = present_ownership_columns(builders.build_change().fields, you="ci")
 
     assert [(lane.owner.name, lane.before, lane.after, len(lane.gained), len(lane.lost)) for lane in found] == [
         ("ci", 6, 4, 1, 3),
@@ -203,13 +203,13 @@ def test_diff_leaves_out_what_the_server_writes_unless_asked():
     versions = replace(change.versions, live=live, after={**live, "status": {"replicas": 8}})
     noisy = replace(change, versions=versions)
 
-    assert present_diff(noisy, you="ci", is_split=False, has_noise=False).rows == ()
-    shown = present_diff(noisy, you="ci", is_split=False, has_noise=True).rows
+    assert present_diff(noisy, you="ci", is_split=False, has_server_managed=False).rows == ()
+    shown = present_diff(noisy, you="ci", is_split=False, has_server_managed=True).rows
     assert [row.state for row in shown if row.state not in ("same", "fold")] == ["removed", "added"]
 
 
 def test_diff_has_owners_and_manifest_lines_beside_it():
-    rows = present_diff(builders.build_change(), you="ci", is_split=True, has_noise=False).rows
+    rows = present_diff(builders.build_change(), you="ci", is_split=True, has_server_managed=False).rows
 
     version = next(row for row in rows if row.after and "version" in "".join(p.text for p in row.after.parts))
     assert ([o.name for o in version.owners], version.source_line) == (["ci"], 8)
@@ -252,8 +252,8 @@ def test_long_diff_comes_in_pages():
     after = {"data": {f"key-{n:04}": "b" for n in range(PAGE)}}
     change = replace(builders.build_change(), versions=Versions(live=live, after=after))
 
-    first = present_diff(change, you="ci", is_split=False, has_noise=False)
-    last = present_diff(change, you="ci", is_split=False, has_noise=False, start=first.after)
+    first = present_diff(change, you="ci", is_split=False, has_server_managed=False)
+    last = present_diff(change, you="ci", is_split=False, has_server_managed=False, start=first.after)
 
     assert (len(first.rows), first.before, first.after) == (PAGE, 0, PAGE + 1)
     assert (last.before, last.after, last.last) == (1, 2 * PAGE + 1, 2 * PAGE)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from django.template.loader import render_to_string
 
-from applyviz.engine.explain.three_way import Outcome, Station, ThreeWay, Winner, withhold_three_way
+from applyviz.engine.explain.three_way import MergeOutcome, Station, ThreeWay, Winner, withhold_three_way
 from applyviz.engine.planning.model.plan import Versions
 from applyviz.engine.planning.objects.live_values import withhold_live
 from applyviz.engine.requests.options import ApplyMode
@@ -20,7 +20,7 @@ from applyviz.web.reviews.pane.withheld_fields import present_withheld
 from tests.web import builders
 
 SAME, ELSE, GAP, RING = Station.SAME, Station.OTHER, Station.UNSET, Station.UNKNOWN
-CHANGED = ThreeWay(ELSE, SAME, ELSE, Outcome.SET, Winner.MANIFEST)
+CHANGED = ThreeWay(ELSE, SAME, ELSE, MergeOutcome.SET, Winner.MANIFEST)
 OLD, NEW = Shown("1.4.2"), Shown("1.5.0")
 
 
@@ -50,17 +50,17 @@ def find_row(change, label, mode):
             "last applied 1.4.2; manifest 1.5.0; live 1.4.2; after 1.5.0: the manifest wins",
         ),
         (
-            ThreeWay(RING, ELSE, ELSE, Outcome.UNRESOLVED, Winner.CONFLICT),
+            ThreeWay(RING, ELSE, ELSE, MergeOutcome.UNRESOLVED, Winner.CONFLICT),
             (None, NEW, OLD, OLD),
             "last applied not known; manifest 1.5.0; live 1.4.2; after unresolved: conflict, unresolved",
         ),
         (
-            ThreeWay(ELSE, GAP, ELSE, Outcome.REMOVED, Winner.MANIFEST),
+            ThreeWay(ELSE, GAP, ELSE, MergeOutcome.REMOVED, Winner.MANIFEST),
             (OLD, None, OLD, None),
             "last applied 1.4.2; manifest unset; live 1.4.2; after removed: the manifest wins",
         ),
         (
-            ThreeWay(GAP, GAP, SAME, Outcome.SET, Winner.LIVE),
+            ThreeWay(GAP, GAP, SAME, MergeOutcome.SET, Winner.LIVE),
             (None, None, OLD, OLD),
             "last applied unset; manifest unset; live 1.4.2; after 1.4.2: live is kept",
         ),
@@ -71,7 +71,7 @@ def test_strip_says_what_it_draws(picture, values, said):
 
 
 def test_shape_of_each_station():
-    text = draw(ThreeWay(RING, SAME, GAP, Outcome.SET, Winner.MANIFEST), (None, NEW, None, NEW))
+    text = draw(ThreeWay(RING, SAME, GAP, MergeOutcome.SET, Winner.MANIFEST), (None, NEW, None, NEW))
 
     assert re.findall(r'<circle class="(\w+)" cx="(\d+)"', text) == [("unknown", "8"), ("same", "32"), ("after", "88")]
     assert 'class="gap" transform="translate(56 10)"' in text
@@ -80,10 +80,10 @@ def test_shape_of_each_station():
 @pytest.mark.parametrize(
     ("winner", "outcome", "line"),
     [
-        (Winner.MANIFEST, Outcome.SET, "M32 10C38 -1 76 -1 84 6"),
-        (Winner.LIVE, Outcome.SET, "M61 10H83"),
-        (Winner.SERVER, Outcome.SET, "M71 12V10H83"),
-        (Winner.CONFLICT, Outcome.UNRESOLVED, "M32 10C38 -1 76 -1 84 6M61 10H82"),
+        (Winner.MANIFEST, MergeOutcome.SET, "M32 10C38 -1 76 -1 84 6"),
+        (Winner.LIVE, MergeOutcome.SET, "M61 10H83"),
+        (Winner.SERVER, MergeOutcome.SET, "M71 12V10H83"),
+        (Winner.CONFLICT, MergeOutcome.UNRESOLVED, "M32 10C38 -1 76 -1 84 6M61 10H82"),
     ],
 )
 def test_line_runs_from_the_station_that_won(winner, outcome, line):
@@ -96,10 +96,10 @@ def test_line_runs_from_the_station_that_won(winner, outcome, line):
     ("picture", "tone"),
     [
         (CHANGED, "change"),
-        (ThreeWay(ELSE, ELSE, ELSE, Outcome.UNRESOLVED, Winner.CONFLICT), "remove"),
-        (ThreeWay(SAME, SAME, SAME, Outcome.SET, Winner.NONE), "calm"),
-        (ThreeWay(ELSE, GAP, ELSE, Outcome.SET, Winner.SERVER), "change"),
-        (ThreeWay(ELSE, GAP, ELSE, Outcome.REMOVED, Winner.SERVER), "remove"),
+        (ThreeWay(ELSE, ELSE, ELSE, MergeOutcome.UNRESOLVED, Winner.CONFLICT), "remove"),
+        (ThreeWay(SAME, SAME, SAME, MergeOutcome.SET, Winner.NONE), "calm"),
+        (ThreeWay(ELSE, GAP, ELSE, MergeOutcome.SET, Winner.SERVER), "change"),
+        (ThreeWay(ELSE, GAP, ELSE, MergeOutcome.REMOVED, Winner.SERVER), "remove"),
     ],
 )
 def test_line_has_the_tone_of_the_operation(picture, tone):
@@ -107,12 +107,12 @@ def test_line_has_the_tone_of_the_operation(picture, tone):
 
 
 def test_nothing_to_decide_has_no_line():
-    assert 'class="line"' not in draw(ThreeWay(SAME, SAME, SAME, Outcome.SET, Winner.NONE), (OLD, OLD, OLD, OLD))
+    assert 'class="line"' not in draw(ThreeWay(SAME, SAME, SAME, MergeOutcome.SET, Winner.NONE), (OLD, OLD, OLD, OLD))
 
 
 def test_removal_ends_in_a_cross():
     assert "M85 7l6 6m0 -6l-6 6" in draw(
-        ThreeWay(ELSE, GAP, ELSE, Outcome.REMOVED, Winner.MANIFEST), (OLD, None, OLD, None)
+        ThreeWay(ELSE, GAP, ELSE, MergeOutcome.REMOVED, Winner.MANIFEST), (OLD, None, OLD, None)
     )
 
 
@@ -125,7 +125,7 @@ def test_opened_strip_shows_values_and_cuts_long_ones():
 
 
 def test_opened_strip_names_what_has_no_value():
-    text = open_up(ThreeWay(RING, GAP, ELSE, Outcome.UNRESOLVED, Winner.CONFLICT), (None, None, OLD, OLD))
+    text = open_up(ThreeWay(RING, GAP, ELSE, MergeOutcome.UNRESOLVED, Winner.CONFLICT), (None, None, OLD, OLD))
 
     assert [word in text for word in ("not known", ">unset<", "conflict: choose a resolution")] == [True] * 3
 

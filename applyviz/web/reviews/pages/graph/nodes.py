@@ -30,7 +30,7 @@ _COLUMN_OF = {kind: column for column, kinds in _COLUMNS.items() for kind in kin
 _READS = frozenset((ReferenceKind.CONFIGURATION, ReferenceKind.ACCOUNT))
 DOCKING = frozenset((ReferenceKind.SCALE_TARGET, ReferenceKind.DISRUPTION_BUDGET, ReferenceKind.NETWORK_POLICY))
 _QUIET = (Operation.UNCHANGED, Operation.WITHHELD)
-_UNRATED = (Operation.UNCHANGED, Operation.ERROR, Operation.WITHHELD)
+_UNRATED = (Operation.UNCHANGED, Operation.ERROR, Operation.LEFT_OUT, Operation.WITHHELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ShownNode:
 
     @property
     def is_calm(self) -> bool:
-        """Whether nothing happens to it."""
+        """Whether the plan does not change the object."""
         return not self.node.is_missing and self.count == 0 and (self.operation is None or self.operation in _QUIET)
 
 
@@ -78,12 +78,12 @@ def find_wide_policies(graph: PlanGraph) -> dict[int, int]:
 
     - Docked at each workload they would say nothing more.
     """
-    held: dict[int, set[int]] = {}
+    targets: dict[int, set[int]] = {}
     for edge in graph.edges:
         if edge.kind is ReferenceKind.NETWORK_POLICY:
-            held.setdefault(edge.source, set()).add(edge.target)
+            targets.setdefault(edge.source, set()).add(edge.target)
     policies = (n for n, node in enumerate(graph.nodes) if node.kind == "NetworkPolicy" and node.position >= 0)
-    return {n: len(held.get(n, ())) for n in policies if n not in held or len(held[n]) >= _WIDE}
+    return {n: len(targets.get(n, ())) for n in policies if n not in targets or len(targets[n]) >= _WIDE}
 
 
 def list_nodes(graph: PlanGraph, rows: Sequence[ObjectChange]) -> list[ShownNode]:

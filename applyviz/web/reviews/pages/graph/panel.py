@@ -14,7 +14,7 @@ from applyviz.engine.references.resolving import EdgeState
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES, Appearance
 from applyviz.web.reviews.pages.graph.nodes import ShownNode
-from applyviz.web.reviews.pages.graph.picture import is_docking, name_look
+from applyviz.web.reviews.pages.graph.picture import is_docking, name_line_style
 from applyviz.web.reviews.pages.graph.words import describe_change, name_node, name_short
 
 MOST = 30
@@ -25,7 +25,7 @@ _LIVE = Appearance("·", _("live"), "calm")
 class PanelRow:
     """One other object, and what there is to say of the reference."""
 
-    look: Appearance
+    style: Appearance
     name: str
     words: str
     url: str
@@ -44,7 +44,7 @@ class PanelList:
 class Panel:
     """The chosen object."""
 
-    look: Appearance
+    style: Appearance
     name: str
     line: str
     risk: Appearance | None
@@ -54,14 +54,14 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class LegendRow:
-    """One entry of the legend: `look` is that of a line or a node."""
+    """One entry of the legend: `style` is that of a line or a node."""
 
-    look: str
+    style: str
     word: str
     count: int | None = None
 
 
-def say_state(edge: GraphEdge) -> str:
+def describe_state(edge: GraphEdge) -> str:
     """Return the change of a reference, in words."""
     words = {
         EdgeState.MISSING: _("missing"),
@@ -77,7 +77,7 @@ def say_state(edge: GraphEdge) -> str:
     return _("new") if edge.is_new else _("exists")
 
 
-def say_read(edge: GraphEdge) -> str:
+def describe_read(edge: GraphEdge) -> str:
     """Return what is read from the target, and how."""
     modes = {
         ReadMode.ENV: _("environment"),
@@ -90,7 +90,7 @@ def say_read(edge: GraphEdge) -> str:
 
 
 def style_node(shown: ShownNode) -> Appearance:
-    """How a node looks in a list."""
+    """Return the style of a node in a list."""
     return OBJECT_STYLES[shown.operation] if shown.operation is not None else _LIVE
 
 
@@ -102,13 +102,13 @@ def _list_rows(
 ) -> PanelList | None:
     by_node: dict[int, list[str]] = {}
     for number, edge in found:
-        word = say_read(edge) or (say_state(edge) if edge.state is not EdgeState.EXISTS else "")
+        word = describe_read(edge) or (describe_state(edge) if edge.state is not EdgeState.EXISTS else "")
         by_node.setdefault(number, []).append(word)
     rows = []
     for number, words in list(by_node.items())[:MOST]:
         shown = nodes[number]
-        told = ", ".join(dict.fromkeys(word for word in words if word)) or describe_change(shown)
-        rows.append(PanelRow(style_node(shown), name_short(shown), told, link(shown)))
+        text = ", ".join(dict.fromkeys(word for word in words if word)) or describe_change(shown)
+        rows.append(PanelRow(style_node(shown), name_short(shown), text, link(shown)))
     return PanelList(title, tuple(rows), len(by_node)) if rows else None
 
 
@@ -129,11 +129,11 @@ def present_panel(
     lists = (
         _list_rows(_("Reached through"), into, nodes, link),
         _list_rows(_("Refers to"), out, nodes, link),
-        _list_rows(_("Docked"), docked, nodes, link),
+        _list_rows(_("Configuration and rules"), docked, nodes, link),
         _list_rows(_("Applies to"), holds, nodes, link),
     )
     return Panel(
-        look=style_node(chosen),
+        style=style_node(chosen),
         name=f"{chosen.node.kind}/{name_node(chosen)}",
         line=describe_change(chosen),
         risk=LEVEL_STYLES[chosen.risk] if chosen.risk is not None else None,
@@ -144,7 +144,7 @@ def present_panel(
 
 def list_line_legend(edges: Sequence[GraphEdge]) -> tuple[LegendRow, ...]:
     """The tones of lines, each with how many references have it."""
-    looks = [name_look(edge) for edge in edges]
+    looks = [name_line_style(edge) for edge in edges]
     return (
         LegendRow("exists", _("exists"), looks.count("exists")),
         LegendRow("new", _("new with this plan"), looks.count("new")),

@@ -34,7 +34,10 @@ _RANK = ("exists", "live", "optional", "new", "stale", "dangling", "reach")
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
-    """The drawing of one node; its texts have a fixed distance from `x`, `y`."""
+    """The drawing of one node; its texts have a fixed distance from `x`, `y`.
+
+    - `filled` is the width of its filled part, `mark` the sign at its end: of the graph of a run.
+    """
 
     number: int
     name: str
@@ -44,12 +47,14 @@ class DrawnNode:
     x: int
     y: int
     height: int
-    look: str
+    style: str
     glyph: str
     risk: str
     is_pill: bool
     beside: str
     open_url: str = ""
+    filled: int = 0
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +67,15 @@ class DrawnDock:
     x: int
     y: int
     width: int
-    look: str
+    style: str
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnLine:
-    """One line between two nodes; `look` is its tone."""
+    """One line between two nodes; `style` is its tone."""
 
     path: str
-    look: str
+    style: str
     source: int
     target: int
 
@@ -88,7 +93,7 @@ class DrawnGraph:
     band: int
 
 
-def name_look(edge: GraphEdge) -> str:
+def name_line_style(edge: GraphEdge) -> str:
     """The tone of an edge: what is known to lead nowhere comes before all else."""
     if edge.state.is_dangling:
         return "dangling"
@@ -110,11 +115,11 @@ def _merge_lines(graph: ShownGraph, drawn: set[int], reach: set[int]) -> dict[Li
         line = _name_ends(edge)
         if line.source == line.target or not {line.source, line.target} <= drawn:
             continue
-        look = name_look(edge)
-        if look not in ("dangling", "stale") and {line.source, line.target} <= reach:
-            look = "reach"
+        style = name_line_style(edge)
+        if style not in ("dangling", "stale") and {line.source, line.target} <= reach:
+            style = "reach"
         before = found.get(line, "exists")
-        found[line] = max(look, before, key=_RANK.index)
+        found[line] = max(style, before, key=_RANK.index)
     return found
 
 
@@ -167,7 +172,7 @@ class Painter:
     open: Callable[[ShownNode], str]
 
     def paint_node(self, shown: ShownNode, drawing: Drawing, beside: Sequence[int]) -> DrawnNode:
-        """One node where it stands."""
+        """Return the shapes and texts of one node at its position."""
         is_pill = _is_pill(shown)
         return DrawnNode(
             number=shown.number,
@@ -178,7 +183,7 @@ class Painter:
             x=COLUMNS[drawing.columns[shown.number]],
             y=drawing.picture.tops[shown.number],
             height=20 if is_pill else 40,
-            look=_name_style(shown, self.reach, self.chosen),
+            style=_name_style(shown, self.reach, self.chosen),
             glyph=OBJECT_STYLES[shown.operation].glyph if shown.operation is not None else "·",
             risk=shown.risk.value if shown.risk is not None else "",
             is_pill=is_pill,
@@ -198,8 +203,8 @@ class Painter:
                 aloud = ", ".join(read_aloud(one) for one in docks[n:])
                 found.append(DrawnDock(rest, aloud, self.link(shown), x, y, 28, "tone-calm"))
                 break
-            look = _name_style(shown, self.reach, self.chosen)
-            found.append(DrawnDock(label, read_aloud(shown), self.link(shown), x, y, width, look))
+            style = _name_style(shown, self.reach, self.chosen)
+            found.append(DrawnDock(label, read_aloud(shown), self.link(shown), x, y, width, style))
             x += width + 4
         return found
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from applyviz.engine.planning.model.graph import GraphEdge, PlanGraph
 from applyviz.engine.references.resolving import EdgeState
@@ -53,7 +54,10 @@ class GraphTab:
 def _state_facts(nodes: Sequence[ShownNode], graph: PlanGraph) -> str:
     planned = sum(shown.node.position >= 0 for shown in nodes)
     live = sum(shown.node.position < 0 and shown.node.is_seen and not shown.node.is_missing for shown in nodes)
-    facts = [_("%(count)d objects of the plan") % {"count": planned}, _("%(count)d live neighbors") % {"count": live}]
+    facts = [
+        ngettext("%(count)d object of the plan", "%(count)d objects of the plan", planned) % {"count": planned},
+        ngettext("%(count)d live neighbor", "%(count)d live neighbors", live) % {"count": live},
+    ]
     for number, count in sorted(find_wide_policies(graph).items()):
         text = _("%(name)s: for %(count)d workloads") if count else _("%(name)s: for every pod of the namespace")
         facts.append(text % {"name": nodes[number].node.name, "count": count})
@@ -67,6 +71,15 @@ def _state_notice(edges: Sequence[GraphEdge]) -> str:
     return _("%(count)d references were not checked: reading their targets was forbidden (403).") % {"count": refused}
 
 
+def link_node(shown: ShownNode, choice: GraphChoice, names: NodeNames) -> str:
+    """Return the address of a node within the tab: its reach, what is in a group, or everything that is folded."""
+    if shown.count and not shown.node.name:
+        return choice.link(opened=name_group(shown.node), node="")
+    if shown.count:
+        return choice.link(is_folded=False)
+    return choice.link(node=names.name(shown.number))
+
+
 class _Links:
     """Where nodes lead: a node to its reach, a group to what is in it, a fold to all that is in it."""
 
@@ -75,11 +88,7 @@ class _Links:
 
     def link_node(self, shown: ShownNode) -> str:
         """The address of a node within the tab."""
-        if shown.count and not shown.node.name:
-            return self._choice.link(opened=name_group(shown.node), node="")
-        if shown.count:
-            return self._choice.link(is_folded=False)
-        return self._choice.link(node=self._names.name(shown.number))
+        return link_node(shown, self._choice, self._names)
 
     def link_change(self, shown: ShownNode) -> str:
         """The address of a node's object in the plan; "" of one that is not in it."""
@@ -87,14 +96,16 @@ class _Links:
         return link_change(self._context.plan, position) if position >= 0 else ""
 
 
-def _list_views(choice: GraphChoice) -> tuple[Switch, ...]:
+def list_views(choice: GraphChoice) -> tuple[Switch, ...]:
+    """Return the views: the picture, and the table."""
     return (
         Switch(_("Graph"), choice.link(is_table=False), not choice.is_table),
         Switch(_("Table"), choice.link(is_table=True), choice.is_table),
     )
 
 
-def _list_switches(choice: GraphChoice) -> tuple[Switch, ...]:
+def list_switches(choice: GraphChoice) -> tuple[Switch, ...]:
+    """Return what can be shown and folded in the picture."""
     return (
         Switch(_("Fold unchanged"), choice.link(is_folded=not choice.is_folded), choice.is_folded),
         Switch(_("Live neighbors"), choice.link(has_neighbors=not choice.has_neighbors), choice.has_neighbors),
@@ -120,7 +131,7 @@ def _present_picture(context: PlanContext, graph: PlanGraph, nodes: list[ShownNo
         open_url = links.link_change(nodes[chosen])
         panel = present_panel(nodes[chosen], nodes, graph.edges, link=links.link_node, open_url=open_url)
     return GraphTab(
-        switches=_list_switches(choice),
+        switches=list_switches(choice),
         drawn=draw_graph(shown, Painter(reach, chosen, links.link_node, links.link_change)) if shown.nodes else None,
         panel=panel,
         line_legend=list_line_legend(graph.edges),
@@ -143,7 +154,7 @@ def present_graph(context: PlanContext, choice: GraphChoice) -> GraphTab:
     pages = choice.link(is_table=True)
     return replace(
         tab,
-        views=_list_views(choice),
+        views=list_views(choice),
         facts=_state_facts(nodes, graph),
         notice=_state_notice(graph.edges),
         table=table,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from applyviz.engine.planning.model.graph import GraphEdge
 from applyviz.web.reviews.pages.graph.nodes import ShownNode
-from applyviz.web.reviews.pages.graph.panel import say_read, say_state
-from applyviz.web.reviews.pages.graph.picture import name_look
+from applyviz.web.reviews.pages.graph.panel import describe_read, describe_state
+from applyviz.web.reviews.pages.graph.picture import name_line_style
 from applyviz.web.reviews.pages.graph.words import describe_node, name_node
 
 PER_PAGE = 100
@@ -24,7 +24,7 @@ class TableRow:
     target: str
     target_url: str
     state: str
-    look: str
+    style: str
     effect: str
 
 
@@ -49,9 +49,9 @@ def _present_row(edge: GraphEdge, nodes: Sequence[ShownNode], urls: dict[int, st
         reference=edge.path.removeprefix("."),
         target=named,
         target_url=urls.get(edge.target, ""),
-        state=say_state(edge),
-        look=name_look(edge),
-        effect=say_read(edge) or describe_node(target),
+        state=describe_state(edge),
+        style=name_line_style(edge),
+        effect=describe_read(edge) or describe_node(target),
     )
 
 

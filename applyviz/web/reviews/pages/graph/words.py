@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES
 from applyviz.web.reviews.pages.graph.nodes import WORKLOAD, ShownNode
@@ -35,7 +35,15 @@ _KUBECTL = {
 }
 # Kinds that their column names already.
 _SAID = frozenset(("Deployment", "Service", "Ingress", "ConfigMap"))
-_ONE_WORD = (Operation.UNCHANGED, Operation.PRUNE, Operation.REPLACE, Operation.WITHHELD, Operation.ERROR)
+_ONE_WORD = (
+    Operation.UNCHANGED,
+    Operation.NOT_FOUND,
+    *DELETIONS,
+    Operation.REPLACE,
+    Operation.WITHHELD,
+    Operation.ERROR,
+    Operation.LEFT_OUT,
+)
 _LINE = 29
 
 
@@ -64,7 +72,7 @@ def name_short(shown: ShownNode) -> str:
     return name_node(shown) if shown.count or not shown.node.name else f"{kind}/{name_node(shown)}"
 
 
-def _say_limit(facts: Mapping[str, str]) -> str:
+def _describe_limit(facts: Mapping[str, str]) -> str:
     word = {
         "minReplicas": _("min"),
         "maxReplicas": _("max"),
@@ -75,7 +83,7 @@ def _say_limit(facts: Mapping[str, str]) -> str:
     return f"{word} {before}{facts['limit_after']}"
 
 
-def _say_restart(facts: Mapping[str, str]) -> str:
+def _describe_restart(facts: Mapping[str, str]) -> str:
     if "downtime" in facts:
         return _("downtime")
     if "restarts" not in facts:
@@ -83,12 +91,12 @@ def _say_restart(facts: Mapping[str, str]) -> str:
     return _("restarts %(count)s") % {"count": facts["restarts"]} if facts["restarts"] else _("restarts")
 
 
-def _say_workload(facts: Mapping[str, str], operation: Operation | None) -> Iterator[str]:
+def _describe_workload(facts: Mapping[str, str], operation: Operation | None) -> Iterator[str]:
     if "conflicts" in facts:
         yield _("conflict")
     elif "image_before" in facts:
         yield f"{facts['image_before']} → {facts['image_after']}"
-    yield _say_restart(facts)
+    yield _describe_restart(facts)
     if operation is Operation.CREATE and "pods" in facts:
         count = int(facts["pods"])
         yield ngettext("%(count)d pod", "%(count)d pods", count) % {"count": count}
@@ -96,7 +104,7 @@ def _say_workload(facts: Mapping[str, str], operation: Operation | None) -> Iter
         yield facts["image_after"]
 
 
-def _say_fields(facts: Mapping[str, str]) -> str:
+def _describe_fields(facts: Mapping[str, str]) -> str:
     if "keys" in facts:
         count = int(facts["keys"])
         return ngettext("%(count)d key", "%(count)d keys", count) % {"count": count} if count else ""
@@ -118,18 +126,22 @@ def _list_words(shown: ShownNode) -> Iterator[str]:
         yield _("new")
     if shown.operation in (
         Operation.UNCHANGED,
-        Operation.PRUNE,
+        Operation.NOT_FOUND,
+        *DELETIONS,
         Operation.REPLACE,
         Operation.WITHHELD,
         Operation.ERROR,
+        Operation.LEFT_OUT,
     ):
         yield str(OBJECT_STYLES[shown.operation].word)
         return
     if "limit" in facts:
-        yield _say_limit(facts)
+        yield _describe_limit(facts)
         return
-    said = [word for word in _say_workload(facts, shown.operation) if word] if shown.column == WORKLOAD else []
-    yield from said or [_say_fields(facts)]
+    sentences = (
+        [word for word in _describe_workload(facts, shown.operation) if word] if shown.column == WORKLOAD else []
+    )
+    yield from sentences or [_describe_fields(facts)]
 
 
 def describe_node(shown: ShownNode) -> str:
@@ -148,7 +160,7 @@ def describe_change(shown: ShownNode) -> str:
 def label_dock(shown: ShownNode) -> str:
     """The words of a dock: kind, glyph and limit."""
     glyph = OBJECT_STYLES[shown.operation].glyph if shown.operation is not None else "·"
-    limit = _say_limit(shown.node.facts) if "limit" in shown.node.facts else _say_fields(shown.node.facts)
+    limit = _describe_limit(shown.node.facts) if "limit" in shown.node.facts else _describe_fields(shown.node.facts)
     return f"{name_kind(shown.node.kind)} {glyph} {limit}".strip()
 
 

@@ -17,12 +17,12 @@ _FIELD = 11
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """A part of a bar; `look` says what becomes of its fields."""
+class BarSegment:
+    """A part of a bar; `style` says what becomes of its fields."""
 
     x: int
     width: int
-    look: str
+    style: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Split:
 class DrawnRow:
     """One row; `label` says all of it in words."""
 
-    bars: tuple[Bar, ...]
+    bars: tuple[BarSegment, ...]
     labels: tuple[Label, ...]
     arrows: tuple[Arrow, ...]
     splits: tuple[Split, ...]
@@ -75,30 +75,30 @@ def _count(share: OwnerShare) -> str:
     return str(share.after) if share.before == share.after else f"{share.before} → {share.after}"
 
 
-def _draw_share(share: OwnerShare, x: int) -> Iterator[Bar]:
+def _draw_share(share: OwnerShare, x: int) -> Iterator[BarSegment]:
     kept = share.after - share.gained
-    for fields, look in (
+    for fields, style in (
         (kept, "apply" if share.operation == "Apply" else "update"),
         (share.gained, "gained"),
         (share.lost, "lost"),
     ):
         width = _measure(fields)
         if width:
-            yield Bar(x, width, look)
+            yield BarSegment(x, width, style)
             x += width
 
 
 def _draw_arrow(start: int, end: int, y: int, count: int) -> Arrow:
     """An arrow along a row, with the number of fields over its middle."""
     middle = (start + end) // 2
-    way = 1 if end > start else -1
+    direction = 1 if end > start else -1
     half = round(len(str(count)) * _LETTER / 2) + 4
-    path = f"M{start} {y}H{middle - way * half}M{middle + way * half} {y}H{end - way * 6}"
-    head = f"M{end} {y}l{-way * 7} -4v8z"
+    path = f"M{start} {y}H{middle - direction * half}M{middle + direction * half} {y}H{end - direction * 6}"
+    head = f"M{end} {y}l{-direction * 7} -4v8z"
     return Arrow(path, head, middle, y + 4, str(count))
 
 
-def say_owners(owners: ObjectOwners) -> str:
+def describe_owners(owners: ObjectOwners) -> str:
     """The owners of one object in words, with what they hand over and what is in conflict."""
     shares = owners.shares
     parts = [
@@ -122,14 +122,14 @@ class _Pen:
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
-        self.bars: list[Bar] = []
+        self.bars: list[BarSegment] = []
         self.labels: list[Label] = []
         self.ends: dict[int, int] = {}
 
     def draw(self, shares: tuple[OwnerShare, ...]) -> None:
         """The bars and numbers of each column; shares of one column are drawn side by side."""
         for share in shares:
-            column = self.columns.place(share)
+            column = self.columns.column_of(share)
             x = self.ends.get(column, column * WIDTH) + _INDENT
             bars = list(_draw_share(share, x))
             self.bars += bars
@@ -140,7 +140,7 @@ class _Pen:
 
     def split(self, conflict: OwnerConflict, share: OwnerShare) -> Split:
         """The cell of a conflict, behind the bar of who holds the field."""
-        column = self.columns.place(share)
+        column = self.columns.column_of(share)
         x = min(self.ends.get(column, column * WIDTH) + 6, (column + 1) * WIDTH - 92)
         text = conflict.field if len(conflict.field) <= _FIELD else f"{conflict.field[: _FIELD - 1]}…"
         return Split(x, text)
@@ -152,7 +152,7 @@ def draw_row(owners: ObjectOwners, columns: Columns) -> DrawnRow:
     pen.draw(owners.shares)
     arrows: list[Arrow] = []
     for handover in owners.handovers:
-        source, target = (columns.place(owners.shares[n]) for n in (handover.source, handover.target))
+        source, target = (columns.column_of(owners.shares[n]) for n in (handover.source, handover.target))
         if source == target:
             continue
         y = LINE // 2 + LINE * len(arrows)
@@ -171,6 +171,6 @@ def draw_row(owners: ObjectOwners, columns: Columns) -> DrawnRow:
         splits=tuple(pen.split(conflict, owners.shares[conflict.share]) for conflict in owners.conflicts),
         width=WIDTH * len(columns.found),
         height=height,
-        label=say_owners(owners),
+        label=describe_owners(owners),
         grid="".join(f"M{WIDTH * n} 0v{height}" for n in range(len(columns.found))),
     )

@@ -17,7 +17,7 @@ WIDTH = 176
 
 @dataclass(frozen=True, slots=True)
 class ManagerColumn:
-    """One field manager; the last column may stand for several (`others`)."""
+    """One field manager; the last column may stand for several (`others`). `url`: all fields that it owns."""
 
     manager: str
     operation: str
@@ -25,6 +25,7 @@ class ManagerColumn:
     before: int
     after: int
     others: int = 0
+    url: str = ""
 
     @property
     def how(self) -> str:
@@ -41,11 +42,11 @@ class Columns:
     """All columns, and which of them each share belongs to."""
 
     found: tuple[ManagerColumn, ...]
-    places: dict[tuple[str, str, str], int]
+    columns: dict[tuple[str, str, str], int]
 
-    def place(self, share: OwnerShare) -> int:
+    def column_of(self, share: OwnerShare) -> int:
         """The column of a share."""
-        return self.places[_identify(share)]
+        return self.columns[_identify(share)]
 
 
 def find_columns(objects: Sequence[ObjectOwners], *, own: str) -> Columns:
@@ -67,9 +68,9 @@ def find_columns(objects: Sequence[ObjectOwners], *, own: str) -> Columns:
     ordered = sorted(totals, key=rank)
     shown = ordered if len(ordered) <= MOST else ordered[: MOST - 1]
     rest = ordered[len(shown) :]
-    found = [ManagerColumn(*identity, *totals[identity]) for identity in shown]
+    found = [ManagerColumn(*identity, before=totals[identity][0], after=totals[identity][1]) for identity in shown]
     if rest:
         before, after = (sum(totals[identity][n] for identity in rest) for n in (0, 1))
         found.append(ManagerColumn("", "", "", before, after, len(rest)))
-    places = {identity: n for n, identity in enumerate(shown)} | dict.fromkeys(rest, len(shown))
-    return Columns(tuple(found), places)
+    columns = {identity: n for n, identity in enumerate(shown)} | dict.fromkeys(rest, len(shown))
+    return Columns(tuple(found), columns)

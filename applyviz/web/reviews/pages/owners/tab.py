@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.planning.model.owner_map import ObjectOwners, OwnerShare
-from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
-from applyviz.web.reviews.pages.owners.bars import DrawnRow, draw_row, say_owners
+from applyviz.web.reviews.pages.owners.bars import DrawnRow, describe_owners, draw_row
 from applyviz.web.reviews.pages.owners.columns import Columns, ManagerColumn, find_columns
 from applyviz.web.reviews.pages.owners.tree import OwnerTree, present_tree
 from applyviz.web.reviews.pages.plan_context import PlanContext
@@ -25,7 +26,7 @@ FEW, MOST = 8, 200
 class OwnerRow:
     """One object; `cells` are its numbers by column, for the table."""
 
-    look: Appearance
+    style: Appearance
     kind: str
     name: str
     url: str
@@ -46,7 +47,7 @@ class OwnerGroup:
 
     @property
     def more(self) -> int:
-        """How many are left out."""
+        """The number of objects that are not drawn."""
         return self.total - len(self.rows)
 
 
@@ -71,7 +72,7 @@ def _rank(owners: ObjectOwners) -> int:
     return 2 if any(share.gained or share.lost for share in owners.shares) else 3
 
 
-def _say_why(owners: ObjectOwners, operation: Operation) -> str:
+def _describe_cause(owners: ObjectOwners, operation: Operation) -> str:
     shares = owners.shares
     if owners.conflicts:
         fields = ", ".join(conflict.field for conflict in owners.conflicts)
@@ -79,15 +80,16 @@ def _say_why(owners: ObjectOwners, operation: Operation) -> str:
     if owners.handovers:
         pairs = (f"{shares[h.source].manager} → {shares[h.target].manager}" for h in owners.handovers)
         return ", ".join(dict.fromkeys(pairs))
-    if operation in (Operation.CREATE, Operation.PRUNE):
+    if operation in (Operation.CREATE, *DELETIONS):
         return str(OBJECT_STYLES[operation].word)
-    return ""
+    # What writes through the subresource `scale` owns the number of replicas and nothing else.
+    return _("scales replicas") if any(share.subresource == "scale" and share.after for share in shares) else ""
 
 
 def _list_cells(shares: Sequence[OwnerShare], columns: Columns) -> tuple[str, ...]:
     counts = [[0, 0] for _column in columns.found]
     for share in shares:
-        count = counts[columns.place(share)]
+        count = counts[columns.column_of(share)]
         count[0] += share.before
         count[1] += share.after
     return tuple("" if not any(c) else str(c[1]) if c[0] == c[1] else f"{c[0]} → {c[1]}" for c in counts)
@@ -96,14 +98,14 @@ def _list_cells(shares: Sequence[OwnerShare], columns: Columns) -> tuple[str, ..
 def _present_row(row: ObjectChange, owners: ObjectOwners, columns: Columns, *, is_table: bool) -> OwnerRow:
     operation = Operation(row.operation)
     return OwnerRow(
-        look=OBJECT_STYLES[operation],
+        style=OBJECT_STYLES[operation],
         kind=row.kind,
         name=row.name,
         url=f"?object={row.position}",
-        why=_("not shown") if operation is Operation.WITHHELD else _say_why(owners, operation),
+        why=_("not shown") if operation is Operation.WITHHELD else _describe_cause(owners, operation),
         drawn=None if is_table else draw_row(owners, columns),
         cells=_list_cells(owners.shares, columns),
-        words=say_owners(owners),
+        words=describe_owners(owners),
         is_conflict=bool(owners.conflicts),
     )
 
@@ -138,15 +140,29 @@ def _state_one(columns: Sequence[ManagerColumn], total: int) -> str:
     return sentence % {"manager": columns[0].manager, "how": columns[0].how, "total": total}
 
 
+def _present_one(context: PlanContext, row: ObjectChange, query: Mapping[str, str]) -> OwnerTree:
+    return present_tree(context, row, is_folded=query.get("fold") != "0", has_defaults=query.get("defaults") != "0")
+
+
+def _link_columns(columns: Sequence[ManagerColumn], cluster: str) -> tuple[ManagerColumn, ...]:
+    """The columns with the addresses of all fields that their managers own in the cluster."""
+    return tuple(
+        replace(column, url=reverse("clusters:field-manager", args=[cluster, column.manager]))
+        if column.manager and column.manager.isprintable()
+        else column
+        for column in columns
+    )
+
+
 def present_owners_tab(context: PlanContext, query: Mapping[str, str]) -> OwnersTab:
-    """The tab of a plan; empty while the plan is calculated. `query`: view, all, object and fold."""
+    """The tab of a plan; empty while the plan is calculated. `query`: view, all, object, fold and defaults."""
     found = read_owners(context.plan)
     if found is None:
         return OwnersTab()
     chosen = query.get("object", "")
     row = next((r for r in context.changes if str(r.position) == chosen), None)
     if row is not None:
-        return OwnersTab(tree=present_tree(context, row, is_folded=query.get("fold") != "0"))
+        return OwnersTab(tree=_present_one(context, row, query))
     columns = find_columns(found.objects, own=context.options.field_manager)
     is_table, is_whole = query.get("view") == "table", query.get("all") == "1"
     rows = [r for r in context.changes if r.position < len(found.objects)]
@@ -156,7 +172,7 @@ def present_owners_tab(context: PlanContext, query: Mapping[str, str]) -> Owners
         return OwnersTab(sentence=sentence, total=len(rows))
     return OwnersTab(
         groups=_group_rows(rows, found.objects, columns, is_table=is_table, is_whole=is_whole),
-        columns=columns.found,
+        columns=_link_columns(columns.found, context.plan.target.cluster.slug),
         is_table=is_table,
         is_whole=is_whole,
         total=len(rows),

@@ -40,7 +40,7 @@ _QUOTED = ("", *"\"'{[&*#?|-<>=!%@")
 
 @dataclass(frozen=True, slots=True)
 class TreeLine:
-    """One line; `look` says what becomes of it, `folded` how many lines it stands for."""
+    """One line; `style` says what becomes of it, `folded` how many lines it stands for."""
 
     text: str
     indent: str = ""
@@ -48,7 +48,7 @@ class TreeLine:
     before: tuple[OwnerChip, ...] = ()
     after: tuple[OwnerChip, ...] = ()
     note: str = ""
-    look: str = ""
+    style: str = ""
     is_leaf: bool = False
     folded: int = 0
 
@@ -66,7 +66,7 @@ class ManagerCount:
 class OwnerTree:
     """The tree and its side panel."""
 
-    look: Appearance
+    style: Appearance
     name: str
     source: str
     lines: tuple[TreeLine, ...]
@@ -77,7 +77,9 @@ class OwnerTree:
     conflicts: tuple[str, ...]
     changes_url: str
     is_folded: bool
-    position: int
+    has_defaults: bool
+    fold_url: str
+    defaults_url: str
     is_cut: bool
 
 
@@ -190,7 +192,7 @@ class _Writer:
             before=present_owners(reason.owners_before, you=self._own),
             after=present_owners(reason.owners_after, you=self._own),
             note=_note(reason, live, after),
-            look=_style(reason),
+            style=_style(reason),
             is_leaf=True,
         )
         return _break_line(line)
@@ -205,14 +207,14 @@ def _fold(lines: Sequence[TreeLine]) -> Iterator[TreeLine]:
             words = ngettext("… %(count)d line, same owner", "… %(count)d lines, same owner", len(run))
             first = next(line for line in run if line.is_leaf)
             text = words % {"count": len(run)}
-            yield replace(first, text=text, indent="", number=0, note="", look="is-fold", folded=len(run))
+            yield replace(first, text=text, indent="", number=0, note="", style="is-fold", folded=len(run))
         else:
             yield from run
         run.clear()
 
     owner: object = None
     for line in lines:
-        if line.look:
+        if line.style:
             yield from close()
             owner = None
             yield line
@@ -252,24 +254,34 @@ def _name_entry(element: str) -> str:
     return str(next(iter(value.values()), "")) if isinstance(value, dict) else str(value)
 
 
+def _is_default(reason: FieldReason) -> bool:
+    """Whether no manager owns a field, before and after: the server fills it in."""
+    return reason.path not in _IDENTITY and _style(reason) == "is-default"
+
+
 def _is_shown(reason: FieldReason) -> bool:
     """Whether a field is a line of the tree: not records of the server, and of the status only what is owned."""
     is_owned = bool(reason.owners_before or reason.owners_after)
     return reason.reason is not Reason.BOOKKEEPING and (is_owned or reason.path[:1] != ("f:status",))
 
 
-def present_tree(context: PlanContext, row: ObjectChange, *, is_folded: bool) -> OwnerTree:
-    """The tree of one object, masked as its reader may see it."""
+def _link(position: int, *, is_folded: bool, has_defaults: bool) -> str:
+    return f"?object={position}{'' if is_folded else '&fold=0'}{'' if has_defaults else '&defaults=0'}"
+
+
+def present_tree(context: PlanContext, row: ObjectChange, *, is_folded: bool, has_defaults: bool = True) -> OwnerTree:
+    """The tree of one object, masked as its reader may see it; `has_defaults`: with the fields that no manager owns."""
     row = context.plan.changes.defer("sealed").get(position=row.position)
     change = view_of(context.plan).read(row)
     own = context.options.field_manager
     reasons = [reason for reason in change.fields if _is_shown(reason)]
-    lines = list(_Writer(change, own).write(_grow(reasons), 0))
+    written = [reason for reason in reasons if has_defaults or not _is_default(reason)]
+    lines = list(_Writer(change, own).write(_grow(written), 0))
     shown = list(_fold(lines)) if is_folded else lines
     position = change.position
     moved = [reason for reason in reasons if _moves(reason)]
     return OwnerTree(
-        look=OBJECT_STYLES[change.operation],
+        style=OBJECT_STYLES[change.operation],
         name=f"{change.ref.gvk.kind}/{change.ref.name}",
         source=f"{position.file}:{position.line}" if position.file else "",
         lines=tuple(shown[:MOST_LINES]),
@@ -280,6 +292,8 @@ def present_tree(context: PlanContext, row: ObjectChange, *, is_folded: bool) ->
         conflicts=tuple(_name_leaf(r) for r in reasons if r.operation is FieldOperation.CONFLICT),
         changes_url=link_change(context.plan, row.position),
         is_folded=is_folded,
-        position=row.position,
+        has_defaults=has_defaults,
+        fold_url=_link(row.position, is_folded=not is_folded, has_defaults=has_defaults),
+        defaults_url=_link(row.position, is_folded=is_folded, has_defaults=not has_defaults),
         is_cut=len(shown) > MOST_LINES,
     )

@@ -1,0 +1,1 @@
+"""kOps channels: what a channel lists, and which of its addons a cluster needs."""

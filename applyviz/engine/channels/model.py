@@ -1,0 +1,141 @@
+"""A kOps channel as data: the addons that it lists, and the choice for each of them on one cluster.
+
+Rule: the addon management of kOps (`kind: Addons`). The choice is part of the options of a plan, so that a run applies
+exactly the addons that were reviewed, whatever their annotations say by then.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from applyviz.engine.objects.errors import SourcePosition
+
+ANNOTATION_PREFIX = "addons.k8s.io/"
+KOPS_MANAGER = "kops"
+SYSTEM_GENERATION = 1
+"""The generation of kOps' own addon management that a record names: 1 since it prunes."""
+
+
+class AddonAction(StrEnum):
+    """The choice of a plan for one entry of a channel."""
+
+    INSTALL = "install"
+    UPDATE = "update"
+    SKIP = "skip"
+    NOT_PLANNED = "not-planned"
+
+
+class AddonReason(StrEnum):
+    """Why; each belongs to one action."""
+
+    NOT_INSTALLED = "not-installed"
+    UNREADABLE_RECORD = "unreadable-record"
+    OTHER_ID = "other-id"
+    OTHER_MANIFEST = "other-manifest"
+    OLDER_GENERATION = "older-generation"
+    SAME = "same"
+    NEWER_GENERATION = "newer-generation"
+    OTHER_KUBERNETES = "other-kubernetes"
+    UNREADABLE_RANGE = "unreadable-range"
+    OTHER_ENTRY = "other-entry"
+    NO_MANIFEST = "no-manifest"
+    WRONG_HASH = "wrong-hash"
+
+
+@dataclass(frozen=True, slots=True)
+class PrunedKind:
+    """One kind that an addon prunes: where (no namespaces: everywhere), and which objects of it."""
+
+    group: str = ""
+    kind: str = ""
+    namespaces: tuple[str, ...] = ()
+    label_selector: str = ""
+    field_selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Addon:
+    """One entry of a channel.
+
+    - `manifest`: a path relative to the channel, or an address; `file`: the name of that file in the source.
+    - `manifest_hash`: the SHA-256 of the file without its final newline, "" if the channel names none.
+    - `kubernetes_version`: the range of versions that the entry is for, "" for all.
+    - `position`: where the entry starts in the channel.
+    """
+
+    name: str
+    manifest: str = ""
+    file: str = ""
+    namespace: str = "kube-system"
+    id: str = ""
+    manifest_hash: str = ""
+    kubernetes_version: str = ""
+    needs_rolling_update: str = ""
+    needs_pki: bool = False
+    prune: tuple[PrunedKind, ...] = ()
+    position: SourcePosition = field(default_factory=SourcePosition)
+
+    @property
+    def annotation(self) -> str:
+        """The name of the annotation that records the installed addon."""
+        return f"{ANNOTATION_PREFIX}{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddonRecord:
+    """The annotation of an addon: the installed version."""
+
+    id: str = ""
+    manifest_hash: str = ""
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AddonPlan:
+    """The choice for one entry of a channel; `installed` is None without a readable annotation."""
+
+    addon: Addon
+    action: AddonAction
+    reason: AddonReason
+    installed: AddonRecord | None = None
+
+    @property
+    def is_applied(self) -> bool:
+        """Whether the objects of the entry are applied."""
+        return self.action in (AddonAction.INSTALL, AddonAction.UPDATE)
+
+    @property
+    def marks_nodes(self) -> bool:
+        """Whether kOps would mark nodes for a rolling update: at an update, never at an installation."""
+        return self.action is AddonAction.UPDATE and bool(self.addon.needs_rolling_update)
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPlan:
+    """The choice for a whole channel, in its order.
+
+    - `location`: the address or the file name of the channel, as the records name it.
+    - `kubernetes`: the version of the server that decided.
+    """
+
+    file: str
+    location: str = ""
+    kubernetes: str = ""
+    addons: tuple[AddonPlan, ...] = ()
+
+    @property
+    def applied(self) -> tuple[Addon, ...]:
+        """The addons whose objects are applied, in order."""
+        return tuple(one.addon for one in self.addons if one.is_applied)
+
+    def find(self, name: str) -> Addon | None:
+        """Return an applied addon by its name; the name identifies it, because kOps applies one entry per name."""
+        return next((addon for addon in self.applied if addon.name == name), None)
+
+    def write_record(self, addon: Addon) -> str:
+        """Return the value of the annotation of an installed addon, as kOps writes it."""
+        facts = {"channel": self.location, "id": addon.id, "manifestHash": addon.manifest_hash}
+        record = {name: text for name, text in facts.items() if text}
+        return json.dumps({**record, "systemGeneration": SYSTEM_GENERATION}, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,147 @@
+"""Read a channel: a document of kind Addons without apiVersion, and its entries.
+
+Rule: `channels/pkg/api` of kOps. An entry without a name has the name of the channel; unknown fields are ignored, as in
+kOps. An entry with a field of another type is a problem of its own, and the other entries are read.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from applyviz.engine.channels.model import Addon, PrunedKind
+from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ParsedFile, PlainPath, to_field_path
+from applyviz.engine.objects.errors import ManifestError
+from applyviz.engine.objects.values import JSONObject, get_at
+
+KIND = "Addons"
+_TEXTS = {
+    "name": "name",
+    "namespace": "namespace",
+    "id": "id",
+    "manifest": "manifest",
+    "manifestHash": "manifest_hash",
+    "kubernetesVersion": "kubernetes_version",
+    "needsRollingUpdate": "needs_rolling_update",
+}
+_PRUNED = {"group": "group", "kind": "kind", "labelSelector": "label_selector", "fieldSelector": "field_selector"}
+_ROLLING = ("control-plane", "workers", "all")
+
+
+def take_channel_apart(parsed: ParsedFile) -> ParsedFile:
+    """Return a file with its channel set apart: a document of kind Addons without apiVersion is one.
+
+    - kubectl would report it as an object whose apiVersion is not set.
+    """
+    for problem in parsed.problems:
+        if problem.document is not None and problem.document.obj.get("kind") == KIND:
+            others = tuple(other for other in parsed.problems if other is not problem)
+            return replace(parsed, problems=others, channel=problem.document)
+    return parsed
+
+
+def name_file(channel: str, manifest: str) -> str:
+    """Return the name of an addon's file in the source: relative to the channel, or host and path of an address."""
+    parts = urlsplit(manifest)
+    if parts.scheme:
+        return f"{parts.hostname}{parts.path}"
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(channel), manifest))
+    while path.startswith("../"):
+        path = path[3:]
+    return path
+
+
+class _EntryReader:
+    """Reads one entry; raises `ManifestError` for a field of another type."""
+
+    def __init__(self, document: ManifestDocument, path: PlainPath) -> None:
+        self._document, self._path = document, path
+
+    def error(self, reason: str, *path: str | int) -> ManifestError:
+        """Return the error for a field of the entry."""
+        whole = (*self._path, *path)
+        named = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in whole)[1:]
+        return ManifestError(f"{named} {reason}", self._document.positions.nearest(whole), to_field_path(whole))
+
+    def read_texts(self, entry: JSONObject, names: Mapping[str, str], *path: str | int) -> dict[str, str]:
+        """Return the texts of an entry that are there, by the names of our fields."""
+        found = {}
+        for name, field in names.items():
+            value = entry.get(name)
+            if value is not None and not isinstance(value, str):
+                raise self.error("must be text", *path, name)
+            if value is not None:
+                found[field] = value
+        return found
+
+    def _read_list(self, entry: JSONObject, name: str, *path: str | int) -> list[Any]:
+        value = entry.get(name)
+        if value is not None and not isinstance(value, list):
+            raise self.error("must be a list", *path, name)
+        return value or []
+
+    def _read_kind(self, kind: object, number: int) -> PrunedKind:
+        if not isinstance(kind, dict):
+            raise self.error("must be an object", "prune", "kinds", number)
+        path = ("prune", "kinds", number)
+        texts = self.read_texts(kind, _PRUNED, *path)
+        namespaces = self._read_list(kind, "namespaces", *path)
+        if not texts.get("kind") or not all(isinstance(name, str) for name in namespaces):
+            raise self.error("needs a kind, and namespaces as texts", *path)
+        return PrunedKind(namespaces=tuple(namespaces), **texts)
+
+    def read(self, entry: object, name: str) -> Addon:
+        """Return the addon; `name` is that of the channel."""
+        if not isinstance(entry, dict):
+            raise self.error("must be an object")
+        texts = {"name": name, **self.read_texts(entry, _TEXTS)}
+        if not texts["name"]:
+            raise self.error("needs a name", "name")
+        if not texts.get("manifest"):
+            raise self.error("is missing: it names the file of the addon", "manifest")
+        rolling = texts.get("needs_rolling_update", "")
+        if rolling and rolling not in _ROLLING:
+            raise self.error(f"must be one of {', '.join(_ROLLING)}", "needsRollingUpdate")
+        if not isinstance(entry.get("needsPKI") or False, bool):
+            raise self.error("must be true or false", "needsPKI")
+        prune = entry.get("prune") or {}
+        if not isinstance(prune, dict):
+            raise self.error("must be an object", "prune")
+        kinds = self._read_list(prune, "kinds", "prune")
+        return Addon(
+            **texts,
+            file=name_file(self._document.positions.file, texts["manifest"]),
+            needs_pki=bool(entry.get("needsPKI")),
+            prune=tuple(self._read_kind(kind, number) for number, kind in enumerate(kinds)),
+            position=self._document.positions.nearest(self._path),
+        )
+
+
+def read_addons(document: ManifestDocument) -> tuple[tuple[Addon, ...], tuple[DocumentProblem, ...]]:
+    """Return the entries of a channel in order, and the problem of each that cannot be read."""
+    found: list[Addon] = []
+    problems: list[DocumentProblem] = []
+    for result in _read_entries(document):
+        if isinstance(result, Addon):
+            found.append(result)
+        else:
+            problems.append(DocumentProblem(result.reason, result.position, result.path))
+    return tuple(found), tuple(problems)
+
+
+def _read_entries(document: ManifestDocument) -> Iterator[Addon | ManifestError]:
+    entries = get_at(document.obj, ("spec", "addons"))
+    if not isinstance(entries, list):
+        yield _EntryReader(document, ("spec", "addons")).error("must be the list of addons")
+        return
+    name = get_at(document.obj, ("metadata", "name"), "")
+    for number, entry in enumerate(entries):
+        if entry is None:
+            continue
+        try:
+            yield _EntryReader(document, ("spec", "addons", number)).read(entry, name if isinstance(name, str) else "")
+        except ManifestError as error:
+            yield error

@@ -1,0 +1,29 @@
+"""The marks that stand for masked values: how they are written, and how they are recognized in a text or a document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Mapping
+
+from applyviz.engine.objects.values import JSONValue
+
+# Neither base64 nor a Kubernetes name can contain these brackets: intake and sender refuse text that does.
+OPEN, CLOSE = "\u27eamasked", "\u27eb"
+_OPEN_BYTES, _OPEN_ESCAPED = OPEN.encode(), json.dumps(OPEN)[1:-1]
+
+
+def is_masked_text(text: str) -> bool:
+    """Return whether a text contains a mark, plain or with the escapes of JSON."""
+    return OPEN in text or _OPEN_ESCAPED in text
+
+
+def is_masked(value: JSONValue | bytes, plain: Container[object] = ()) -> bool:
+    """Return whether a value is masked text or contains any; containers in `plain` are known to hold none."""
+    if isinstance(value, str):
+        return is_masked_text(value)
+    # Hot: `isinstance` with an abstract class costs ten times as much as with a class.
+    if isinstance(value, dict) or (not isinstance(value, list | bytes) and isinstance(value, Mapping)):
+        return value not in plain and any(is_masked(k) or is_masked(v, plain) for k, v in value.items())
+    if isinstance(value, bytes):
+        return _OPEN_BYTES in value
+    return isinstance(value, list | tuple) and value not in plain and any(is_masked(item, plain) for item in value)

@@ -1,0 +1,107 @@
+"""Find the parts of an object in which nothing can be masked: masking returns them unchanged.
+
+Most of an object is plain, and its versions share most texts: each text is judged once per change. The judgment is
+stricter than `masking`: what is plain here is shown unchanged there (a test walks both), what is not is walked. It
+depends on the value alone, never on other values of the object.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from applyviz.engine.diff.credentials import compile_globs, is_registry_login, names_credential, redact
+from applyviz.engine.diff.embedded import looks_secret, names_secret, parse_embedded
+from applyviz.engine.diff.marks import is_masked_text
+from applyviz.engine.objects.values import JSONValue
+
+_SCALARS = frozenset({type(None), bool, int, float})
+
+
+@lru_cache(maxsize=4096)
+def _is_plain_name(name: str) -> bool:
+    return not names_credential(name) and not is_masked_text(name)
+
+
+def _is_plain_text(text: str) -> bool:
+    """Return whether a text under a plain name is shown unchanged and contains no object."""
+    if is_masked_text(text) or is_registry_login(text) or parse_embedded(text) is not None:
+        return False
+    if ("ecret" in text or "SECRET" in text) and looks_secret(text):
+        return False
+    return redact(text, lambda found, name: "") == text
+
+
+class PlainValues:
+    """The plain containers among the values that were looked through; they are kept, so that no other takes their id.
+
+    - `names`: the globs of the policy. With `paths`, nothing is plain: only masking follows paths.
+    """
+
+    __slots__ = ("_has_paths", "_ids", "_kept", "_names", "_seen", "_texts")
+
+    def __init__(self, names: tuple[str, ...] = (), paths: tuple[str, ...] = ()) -> None:
+        self._names = compile_globs(names) if names else None
+        self._has_paths = bool(paths)
+        self._ids: set[int] = set()
+        self._seen: set[int] = set()
+        self._texts: dict[str, bool] = {}
+        self._kept: list[object] = []
+
+    def add(self, value: JSONValue | bytes) -> None:
+        """Look through a value; the cost is linear in its size."""
+        if not self._has_paths and value is not None:
+            self._kept.append(value)
+            self._find(value)
+
+    def __contains__(self, value: object) -> bool:
+        """Return whether a container was looked through, and nothing in it can be masked."""
+        return id(value) in self._ids
+
+    def _find(self, value: object) -> bool:
+        if isinstance(value, str):
+            return self._is_plain_text(value)
+        if not isinstance(value, dict | list):
+            return type(value) in _SCALARS
+        if id(value) not in self._seen:
+            self._seen.add(id(value))
+            if self._find_in_map(value) if isinstance(value, dict) else self._find_in_list(value):
+                self._ids.add(id(value))
+        return id(value) in self._ids
+
+    def _find_in_map(self, value: dict[str, object]) -> bool:
+        is_plain, texts = not self._may_be_secret(value), self._texts
+        for name, below in value.items():
+            if not self._is_plain_name(name):
+                is_plain = False
+            if not isinstance(below, str):  # containers are looked through even where another part is not plain
+                is_plain = self._find(below) and is_plain
+            elif is_plain and not texts.get(below):
+                is_plain = self._is_plain_text(below)
+        return is_plain
+
+    def _may_be_secret(self, value: dict[str, object]) -> bool:
+        """Return whether a map claims to be a Secret, or gives a value to the name of a credential."""
+        name, kind = value.get("name"), value.get("kind")
+        is_named = "value" in value and isinstance(name, str) and not self._is_plain_name(name)
+        return is_named or (isinstance(kind, str) and names_secret(kind))
+
+    def _find_in_list(self, items: list[object]) -> bool:
+        is_plain = True
+        for item in items:
+            if not self._find(item) or (type(item) is not dict and not self._is_plain_item(item)):
+                is_plain = False
+        return is_plain
+
+    def _is_plain_item(self, item: object) -> bool:
+        """Return whether an entry is no flag before a credential; globs of a policy may name the number of an entry."""
+        is_flag = isinstance(item, str) and item.startswith("-") and names_credential(item)
+        return self._names is None and not is_flag
+
+    def _is_plain_name(self, name: str) -> bool:
+        return _is_plain_name(name) and (self._names is None or self._names.fullmatch(name[:1000]) is None)
+
+    def _is_plain_text(self, text: str) -> bool:
+        found = self._texts.get(text)
+        if found is None:
+            found = self._texts[text] = _is_plain_text(text)
+        return found

@@ -1,0 +1,205 @@
+"""The stages of planning a kOps channel: the objects of the chosen addons, their deletions, their records.
+
+Rule: `channels/pkg/channels` of kOps: each addon is applied, pruned by its own kinds, and then recorded in an
+annotation of its namespace. While something of an addon is in error or left out, nothing of it is pruned and it is not
+recorded; the other addons are not affected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from applyviz.engine.channels.model import Addon, ChannelPlan, PrunedKind
+from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.objects.errors import PlanError
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import get_at
+from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlanProblem
+from applyviz.engine.planning.objects.context import PlanningContext
+from applyviz.engine.planning.objects.planner import plan_member
+from applyviz.engine.planning.sets.addon_order import sort_addons
+from applyviz.engine.planning.sets.prune import plan_deletions
+from applyviz.engine.planning.sets.stages import (
+    BAD,
+    Result,
+    SetContext,
+    Stages,
+    catch_problems,
+    list_changes,
+    plan_document,
+)
+from applyviz.engine.requests.annotating import annotate
+from applyviz.engine.requests.calls import RequestTarget, list_objects
+from applyviz.engine.requests.flow import Flow, FlowOutcome, send
+from applyviz.engine.requests.members import Member, place_member
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.requests.prune import Prunable, read_items
+from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.schema.model import Resource
+
+_NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+# Both are true of the annotation of every addon, and say nothing about the namespace itself.
+_OF_NO_RECORD = (RiskKind.NO_LAST_APPLIED, RiskKind.NAMESPACE_CHANGED)
+_UNPLANNED = (*BAD, Operation.LEFT_OUT)
+
+
+def _mark(flow: Flow[PlannedObject], addon: Addon) -> Flow[Result]:
+    """Return a flow whose change names the addon that it belongs to."""
+    change = yield from flow
+    return replace(change, addon=addon.name)
+
+
+def _find_resource(kind: PrunedKind, context: PlanningContext) -> Resource:
+    resource = context.catalog.find_preferred(kind.group, kind.kind)
+    if resource is None:
+        name = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+        raise PlanError(f"the cluster does not serve kind {name}, which it prunes")
+    return resource
+
+
+def _find_prunable(addon: Addon, around: SetContext, kept: Collection[str]) -> Flow[Result]:
+    """Return the live objects that an addon prunes: of its kinds, selected, and not in the plan."""
+    found: dict[str, Prunable] = {}
+    for kind in addon.prune:
+        resource = _find_resource(kind, around.context)
+        for namespace in kind.namespaces or ("",):
+            request = list_objects(resource, namespace if resource.is_namespaced else "", kind.label_selector)
+            if kind.field_selector:
+                request = replace(request, query={**request.query, "fieldSelector": kind.field_selector})
+            answer = yield from send(request)
+            for obj in read_items(answer.body, resource):
+                uid, where = get_at(obj, ("metadata", "uid"), ""), get_at(obj, ("metadata", "namespace"), "")
+                if uid not in kept:
+                    found[uid] = Prunable(resource, where, obj)
+    return list(found.values())
+
+
+def _name_addon(flow: Flow[Result], addon: Addon) -> Flow[Result]:
+    """Return a flow whose problems name the addon."""
+    try:
+        return (yield from flow)
+    except PlanError as error:
+        raise PlanError(f"addon {addon.name} is not pruned and not recorded: {error}") from error
+
+
+def _plan_deletions(addon: Addon, found: Sequence[Prunable], live: int, around: SetContext) -> Iterator[Flow[Result]]:
+    members = live + len(found)
+    for flow in plan_deletions(found, options=around.options, context=around.context, members=members):
+        yield _mark(flow, addon)
+
+
+def _list_ready(addons: Iterable[Addon], changes: Sequence[PlannedObject], around: SetContext) -> list[Addon]:
+    """Return the addons of which everything is planned; the others are problems."""
+    ready = []
+    broken = {problem.position.file for problem in around.problems}
+    for addon in addons:
+        wrong = [c for c in changes if c.addon == addon.name and c.operation in _UNPLANNED]
+        if wrong:
+            how = "left out" if wrong[0].operation is Operation.LEFT_OUT else "in error"
+            reason = f"{wrong[0].ref} is {how}"
+        elif addon.file in broken:
+            reason = f"a part of {addon.file} is in error"
+        else:
+            ready.append(addon)
+            continue
+        detail = f"addon {addon.name} is not pruned and not recorded as installed: {reason}"
+        around.problems.append(PlanProblem(detail, addon.position))
+    return ready
+
+
+def _list_pruned(addons: Iterable[Addon], changes: Sequence[PlannedObject], around: SetContext) -> list[Addon]:
+    """Return the addons of which every deletion is planned; the others are problems."""
+    refused = {c.addon: c.ref for c in changes if c.operation is Operation.ERROR}
+    for addon in addons:
+        if addon.name in refused:
+            detail = f"addon {addon.name} is not recorded as installed: {refused[addon.name]} cannot be deleted"
+            around.problems.append(PlanProblem(detail, addon.position))
+    return [addon for addon in addons if addon.name not in refused]
+
+
+def _count_live(changes: Iterable[PlannedObject], addon: Addon) -> int:
+    return sum(c.addon == addon.name and c.versions.live is not None for c in changes)
+
+
+def plan_record(
+    addon: Addon,
+    channel: ChannelPlan,
+    *,
+    options: ApplyOptions,
+    context: PlanningContext,
+    follows: PlannedObject | None = None,
+) -> Flow[PlannedObject]:
+    """Plan the annotation that records an addon as installed.
+
+    - `follows`: the write of the same namespace before it in the same plan.
+    """
+    annotations = {addon.annotation: channel.write_record(addon)}
+    metadata = {"name": addon.namespace, "annotations": annotations}
+    obj = {"apiVersion": _NAMESPACE.api_version, "kind": _NAMESPACE.kind, "metadata": metadata}
+    options = replace(options, mode=ApplyMode.CLIENT, channel=None, takes_from=(), is_replacing_on_error=False)
+    member = place_member(obj, options=options, catalog=context.catalog)
+
+    def start(member: Member, options: ApplyOptions, _context: PlanningContext) -> Flow[FlowOutcome]:
+        return annotate(RequestTarget(member.resource, "", addon.namespace, options), annotations)
+
+    change = yield from plan_member(member, options=options, context=context, follows=follows, start=start)
+    risks = tuple(risk for risk in change.risks if risk.kind not in _OF_NO_RECORD)
+    versions = replace(change.versions, last_applied=None)
+    return replace(change, risks=risks, versions=versions, addon=addon.name, is_record=True, position=addon.position)
+
+
+def _find_namespaces(changes: Iterable[PlannedObject]) -> Mapping[str, list[PlannedObject]]:
+    found: dict[str, list[PlannedObject]] = {}
+    for change in changes:
+        if (change.ref.gvk.group, change.ref.gvk.kind) == (_NAMESPACE.group, _NAMESPACE.kind):
+            found.setdefault(change.addon, []).append(change)
+    return found
+
+
+def _plan_records(
+    addons: Sequence[Addon], channel: ChannelPlan, changes: Sequence[PlannedObject], around: SetContext
+) -> Stages:
+    """Yield one stage per record, in the order of application: several of one namespace build on each other."""
+    namespaces = _find_namespaces(changes)
+    last: dict[str, PlannedObject] = {}
+    ready = {addon.name: addon for addon in addons}
+    for name in sort_addons([addon.name for addon in channel.applied], changes):
+        last.update((change.ref.name, change) for change in namespaces.get(name, ()))
+        addon = ready.get(name)
+        if addon is not None:
+            follows = last.get(addon.namespace)
+            flow: Flow[Result] = plan_record(
+                addon, channel, options=around.options, context=around.context, follows=follows
+            )
+            last[addon.namespace] = list_changes((yield [flow]))[-1]
+
+
+def plan_channel(documents: Sequence[ManifestDocument], around: SetContext, channel: ChannelPlan) -> Stages:
+    """Yield the stages of a channel; `documents` are those of the chosen addons."""
+    addon_of: dict[str, Addon] = {}
+    for addon in channel.applied:
+        addon_of.setdefault(addon.file, addon)
+    flows: list[Flow[Result]] = [_mark(plan_document(d, around), addon_of[d.position.file]) for d in documents]
+    changes = list_changes((yield flows))
+    ready = _list_ready(channel.applied, changes, around)
+    kept = {get_at(c.versions.live, ("metadata", "uid"), "") for c in changes}
+    searches = [_name_addon(_find_prunable(addon, around, kept), addon) for addon in ready]
+    found = (yield [catch_problems(search, around) for search in searches])[len(flows) :]
+    pruned = {addon.name: one for addon, one in zip(ready, found, strict=True) if isinstance(one, list)}
+    deletions: list[Flow[Result]] = []
+    doomed: set[str] = set()
+    for addon in ready:
+        own = [one for one in pruned.get(addon.name, []) if _take(one, doomed)]
+        deletions += _plan_deletions(addon, own, _count_live(changes, addon), around)
+    changes = list_changes((yield deletions))
+    done = _list_pruned([addon for addon in ready if addon.name in pruned], changes, around)
+    yield from _plan_records(done, channel, changes, around)
+
+
+def _take(found: Prunable, doomed: set[str]) -> bool:
+    """Return whether no addon before deletes this object."""
+    uid = get_at(found.obj, ("metadata", "uid"), "")
+    is_new = uid not in doomed
+    doomed.add(uid)
+    return is_new

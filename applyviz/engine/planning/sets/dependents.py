@@ -1,0 +1,166 @@
+"""Add to each deletion of a set what goes with it, and find what refers to it and stays.
+
+Rule: `requests/dependents.py`. The kinds of a namespace are listed once for all deletions in it, after everything else
+is planned, and only for plans that people read. A deleted namespace is listed too, and the objects of a deleted kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.objects.context import PlanningContext
+from applyviz.engine.planning.objects.write_risks import name_object
+from applyviz.engine.references.listing import list_selections
+from applyviz.engine.references.resolving import ReferenceIndex
+from applyviz.engine.requests.dependents import Dependent, DependentList, find_dependents, list_dependents, list_kinds
+from applyviz.engine.requests.flow import Flow
+from applyviz.engine.requests.options import Propagation
+from applyviz.engine.risks.model import RelatedObjects, Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.rules import sort_risks
+from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.model import Resource, SchemaOrigin
+
+_NAMED = 8
+_NAMESPACE = ("", "Namespace")
+_POD = ("", "Pod")
+_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+def deletes(change: PlannedObject) -> bool:
+    """Return whether a change deletes its live object."""
+    return any(request.method == "DELETE" for request in change.requests)
+
+
+def _is(change: PlannedObject, kind: tuple[str, str]) -> bool:
+    return change.ref.key[:2] == kind
+
+
+def _list_defined(change: PlannedObject) -> tuple[Resource, ...]:
+    """Return the kind that a live definition defines, at one version; none if it serves no version."""
+    return CRDSource([change.versions.live or {}], origin=SchemaOrigin.SOURCE_CRD).list_resources()[:1]
+
+
+def list_searches(changes: Iterable[PlannedObject], context: PlanningContext) -> list[Flow[DependentList]]:
+    """Return a flow for each kind of each namespace in which something is deleted, or that is deleted itself."""
+    if not context.has_notes:
+        return []
+    deleted = [change for change in changes if deletes(change)]
+    gone = frozenset(change.ref.key for change in deleted if change.operation is Operation.DELETE)
+    inside = {change.ref.namespace for change in deleted}
+    namespaces = sorted((inside | {change.ref.name for change in deleted if _is(change, _NAMESPACE)}) - {""})
+    kinds = list_kinds(context.catalog) if namespaces else []
+    flows = [list_dependents(kind, namespace, gone) for namespace in namespaces for kind in kinds]
+    defined = [kind for change in deleted if _is(change, _CRD) for kind in _list_defined(change)]
+    return [*flows, *(list_dependents(kind, "") for kind in defined)]
+
+
+def _find_uid(change: PlannedObject) -> str:
+    return str(get_at(change.versions.live, ("metadata", "uid"), ""))
+
+
+def _name(found: Sequence[Dependent]) -> str:
+    names = ", ".join(f"{one.ref.gvk.kind} {one.ref.name}" for one in islice(found, _NAMED))
+    return names if len(found) <= _NAMED else f"{names} and {len(found) - _NAMED} more"
+
+
+def _count(lists: Iterable[DependentList]) -> str:
+    """Return how many objects there are, by kind: `2 ConfigMap, 500+ Pod`; "nothing" for none."""
+    counted = sorted((one.resource.gvk.kind, f"{one.count}{'' if one.is_whole else '+'}") for one in lists if one.count)
+    return ", ".join(f"{count} {kind}" for kind, count in counted) or "nothing"
+
+
+def _name_unread(lists: Iterable[DependentList]) -> str:
+    return ", ".join(one.resource.plural for one in lists if not one.is_whole)
+
+
+def _find_content(change: PlannedObject, lists: Sequence[DependentList]) -> Iterator[Risk]:
+    """Yield the risk that counts what a deleted namespace or definition takes with it."""
+    facts = name_object(change.ref)
+    if _is(change, _NAMESPACE):
+        inside = [found for found in lists if found.namespace == change.ref.name]
+        facts |= {"reach": "namespace", "objects": _count(inside), "unread": _name_unread(inside)}
+    else:
+        group, kind = (
+            get_at(change.versions.live, path, "") for path in (("spec", "group"), ("spec", "names", "kind"))
+        )
+        inside = [found for found in lists if not found.namespace and found.resource.gvk[::2] == (group, kind)]
+        objects = _count(inside) if inside else "unknown"
+        facts |= {"reach": "kind", "defined": str(kind), "objects": objects, "unread": _name_unread(inside)}
+    yield Risk(RiskKind.DEPENDENTS, RiskLevel.MEDIUM, facts=facts)
+
+
+def _find_risks(change: PlannedObject, gone: set[str], lists: Sequence[DependentList]) -> Iterator[Risk]:
+    named = name_object(change.ref)
+    propagation = str(get_at(change.requests[0].body, ("propagationPolicy",), ""))
+    if _is(change, _NAMESPACE) or _is(change, _CRD):
+        yield from _find_content(change, lists)
+        return
+    if not change.ref.namespace:
+        if propagation != Propagation.ORPHAN:
+            yield Risk(RiskKind.DEPENDENTS, RiskLevel.MEDIUM, facts={**named, "reach": "cluster"})
+        return
+    here = [found for found in lists if found.namespace == change.ref.namespace]
+    found = find_dependents(_find_uid(change), gone, here)
+    unread = _name_unread(here)
+    if found or unread:
+        facts = {"count": str(len(found)), "objects": _name(found), "propagation": propagation, "unread": unread}
+        yield Risk(RiskKind.DEPENDENTS, RiskLevel.MEDIUM, facts={**named, **facts})
+
+
+def add_dependents(changes: Sequence[PlannedObject], lists: Sequence[DependentList]) -> tuple[PlannedObject, ...]:
+    """Return the changes; each deletion has the risk that names the objects which belong to it."""
+    gone = {_find_uid(change) for change in changes if deletes(change)}
+    return tuple(
+        replace(change, risks=sort_risks((*change.risks, *_find_risks(change, gone, lists))))
+        if deletes(change)
+        else change
+        for change in changes
+    )
+
+
+def _list_going(changes: Sequence[PlannedObject], lists: Sequence[DependentList]) -> set[str]:
+    """Return the uids of all objects that are deleted: by the plan, and with others."""
+    deleted = [change for change in changes if deletes(change)]
+    gone = {_find_uid(change) for change in deleted}
+    owners = [c for c in deleted if get_at(c.requests[0].body, ("propagationPolicy",)) != Propagation.ORPHAN]
+    return gone | {one.uid for change in owners for one in find_dependents(_find_uid(change), gone, lists)}
+
+
+def _find_losing(
+    changes: Sequence[PlannedObject], lists: Sequence[DependentList], going: Collection[str]
+) -> Iterator[tuple[tuple[str, str], JSONObject]]:
+    """Yield the objects whose selector matches pods that go and no others, by their namespace and selector.
+
+    - Where the live pods of a namespace are not all known, others may be left, so nothing is said of it.
+    """
+    deleted = ReferenceIndex({c.ref.key: c.versions.live for c in changes if deletes(c) and c.versions.live})
+    known = {one.namespace for one in lists if one.resource.gvk[::2] == _POD and one.is_whole}
+    for obj in (obj for one in lists for obj in one.selecting):
+        for selection in list_selections(ObjectRef.from_object(obj), obj):
+            pods = (pod for one in lists if one.namespace == selection.namespace for pod in one.pods)
+            left = any(pod.uid not in going and selection.selector.matches(pod.labels) for pod in pods)
+            if selection.namespace in known and not left and any(True for _ in deleted.select(selection)):
+                yield (selection.namespace, str(selection.selector)), obj
+
+
+def add_referring(
+    changes: Sequence[PlannedObject], lists: Sequence[DependentList], related: RelatedObjects
+) -> RelatedObjects:
+    """Return the related objects with those that refer to a deleted object, or lose their pods, and stay."""
+    going = _list_going(changes, lists)
+    spaces = {change.ref.name for change in changes if deletes(change) and _is(change, _NAMESPACE)}
+    known = {ObjectRef.from_object(obj).key for obj in related.neighbors}
+    found: dict[tuple[str, str, str, str], JSONObject] = {}
+    losing = list(_find_losing(changes, lists, going))
+    for obj in (*(obj for one in lists for obj in one.referring), *(obj for _selection, obj in losing)):
+        ref, uid = ObjectRef.from_object(obj), get_at(obj, ("metadata", "uid"), "")
+        if uid not in going and ref.namespace not in spaces and ref.key not in known:
+            found[ref.key] = obj
+    unmatched = related.knowledge.unmatched | {selection for selection, _obj in losing}
+    knowledge = replace(related.knowledge, unmatched=unmatched)
+    return replace(related, neighbors=(*related.neighbors, *found.values()), knowledge=knowledge)

@@ -1,0 +1,172 @@
+"""Render a chart with helm, isolated, and keep each template apart with its provenance.
+
+Rule: https://helm.sh/docs/helm/helm_template/: `helm template` prints one document after the other, each below a
+comment that names its template. It asks no cluster, so `lookup` finds nothing. Helm's hooks are printed too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from applyviz.engine.objects.errors import SourceError
+from applyviz.sources.bundle import BundledFile
+from applyviz.sources.charts.model import HELM, ChartFacts, ChartPackage, ChartSource, ChartTarget, RenderedChart
+from applyviz.sources.charts.packages import CHART_FILE, find_missing, read_facts
+from applyviz.sources.rendering.choose import Runner
+from applyviz.sources.rendering.job import DEFAULT_LIMITS, RenderJob
+
+_NOTES = "templates/NOTES.txt"
+_OWN_NOTES = "templates/applyviz-notes.yaml"
+# `include` renders a template by its path; as JSON, any text becomes one line.
+_NOTES_TEMPLATE = b'notes: {{ include (print $.Template.BasePath "/NOTES.txt") . | toJson }}\n'
+_MOST_NOTES, _MOST_ERROR = 100_000, 600
+_SOURCE = re.compile(rb"(?m)^---\n# Source: ([^\n]+)\n")
+_LOOKUP = re.compile(rb"\blookup [\"(.$]")
+_RELEASE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
+_VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?")
+MOST_RELEASE = 53
+
+
+def check_release(name: str) -> None:
+    """Raise `SourceError` for a name that Helm gives to no release."""
+    if name and (len(name) > MOST_RELEASE or not _RELEASE.match(name)):
+        raise SourceError(
+            f"the release name {name[:80]!r} is not usable: lowercase letters, digits, dashes and dots, "
+            f"at most {MOST_RELEASE}"
+        )
+
+
+def _list_arguments(release: str, values: Sequence[str], target: ChartTarget) -> Iterator[str]:
+    yield from ("--namespace", target.namespace, "--include-crds")
+    version = _VERSION.match(target.kube_version)
+    if version is not None:
+        yield from ("--kube-version", version[0])
+    for name in target.api_versions:
+        yield from ("--api-versions", name)
+    for name in values:
+        yield from ("--values", name)
+
+
+def _place_values(source: ChartSource, uploaded: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the values files under names of our own, in their order; raises `SourceError` for one that is missing."""
+    missing = [name for name in source.values_files if name not in uploaded]
+    if missing:
+        raise SourceError(f"the values file {', '.join(missing)} is not in the upload")
+    texts = [uploaded[name] for name in source.values_files]
+    if source.values.strip():
+        texts.append(source.values.encode())
+    return {f"values/{number}.yaml": text for number, text in enumerate(texts, 1)}
+
+
+def _name_values(source: ChartSource, message: str) -> str:
+    """Return an error of helm with the names that the person gave."""
+    names = [*source.values_files, "the values"]
+    for number, name in enumerate(names, 1):
+        message = message.replace(f"values/{number}.yaml", name)
+    return message
+
+
+def _place_chart(package: ChartPackage) -> tuple[str, dict[str, bytes]]:
+    if package.archive:
+        return "./chart.tgz", {"chart.tgz": package.archive}
+    return "./chart", _as_folder(package)
+
+
+def _as_folder(package: ChartPackage) -> dict[str, bytes]:
+    return {f"chart/{name}": data for name, data in package.files.items()}
+
+
+def find_error(errors: str) -> str:
+    """Return what helm says after `Error:`, up to an empty line, as one line; "" if it says nothing."""
+    _, mark, rest = errors.rpartition("Error: ")
+    text = rest.strip().partition("\n\n")[0] if mark else ""
+    return " ".join(text.split())[:_MOST_ERROR]
+
+
+def _run_helm(job: RenderJob, source: ChartSource, run: Runner) -> bytes:
+    found = run(job, DEFAULT_LIMITS)
+    if found.code:
+        message = _name_values(source, find_error(found.errors) or found.last_error)
+        raise SourceError(f"helm cannot render the chart: {message}")
+    return found.output
+
+
+def split_templates(output: bytes, chart: str) -> dict[str, bytes]:
+    """Return the documents of each template, templates and documents in the order in which helm printed them."""
+    parts = _SOURCE.split(output)
+    found: dict[str, bytes] = {}
+    if parts[0].strip():
+        found[chart] = parts[0]
+    for name, text in zip(parts[1::2], parts[2::2], strict=True):
+        shown = name.decode("utf-8", "replace")[:390]
+        found[shown] = found.get(shown, b"") + b"---\n# Source: " + name + b"\n" + text
+    return found
+
+
+def _read_notes(package: ChartPackage, arguments: Sequence[str], values: Mapping[str, bytes], run: Runner) -> str:
+    """Return the release notes, "" without any; notes that cannot be rendered stop nothing."""
+    if _NOTES not in package.files:
+        return ""
+    files = {**_as_folder(package), f"chart/{_OWN_NOTES}": _NOTES_TEMPLATE, **values}
+    words = ("template", arguments[0], "./chart", *arguments[1:], "--show-only", _OWN_NOTES)
+    found = run(RenderJob(HELM, words, tuple(files.items())), DEFAULT_LIMITS)
+    line = re.search(rb"(?m)^notes: (.*)$", found.output)
+    try:
+        return str(json.loads(line[1]))[:_MOST_NOTES].strip() if line and not found.code else ""
+    except ValueError:
+        return ""
+
+
+def _describe(facts: ChartFacts, release: str, package: ChartPackage, target: ChartTarget) -> dict[str, str]:
+    calls_lookup = any(_LOOKUP.search(data) for name, data in package.files.items() if "templates/" in name)
+    known = {
+        "from": HELM,
+        "chart": facts.name,
+        "chart_version": facts.version,
+        "app_version": facts.app_version,
+        "release": release,
+        "namespace": target.namespace,
+        "kube_version": target.kube_version,
+        "api_versions": str(len(target.api_versions)),
+        "lookup": "yes" if calls_lookup else "",
+    }
+    return {**{k: v for k, v in package.origin.items() if k != "from"}, **{k: v for k, v in known.items() if v}}
+
+
+def _check(facts: ChartFacts, package: ChartPackage, source: ChartSource) -> None:
+    if facts.kind == "library":
+        raise SourceError(f"{facts.name} is a library chart: it has no manifests")
+    if source.version and source.version.removeprefix("v") != facts.version.removeprefix("v"):
+        raise SourceError(f"{CHART_FILE} says version {facts.version}, and version {source.version} was asked for")
+    missing = find_missing(package, facts)
+    if missing:
+        raise SourceError(
+            f"the chart names sub-charts that it does not hold: {', '.join(missing)}; run helm dependency build, and "
+            "bring its folder charts/ too"
+        )
+
+
+def render(
+    package: ChartPackage, source: ChartSource, uploaded: Mapping[str, bytes], *, target: ChartTarget, run: Runner
+) -> RenderedChart:
+    """Render a chart; raises `SourceError` with the reason of a refusal.
+
+    - `uploaded`: the files among which values files are named.
+    """
+    facts = read_facts(package)
+    _check(facts, package, source)
+    release = source.release or facts.name
+    check_release(release)
+    values = _place_values(source, uploaded)
+    arguments = (release, *_list_arguments(release, tuple(values), target))
+    path, files = _place_chart(package)
+    job = RenderJob(HELM, ("template", release, path, *arguments[1:]), tuple({**files, **values}.items()))
+    output = _run_helm(job, source, run)
+    provenance = _describe(facts, release, package, target)
+    rendered = tuple(
+        BundledFile(name, data, {**provenance, "template": name})
+        for name, data in split_templates(output, facts.name).items()
+    )
+    return RenderedChart(rendered, _read_notes(package, arguments, values, run), provenance)

@@ -1,0 +1,1 @@
+"""Git repositories as sources: fetched shallow over checked connections, read in a child process, never checked out."""

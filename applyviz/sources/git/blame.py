@@ -1,0 +1,130 @@
+"""Which commit last changed each line of a file, among the commits that were fetched.
+
+Rule: https://git-scm.com/docs/git-blame: a line that a parent has is passed to the parent; what no parent has is the
+commit's own. A commit whose parents were not fetched passes its lines to none: they are older than what is known.
+"""
+
+from __future__ import annotations
+
+import heapq
+import stat
+from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
+from typing import Protocol
+
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+
+_MOST_LINES = 20_000
+OLDER = -1
+"""The number in place of a commit for a line that is older than all that were fetched."""
+
+
+class PackObjects(Protocol):
+    """Objects by their ids; raises `KeyError`."""
+
+    def __getitem__(self, oid: ObjectID) -> ShaFile:
+        """Return one object."""
+
+
+def find_blob(objects: PackObjects, commit: Commit, path: str) -> ObjectID | None:
+    """Return the id of a file in a commit; None without it."""
+    mode, oid = stat.S_IFDIR, commit.tree
+    for part in path.encode().split(b"/"):
+        tree = objects[oid] if stat.S_ISDIR(mode) else None
+        if not isinstance(tree, Tree) or part not in tree:
+            return None
+        mode, oid = tree[part]
+    return oid if stat.S_ISREG(mode) else None
+
+
+def _read_lines(objects: PackObjects, oid: ObjectID) -> list[bytes]:
+    blob = objects[oid]
+    return blob.as_raw_string().splitlines() if isinstance(blob, Blob) else []
+
+
+class _Blamer:
+    """The work on one file: for each commit still to read, its lines that stand for lines of the newest."""
+
+    def __init__(self, objects: PackObjects, commits: Mapping[ObjectID, Commit], path: str) -> None:
+        self._objects, self._commits, self._path = objects, commits, path
+        self._order = {oid: number for number, oid in enumerate(commits)}
+        self._waiting: dict[ObjectID, dict[int, list[int]]] = {}
+        self._heap: list[tuple[int, ObjectID]] = []
+
+    def blame(self, tip: ObjectID) -> list[int]:
+        """Return the number of a commit for each line of the file, `OLDER` for lines before all of them."""
+        blob = find_blob(self._objects, self._commits[tip], self._path)
+        count = len(_read_lines(self._objects, blob)) if blob is not None else 0
+        if count > _MOST_LINES:
+            return []
+        found = [OLDER] * count
+        self._pass(tip, {line: [line] for line in range(count)})
+        while self._heap:
+            _number, oid = heapq.heappop(self._heap)
+            own = self._divide(self._commits[oid], self._waiting.pop(oid))
+            for line in own:
+                found[line] = self._order[oid]
+        return found
+
+    def _pass(self, oid: ObjectID, lines: Mapping[int, list[int]]) -> None:
+        if oid not in self._waiting:
+            self._waiting[oid] = {}
+            heapq.heappush(self._heap, (self._order[oid], oid))
+        for line, meant in lines.items():
+            self._waiting[oid].setdefault(line, []).extend(meant)
+
+    def _divide(self, commit: Commit, lines: dict[int, list[int]]) -> Iterator[int]:
+        """Pass lines to the parents that have them; yield those that are the commit's own."""
+        blob = find_blob(self._objects, commit, self._path)
+        known = [parent for parent in commit.parents if parent in self._commits]
+        for parent in known:
+            before = find_blob(self._objects, self._commits[parent], self._path)
+            if before is not None and before == blob:
+                self._pass(parent, lines)
+                return
+        for parent in known:
+            self._match(parent, blob, lines)
+        if len(known) == len(commit.parents):  # else the lines may be those of a parent that was not fetched
+            yield from (line for meant in lines.values() for line in meant)
+
+    def _match(self, parent: ObjectID, blob: ObjectID | None, lines: dict[int, list[int]]) -> None:
+        """Pass the lines that a parent has."""
+        before = find_blob(self._objects, self._commits[parent], self._path)
+        if before is None or blob is None or not lines:
+            return
+        old, new = _read_lines(self._objects, before), _read_lines(self._objects, blob)
+        passed: dict[int, list[int]] = {}
+        for start, at, size in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+            for offset in range(size):
+                if at + offset in lines:
+                    passed[start + offset] = lines.pop(at + offset)
+        if passed:
+            self._pass(parent, passed)
+
+
+def blame_file(objects: PackObjects, commits: Mapping[ObjectID, Commit], path: str) -> str:
+    """Return lines and commits as `FIRST,COUNT,COMMIT` in order; commits by their place among `commits`.
+
+    - `commits`: newest first, every commit before its parents; the file is that of the first.
+    - "" for a file of more than 20,000 lines.
+    """
+    if not commits:
+        return ""
+    return " ".join(_write_ranges(_Blamer(objects, commits, path).blame(next(iter(commits)))))
+
+
+def _write_ranges(numbers: list[int]) -> Iterator[str]:
+    start = 0
+    for line in range(1, len(numbers) + 1):
+        if line == len(numbers) or numbers[line] != numbers[start]:
+            yield f"{start + 1},{line - start},{numbers[start]}"
+            start = line
+
+
+def read_blame(text: str, line: int) -> int:
+    """Return the number of the commit that last changed a line, `OLDER` if none is known."""
+    for part in text.split():
+        first, count, number = map(int, part.split(","))
+        if first <= line < first + count:
+            return number
+    return OLDER

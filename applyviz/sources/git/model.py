@@ -1,0 +1,89 @@
+"""The files that a review takes from a git repository, and the result of fetching them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from applyviz.sources.bundle import BundledFile
+
+GIT = "git"
+"""The origin of a file, in its provenance."""
+MOST_FILES = 100
+"""The files of one commit that a history lists; one more says that there are others."""
+_SHORT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class GitSource:
+    """The files of a repository that a person names.
+
+    - `ref`: a branch, a tag, a full ref or a whole commit id; "" is the default branch.
+    - `path`: a file, a folder with its subfolders, or a glob such as `deploy/**/*.yaml`; "" is the whole repository.
+    - `kustomization`: a folder to render, from the root of the repository; "" renders nothing, "." is the root.
+    """
+
+    repository: str
+    ref: str = ""
+    path: str = ""
+    kustomization: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GitLogin:
+    """A user name and a token, for one address and everything below it."""
+
+    prefix: str
+    username: str
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DeployKey:
+    """A private key of ssh for one address and everything below it, and the only host keys that are accepted there."""
+
+    prefix: str
+    host_keys: tuple[str, ...]
+    private_key: str = field(repr=False)
+
+
+Credential: TypeAlias = GitLogin | DeployKey
+
+
+@dataclass(frozen=True, slots=True)
+class GitLimits:
+    """The limits of one fetch.
+
+    - `pack_bytes`: everything that the server sends; `objects`, `entries` and `depth`: of the trees that are read.
+    - `file_bytes`, `total_bytes`, `files`: of the files that are taken.
+    """
+
+    pack_bytes: int = 64 * 1024 * 1024
+    objects: int = 100_000
+    entries: int = 50_000
+    depth: int = 40
+    file_bytes: int = 10 * 1024 * 1024
+    total_bytes: int = 10 * 1024 * 1024
+    files: int = 2_000
+    memory_bytes: int = 768 * 1024 * 1024
+    cpu_seconds: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedFiles:
+    """The files of one commit, with the facts of the commit as their provenance.
+
+    - `facts["history"]`: the newest commits as JSON, without it when they could not be read (`history.py`);
+      `facts["people"]`: their authors and committers, whose addresses no page of a review shows.
+    - `blame`: for each file, which of these commits last changed each line (`blame.py`).
+    """
+
+    files: tuple[BundledFile, ...]
+    facts: Mapping[str, str]
+    blame: Mapping[str, str] = field(default_factory=dict)
+
+
+def shorten(commit: str) -> str:
+    """Return the first digits of a commit id."""
+    return commit[:_SHORT]

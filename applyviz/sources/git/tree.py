@@ -1,0 +1,163 @@
+"""Take files out of the tree of a commit: one file, a folder with its subfolders, or a glob.
+
+Symbolic links and submodules are never followed, as in a clone that checks out neither. A link with the name of a
+manifest is refused, because kubectl would read what it leads to.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import stat
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from dulwich.objects import Blob, ObjectID, ShaFile, Tree
+
+from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.requests.inputs import EXTENSIONS
+from applyviz.sources.upload import clean_name, is_manifest_name
+
+_LINK, _SUBMODULE = 0o120000, 0o160000
+_LFS = b"version https://git-lfs.github.com/spec/"
+_WILD = "*?["
+
+
+class _Objects(Protocol):
+    """Objects by their ids."""
+
+    def __getitem__(self, oid: ObjectID) -> ShaFile:
+        """Return one object."""
+
+
+def is_glob(path: str) -> bool:
+    """Return whether a path has wildcards."""
+    return any(sign in path for sign in _WILD)
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Return whether a path matches a glob: `*` stays in a folder, `**` stands for any folders."""
+    return _match(tuple(name.split("/")), tuple(pattern.split("/")))
+
+
+def is_below(name: str, path: str) -> bool:
+    """Return whether a file is meant by a path: the file, one in the folder, or a match of the glob."""
+    path = path.strip().strip("/").removeprefix("./")
+    if path in ("", "."):
+        return True
+    return matches(name, path) if is_glob(path) else name == path or name.startswith(f"{path}/")
+
+
+def _match(names: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    """Match segment by segment, in time proportional to both lengths."""
+    reached = {0}
+    for part in wanted:
+        if part == "**":
+            reached = set(range(min(reached), len(names) + 1)) if reached else set()
+        else:
+            reached = {n + 1 for n in reached if n < len(names) and fnmatch.fnmatchcase(names[n], part)}
+    return len(names) in reached
+
+
+class CommitReader:
+    """Reads the trees and files of one commit within limits."""
+
+    def __init__(self, objects: _Objects, limits: Mapping[str, int]) -> None:
+        """Take objects by id, and the limits of `GitLimits` by name."""
+        self._objects, self._limits = objects, limits
+        self._entries = 0
+
+    def collect(self, root: ObjectID, path: str, *, takes_all: bool) -> list[tuple[str, bytes]]:
+        """Return names and contents in the order of their names; raises `SourceError` with what to do.
+
+        - `takes_all`: also files that kubectl would not read, which a kustomization may need.
+        """
+        path = path.strip().strip("/").removeprefix("./")
+        path = "" if path == "." else path
+        found = list(self._find(root, path, takes_all=takes_all))
+        if not found:
+            where = f"{path} matches no file" if is_glob(path) else f"{path or 'the repository'} has no manifests"
+            raise SourceError(f"{where}: files end in {', '.join(EXTENSIONS)}")
+        if len(found) > self._limits["files"]:
+            raise SourceError(f"more than {self._limits['files']:,} files: enter a folder")
+        return list(self._read(sorted(found, key=lambda one: one[0].split("/"))))
+
+    def _find(self, root: ObjectID, path: str, *, takes_all: bool) -> Iterator[tuple[str, ObjectID]]:
+        """Yield name and id of each file that is meant."""
+        if is_glob(path):
+            for name, mode, oid in self._walk(root, "", 0):
+                if matches(name, path) and (takes_all or is_manifest_name(name)) and self._is_file(name, mode):
+                    yield name, oid
+            return
+        mode, oid = self._descend(root, path)
+        if not stat.S_ISDIR(mode):
+            if self._is_file(path, mode, is_named=True):
+                yield path, oid
+            return
+        for name, entry_mode, entry in self._walk(oid, f"{path}/" if path else "", 0):
+            if (takes_all or is_manifest_name(name)) and self._is_file(name, entry_mode):
+                yield name, entry
+
+    def _descend(self, root: ObjectID, path: str) -> tuple[int, ObjectID]:
+        """Return mode and id of a path."""
+        mode, oid = stat.S_IFDIR, root
+        for part in filter(None, path.split("/")):
+            entries = dict(self._list(oid)) if stat.S_ISDIR(mode) else {}
+            if part not in entries:
+                raise SourceError(f"there is no {path} in this commit: check the path")
+            mode, oid = entries[part]
+        return mode, oid
+
+    def _list(self, oid: ObjectID) -> Iterator[tuple[str, tuple[int, ObjectID]]]:
+        tree = self._objects[oid]
+        if not isinstance(tree, Tree):
+            raise SourceError("a folder of the repository is damaged")
+        for entry in tree.iteritems():
+            self._entries += 1
+            if self._entries > self._limits["entries"]:
+                raise SourceError(f"more than {self._limits['entries']:,} files and folders: enter a folder")
+            yield self._read_name(entry.path), (entry.mode, entry.sha)
+
+    @staticmethod
+    def _read_name(name: bytes) -> str:
+        try:
+            text = name.decode()
+        except UnicodeDecodeError:
+            raise SourceError(f"the file name {name!r} is not UTF-8") from None
+        if "/" in text or text in ("", ".", "..") or text.lower() == ".git":
+            raise SourceError(f"the repository has a file with the name {text[:80]!r}, which leads out of it")
+        return text
+
+    def _walk(self, oid: ObjectID, prefix: str, depth: int) -> Iterator[tuple[str, int, ObjectID]]:
+        if depth > self._limits["depth"]:
+            raise SourceError(f"folders are nested more than {self._limits['depth']} deep")
+        for name, (mode, entry) in self._list(oid):
+            if stat.S_ISDIR(mode):
+                yield from self._walk(entry, f"{prefix}{name}/", depth + 1)
+            else:
+                yield f"{prefix}{name}", mode, entry
+
+    @staticmethod
+    def _is_file(name: str, mode: int, *, is_named: bool = False) -> bool:
+        """Return whether an entry is a file; raises `SourceError` for a link that would be read as one."""
+        kind = stat.S_IFMT(mode)
+        if kind == _LINK and (is_named or is_manifest_name(name)):
+            raise SourceError(f"{name} is a symbolic link, which is not followed: name the file that it leads to")
+        if kind == _SUBMODULE and is_named:
+            raise SourceError(f"{name} is a submodule: enter the address of its repository")
+        return kind == stat.S_IFREG
+
+    def _read(self, found: list[tuple[str, ObjectID]]) -> Iterator[tuple[str, bytes]]:
+        total = 0
+        for name, oid in found:
+            blob = self._objects[oid]
+            if not isinstance(blob, Blob):
+                raise SourceError(f"{name} is damaged")
+            content = blob.as_raw_string()
+            total += len(content)
+            if len(content) > self._limits["file_bytes"]:
+                raise SourceError(f"{name} is larger than {self._limits['file_bytes']:,} bytes")
+            if total > self._limits["total_bytes"]:
+                raise SourceError(f"the files are larger than {self._limits['total_bytes']:,} bytes together")
+            if content.startswith(_LFS):
+                raise SourceError(f"{name} is stored in Git LFS, which is not fetched: keep manifests in git itself")
+            yield clean_name(name), content

@@ -1,0 +1,60 @@
+"""Read model of the contexts of this machine's own kubeconfig."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.workflow.clusters import own_contexts
+from applyviz.workflow.foundation.access import Person
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRow:
+    """One context; `cluster_url` leads to the cluster that was added from the same server."""
+
+    name: str
+    server: str
+    plugin: str
+    is_current: bool
+    problem: str
+    cluster_name: str = ""
+    cluster_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnContextsPage:
+    """The contexts of this machine, and why the last one could not be added.
+
+    - `server_message` is the original text of a plugin or a server.
+    """
+
+    rows: tuple[ContextRow, ...]
+    paths: tuple[str, ...]
+    problems: tuple[str, ...]
+    failed: str = ""
+    reasons: tuple[str, ...] = ()
+    server_message: str = ""
+
+
+def present_own_contexts(person: Person, *, failed: str = "", error: ApplyVizError | None = None) -> OwnContextsPage:
+    """Return the contexts; `error` is why the context `failed` was not added."""
+    found = own_contexts.list_own_contexts(by=person)
+    rows = tuple(
+        ContextRow(
+            name=row.context.name,
+            server=row.context.server,
+            plugin=row.context.plugin,
+            is_current=row.context.is_current,
+            problem=row.context.problem,
+            cluster_name=row.cluster.name if row.cluster else "",
+            cluster_url=reverse("clusters:show-cluster", args=[row.cluster.slug]) if row.cluster else "",
+        )
+        for row in found.rows
+    )
+    reasons = () if error is None else tuple(getattr(error, "reasons", ())) or (str(error),)
+    return OwnContextsPage(
+        rows, found.paths, found.problems, failed, reasons, getattr(error, "detail", "") if error else ""
+    )

@@ -1,0 +1,43 @@
+"""Lists in numbered pages: the rows of one page, and the numbers of the pages beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+
+PER_PAGE = 30
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage(Generic[Row]):
+    """Some rows of a list, and the numbers of the other pages."""
+
+    rows: tuple[Row, ...]
+    number: int
+    pages: int
+    total: int
+
+    @classmethod
+    def of(cls, cut: Page, rows: Iterable[Row]) -> ListPage[Row]:  # type: ignore[type-arg]  # rows of any model
+        """Return the rows that present one page of a query."""
+        return cls(tuple(rows), cut.number, cut.paginator.num_pages, cut.paginator.count)
+
+    @property
+    def before(self) -> int | None:
+        """Return the previous page."""
+        return self.number - 1 if self.number > 1 else None
+
+    @property
+    def after(self) -> int | None:
+        """Return the next page."""
+        return self.number + 1 if self.number < self.pages else None
+
+
+def cut_page(rows: QuerySet, number: object, per_page: int = PER_PAGE) -> Page:  # type: ignore[type-arg]  # any rows
+    """Return the page with a number, or the last page; the first one for what is no number."""
+    return Paginator(rows, per_page).get_page(number)  # type: ignore[arg-type]  # it takes anything

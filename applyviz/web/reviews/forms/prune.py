@@ -1,0 +1,117 @@
+"""The fields that say what happens to objects that left the set, for the form of a review and for the API.
+
+Rule: the checks that `kubectl apply --prune` makes before it sends a request, in the words of this form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django import forms
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode
+from applyviz.engine.requests.prune import DEFAULT_ALLOWLIST
+from applyviz.engine.requests.selectors import SelectorError, parse_selector
+
+KEEP, ALLOWLIST, APPLYSET = PruneMode.NONE.value, PruneMode.ALLOWLIST.value, PruneMode.APPLYSET.value
+METHODS = [
+    (KEEP, _("Keep them")),
+    (ALLOWLIST, _("Prune by allowlist")),
+    (APPLYSET, _("Prune by ApplySet")),
+]
+HELP: dict[str, str | Promise] = {
+    "selector_help": _("For example app=shop. Only objects with these labels are applied and pruned."),
+    "kinds_help": _(
+        "One group/version/kind per line, for example apps/v1/Deployment. Empty: the default kinds of kubectl."
+    ),
+    "applyset_help": _(
+        "For example secrets/shop or configmaps/shop. A Secret or ConfigMap is created; another kind must exist."
+    ),
+    "default_kinds": ", ".join(entry.rpartition("/")[2] for entry in DEFAULT_ALLOWLIST),
+}
+_ENTRY = re.compile(r"[^/\s]+/[^/\s]+/[^/\s]+\Z")
+_PARENT = re.compile(r"([a-z0-9.-]+/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
+
+
+class PruneFields(forms.Form):
+    """What happens to objects that left the set; the fields of a method that is not chosen do not count."""
+
+    prune = forms.ChoiceField(choices=METHODS, initial=KEEP, required=False)
+    selector = forms.CharField(label=_("Label selector"), max_length=1000, required=False)
+    prune_all = forms.BooleanField(label=_("All objects, whatever their labels"), required=False)
+    prune_allowlist = forms.CharField(
+        label=_("Kinds"), max_length=20_000, required=False, widget=forms.Textarea(attrs={"rows": 3, "class": "code"})
+    )
+    applyset = forms.CharField(label=_("ApplySet parent"), max_length=400, required=False)
+
+    @property
+    def has_prune(self) -> bool:
+        """Return whether a method other than the default is chosen, or one of its fields is wrong."""
+        names = ("prune", "selector", "prune_all", "prune_allowlist", "applyset")
+        return self["prune"].value() not in (None, "", KEEP) or any(self[name].errors for name in names)
+
+    def clean(self) -> dict[str, Any]:
+        """Check the fields of the chosen method."""
+        given = super().clean() or self.cleaned_data
+        for field, text in find_prune_errors(given):
+            self.add_error(field, text)
+        return given
+
+    def read_prune(self) -> tuple[str, Prune]:
+        """Return the selector and the prune options of a valid form."""
+        return read_prune(self.cleaned_data)
+
+
+def list_kinds(text: str) -> tuple[str, ...]:
+    """Return the entries of an allowlist that is written with commas, spaces or lines."""
+    return tuple(dict.fromkeys(text.replace(",", " ").split()))
+
+
+def find_prune_errors(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each field of the chosen method that is wrong, and what to do."""
+    if given.get("prune") == ALLOWLIST:
+        yield from _find_allowlist_errors(given)
+    if given.get("prune") == APPLYSET and not _PARENT.match(given.get("applyset") or ""):
+        yield "applyset", gettext("Name the parent, for example secrets/shop.")
+
+
+def _find_allowlist_errors(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    selector, takes_all = given.get("selector") or "", bool(given.get("prune_all"))
+    if given.get("mode") == ApplyMode.SERVER.value:
+        yield (
+            "prune",
+            gettext(
+                "Prune by allowlist finds objects by their last-applied annotation, which server-side apply does not "
+                "write: apply client-side, or prune by ApplySet."
+            ),
+        )
+    if takes_all == bool(selector):
+        yield "selector", gettext("Enter a selector or choose all objects, not both.")
+    try:
+        parse_selector(selector)
+    except SelectorError as error:
+        yield "selector", str(error)
+    wrong = [entry for entry in list_kinds(given.get("prune_allowlist") or "") if not _ENTRY.match(entry)]
+    if wrong:
+        yield "prune_allowlist", gettext("Write each kind as group/version/kind; the core group is named core.")
+
+
+def read_prune(chosen: Mapping[str, Any]) -> tuple[str, Prune]:
+    """Return the selector and the prune options of checked fields."""
+    if chosen["prune"] == ALLOWLIST:
+        kinds = list_kinds(chosen["prune_allowlist"])
+        return chosen["selector"], Prune(PruneMode.ALLOWLIST, kinds, is_all=bool(chosen["prune_all"]))
+    if chosen["prune"] == APPLYSET:
+        return "", Prune(PruneMode.APPLYSET, applyset=chosen["applyset"])
+    return "", Prune()
+
+
+def list_strays(given: Mapping[str, Any]) -> list[str]:
+    """Return the filled fields that belong to a prune method that is not chosen."""
+    own = {ALLOWLIST: ("selector", "prune_all", "prune_allowlist"), APPLYSET: ("applyset",)}
+    return [name for method, names in own.items() if given.get("prune") != method for name in names if given.get(name)]

@@ -1,0 +1,113 @@
+"""The buttons beside a refused or replaced object: what the next plan may do with it instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.requests.options import Propagation
+from applyviz.engine.requests.replacement import name_object
+from applyviz.records.enums import PlanState, ReviewState
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.web.components.notices import PostAction, Text
+from applyviz.web.components.propagations import PROPAGATIONS
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.plans import changes
+from applyviz.workflow.plans.object_choices import ObjectChoice
+
+MOST_TOGETHER = 50
+
+
+def _can_choose(plan: Plan, person: Person) -> bool:
+    latest = plan.review.latest_plan
+    is_open = plan.state == PlanState.COMPLETE and plan.review.state == ReviewState.OPEN
+    is_latest = latest is not None and latest.pk == plan.pk
+    return is_open and is_latest and access.can(person, Action.WRITE, access.scopes_of(plan.review))
+
+
+def find_others_url(plan: Plan, person: Person) -> str:
+    """Return where this person chooses the objects that the next plan leaves out; "" if they cannot, or not now."""
+    if plan.review.applied_by or not _can_choose(plan, person):
+        return ""
+    return reverse("reviews:plan-others", args=[plan.review.number, plan.number])
+
+
+def find_ownership_url(plan: Plan, person: Person) -> str:
+    """Return where this person chooses the field managers whose fields move; "" if they cannot, or not now."""
+    if plan.review.applied_by or not options_from_json(plan.options).is_applying or not _can_choose(plan, person):
+        return ""
+    return reverse("reviews:move-ownership", args=[plan.review.number, plan.number])
+
+
+def _order_propagations(chosen: Propagation) -> tuple[tuple[str, Text], ...]:
+    """Return the ways to delete, the chosen one first."""
+    return tuple(sorted(PROPAGATIONS, key=lambda one: one[0] != chosen.value))
+
+
+def list_replaceable(plan: Plan, rows: Sequence[ObjectChange]) -> tuple[ObjectChange, ...]:
+    """Return those of these rows whose objects a replacement would help, at most the first `MOST_TOGETHER`.
+
+    - `rows`: refused ones, as their reader sees them, without their documents.
+    """
+    positions = [row.position for row in rows if row.operation == Operation.ERROR][:MOST_TOGETHER]
+    found = plan.changes.filter(position__in=positions).defer("sealed").order_by("position") if positions else ()
+    return tuple(row for row in found if changes.read_masked(row).can_be_replaced)
+
+
+def present_replacements(plan: Plan, person: Person, rows: Sequence[ObjectChange]) -> tuple[PostAction, ...]:
+    """Return the button that replaces all these objects at once; () if this person cannot choose, or not now."""
+    if not rows or not _can_choose(plan, person):
+        return ()
+    names = {"name": f"{rows[0].kind}/{rows[0].name}", "n": len(rows)}
+    text = ngettext("Replace %(name)s", "Replace %(n)d objects", len(rows)) % names
+    help_text = ngettext(
+        "Creates the next plan, which deletes the object and re-creates it from the manifest. "
+        "The plan shows what is lost.",
+        "Creates the next plan, which deletes these objects and re-creates them from the manifests. "
+        "The plan shows what is lost.",
+        len(rows),
+    )
+    return (
+        PostAction(
+            text,
+            reverse("reviews:replace-objects", args=[plan.review.number, plan.number]),
+            tuple(("objects", str(row.position)) for row in rows),
+            help=help_text,
+            label=ngettext("Delete it with", "Delete them with", len(rows)),
+            name="propagation",
+            choices=_order_propagations(options_from_json(plan.options).propagation),
+        ),
+    )
+
+
+def present_offers(plan: Plan, person: Person, position: int, change: PlannedObject) -> tuple[PostAction, ...]:
+    """Return the buttons of one object, as this reader sees it; () if this person cannot choose, or not now."""
+    options = options_from_json(plan.options)
+    is_chosen = change.operation is Operation.REPLACE and name_object(change.ref) in options.replacement.objects
+    if not (change.can_be_replaced or is_chosen) or not _can_choose(plan, person):
+        return ()
+    url = reverse("reviews:choose-object", args=[plan.review.number, plan.number, position])
+    name = {"name": f"{change.ref.gvk.kind}/{change.ref.name}"}
+    if is_chosen:
+        return (PostAction(_("Don't replace %(name)s") % name, url, (("choice", ObjectChoice.UPDATE.value),)),)
+    help_text = _(
+        "Creates the next plan, which deletes the object and re-creates it from the manifest. "
+        "The plan shows what is lost."
+    )
+    return (
+        PostAction(
+            _("Replace %(name)s") % name,
+            url,
+            (("choice", ObjectChoice.REPLACE.value),),
+            help=help_text,
+            label=_("Delete it with"),
+            name="propagation",
+            choices=_order_propagations(options.propagation),
+        ),
+    )

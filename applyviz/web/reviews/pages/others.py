@@ -1,0 +1,189 @@
+"""The page "Plan the others": the refused objects, those that refer to them, and everything else of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.risks.model import RiskLevel
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES, Appearance
+from applyviz.web.components.notices import Notice
+from applyviz.web.components.server_text import fold
+from applyviz.web.reviews.pages.object_offers import find_others_url, list_replaceable, present_replacements
+from applyviz.web.reviews.pages.plan_context import PlanContext, list_changes
+from applyviz.workflow.plans.graphs import read_graph
+
+_REFUSED = (Operation.ERROR, Operation.BLOCKED)
+_CHOSEN = (*_REFUSED, Operation.LEFT_OUT)
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One object that may be left out; `note` says why it stands where it does."""
+
+    position: int
+    name: str
+    namespace: str
+    style: Appearance
+    note: str
+    is_ticked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OthersPage:
+    """The objects of a plan in the order in which one thinks about leaving them out."""
+
+    refused: tuple[Candidate, ...]
+    referring: tuple[Candidate, ...]
+    rest: tuple[Candidate, ...]
+    reason: str
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Return every position that can be chosen."""
+        return tuple(one.position for one in (*self.refused, *self.referring, *self.rest))
+
+    @property
+    def total(self) -> int:
+        """Return the number of objects."""
+        return len(self.positions)
+
+
+def _name(row: ObjectChange) -> str:
+    return f"{row.kind}/{row.name}"
+
+
+def _list_links(plan: Plan, rows: Sequence[ObjectChange]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of positions: an object, and one that it refers to, or whose namespace it is in."""
+    graph = read_graph(plan)
+    for edge in graph.edges if graph is not None else ():
+        source, target = (graph.nodes[n].position if graph else None for n in (edge.source, edge.target))
+        if source is not None and target is not None:
+            yield source, target
+    spaces = {row.name: row.position for row in rows if (row.group, row.kind) == ("", "Namespace")}
+    yield from ((row.position, spaces[row.namespace]) for row in rows if row.namespace in spaces)
+
+
+def _find_referring(plan: Plan, rows: Sequence[ObjectChange], chosen: set[int]) -> Mapping[int, list[str]]:
+    """Return the objects that refer to chosen ones, directly or through others, with what they refer to."""
+    names = {row.position: _name(row) for row in rows}
+    links = [(a, b) for a, b in _list_links(plan, rows) if a in names and b in names and a != b]
+    found: dict[int, list[str]] = {}
+    reached = set(chosen)
+    while True:
+        new = {a for a, b in links if b in reached and a not in reached}
+        if not new:
+            break
+        reached |= new
+    for a, b in links:
+        if a in reached - chosen and b in reached and names[b] not in found.setdefault(a, []):
+            found[a].append(names[b])
+    return found
+
+
+def _describe_references(names: Sequence[str]) -> str:
+    more = ", …" if len(names) > _NAMED else ""
+    return _("refers to %(names)s") % {"names": ", ".join(names[:_NAMED]) + more}
+
+
+def _describe_refusal(row: ObjectChange) -> str:
+    if row.operation == Operation.ERROR:
+        return fold(row.error).sentence
+    if row.operation == Operation.BLOCKED:
+        return ngettext("%(n)d conflict", "%(n)d conflicts", row.conflicts) % {"n": row.conflicts}
+    return ""
+
+
+def _offer(row: ObjectChange, note: str = "") -> Candidate:
+    style = OBJECT_STYLES[Operation(row.operation)]
+    return Candidate(row.position, _name(row), row.namespace, style, note, row.operation in _CHOSEN)
+
+
+def _is_parent(row: ObjectChange, options: ApplyOptions) -> bool:
+    """Return whether an object is the parent of the ApplySet, which is no member of the set."""
+    kind, _mark, name = options.prune.applyset.partition("/")
+    return bool(name) and row.name == name and kind.partition(".")[0] == f"{row.kind.lower()}s"
+
+
+def present_page(plan: Plan) -> OthersPage:
+    """Return the page for the reader of a plan."""
+    options = options_from_json(plan.options)
+    rows = [row for row in list_changes(plan) if row.operation != Operation.PRUNE and not _is_parent(row, options)]
+    chosen = {row.position for row in rows if row.operation in _CHOSEN}
+    referring = _find_referring(plan, rows, chosen)
+    refused = [row for row in rows if row.position in chosen]
+    is_refused = any(row.operation in _REFUSED for row in refused)
+    suggested = options.left_out_reason or (
+        _("Refused in plan %(number)d") % {"number": plan.number} if is_refused else ""
+    )
+    return OthersPage(
+        tuple(_offer(row, _describe_refusal(row)) for row in refused),
+        tuple(_offer(row, _describe_references(referring[row.position])) for row in rows if row.position in referring),
+        tuple(_offer(row) for row in rows if row.position not in chosen and row.position not in referring),
+        suggested,
+    )
+
+
+def present_others(context: PlanContext) -> tuple[Notice, ...]:
+    """Return the notice that some objects hold the rest of a plan, or that they are left out; () without either."""
+    url = find_others_url(context.plan, context.person)
+    left = [row for row in context.changes if row.operation == Operation.LEFT_OUT]
+    if left:
+        text = ngettext("%(n)d object is left out", "%(n)d objects are left out", len(left)) % {"n": len(left)}
+        lines = tuple(_name(row) for row in left[:10])
+        hint = _(
+            "%(reason)s. They stay members of the set, and nothing is pruned this time. A later plan without this "
+            "choice includes them again."
+        ) % {"reason": context.options.left_out_reason.rstrip(".")}
+        style = OBJECT_STYLES[Operation.LEFT_OUT]
+        return (Notice(style, text, hint, lines=lines, url=url, link=_("Choose again…"), anchor="left-out"),)
+    refused = [row for row in context.changes if row.operation in _REFUSED]
+    others = len(context.changes) - len(refused)
+    if not (url and refused and others and context.is_complete):
+        return ()
+    return (_offer_others(context, refused, others, url),)
+
+
+def _describe_offer(refused: int, replaceable: int) -> str:
+    """Return what the next plan can do with the refused objects."""
+    if not replaceable:
+        return ngettext(
+            "The next plan can leave it out and apply the others after their own approval.",
+            "The next plan can leave them out and apply the others after their own approval.",
+            refused,
+        )
+    if replaceable == refused:
+        return ngettext(
+            "The server refuses to change it. The next plan can replace it or leave it out.",
+            "The server refuses to change them. The next plan can replace them or leave them out.",
+            refused,
+        )
+    return ngettext(
+        "The server refuses to change %(n)d of them. The next plan can replace it, or leave out what is refused.",
+        "The server refuses to change %(n)d of them. The next plan can replace these, or leave out what is refused.",
+        replaceable,
+    ) % {"n": replaceable}
+
+
+def _offer_others(context: PlanContext, refused: Sequence[ObjectChange], others: int, url: str) -> Notice:
+    """Return the offer; quiet while only conflicts wait, because they are resolved first, and loud beside an error."""
+    count = len(refused)
+    text = ngettext("%(n)d object blocks the others", "%(n)d objects block the others", count) % {"n": count}
+    replaceable = list_replaceable(context.plan, refused)
+    hint = _describe_offer(count, len(replaceable))
+    link = ngettext("Plan the other %(n)d…", "Plan the other %(n)d…", others) % {"n": others}
+    names = tuple(_name(row) for row in refused[:10])
+    if any(row.operation == Operation.ERROR for row in refused):
+        posts = present_replacements(context.plan, context.person, replaceable)
+        style = OBJECT_STYLES[Operation.ERROR]
+        return Notice(style, text, hint, lines=names, url=url, link=link, anchor="others", posts=posts)
+    title = f"{text}: {', '.join(names[:_NAMED])}{'…' if len(refused) > _NAMED else ''}"
+    return Notice(LEVEL_STYLES[RiskLevel.INFO], title, hint, url=url, link=link, anchor="others")

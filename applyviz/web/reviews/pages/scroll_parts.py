@@ -1,0 +1,108 @@
+"""The data of the Changes tab: its address, one chunk of the scroll, blocks of identical changes, the whole page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from urllib.parse import urlencode
+
+from applyviz.web.reviews.pages.object_list import ListChoice, ObjectList
+from applyviz.web.reviews.pane.flat_rows import RowFilter
+from applyviz.web.reviews.pane.scroll_object import ObjectView, RiskTag, ScrollObject, ViewLink
+
+
+@dataclass(frozen=True, slots=True)
+class ScrollChoice:
+    """The choices in the address.
+
+    - `start`: the first entry, counted from 0; `at`: the object whose chunk is wanted instead.
+    - `expand`: the group of identical changes that is shown object by object; `only`: one object alone.
+    """
+
+    listed: ListChoice = field(default_factory=ListChoice)
+    show: RowFilter = RowFilter.CHANGED
+    view: ObjectView = ObjectView.FIELDS
+    start: int = 0
+    at: int | None = None
+    expand: str = ""
+    only: int | None = None
+
+    def write(self, **values: object) -> str:
+        """The query of the same choice with other values, with its question mark; "" when it asks for nothing."""
+        asked = {
+            "show": self.show.value if self.show is not RowFilter.CHANGED else "",
+            "view": self.view.value if self.view is not ObjectView.FIELDS else "",
+            "expand": self.expand,
+        }
+        asked |= {name: str(value) for name, value in values.items()}
+        query = "&".join(filter(None, (self.listed.query, urlencode({k: v for k, v in asked.items() if v}))))
+        return f"?{query}" if query else ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLink:
+    """One object of a block of identical changes."""
+
+    name: str
+    kind: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlikeBlock:
+    """Objects that change identically: the fields of one, and the names of all.
+
+    - `sample` is the object whose fields are shown; `similar` change more, or to other values.
+    """
+
+    key: str
+    title: str
+    risks: tuple[RiskTag, ...]
+    sample: ScrollObject
+    members: tuple[MemberLink, ...]
+    hidden_members: int
+    similar: tuple[MemberLink, ...]
+    expand_url: str
+    expand_text: str
+    is_viewed: bool
+    is_alike: bool = True
+
+    @property
+    def anchor(self) -> str:
+        """Its name in the page."""
+        return self.key
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some entries of the scroll; `first` and `last` count from 1, and addresses are empty where there is nothing."""
+
+    entries: tuple[ScrollObject | AlikeBlock, ...]
+    first: int
+    last: int
+    total: int
+    next_url: str
+    next_page: str
+    before_page: str
+    next_count: int
+    is_narrowed: bool = False
+    planned_later: int = 0
+    is_deleting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScrollPage:
+    """Everything that the tab prints below the frame."""
+
+    listing: ObjectList
+    chunk: Chunk
+    row_filters: tuple[ViewLink, ...]
+    object_views: tuple[ViewLink, ...]
+    changes_url: str
+    chunk_url: str
+    list_url: str
+    viewed_url: str
+    choice: ScrollChoice
+
+    def parts(self) -> dict[str, object]:
+        """The parts by their names."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -1,0 +1,123 @@
+"""The objects and problems found in manifests, which are read and parsed at once, so that problems show.
+
+Problems of single documents do not stop the others. `applyviz.sources` sets the limits; input that it refuses becomes a
+problem too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from applyviz.engine.manifests.documents import ParsedFile
+from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.sources.bundle import SourceBundle
+from applyviz.sources.links import UnreadLinksError, hide_query
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.plans.intake import ReviewInput, read_manifests
+from applyviz.workflow.plans.source_mix import DuplicateObjectsError
+
+KUSTOMIZATIONS = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
+
+
+@dataclass(frozen=True, slots=True)
+class FoundObject:
+    """A parsed object."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundProblem:
+    """A document that could not be parsed, with its location."""
+
+    reason: str
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSource:
+    """Everything read from the input."""
+
+    bundle: SourceBundle
+    found: tuple[FoundObject, ...]
+    problems: tuple[FoundProblem, ...]
+    files: tuple[ParsedFile, ...] = ()
+
+    @property
+    def can_be_planned(self) -> bool:
+        """Return whether there is at least one object."""
+        return bool(self.found)
+
+
+def _is_kustomization(name: str) -> bool:
+    return name.rpartition("/")[2] in KUSTOMIZATIONS
+
+
+def _find_kustomizations(bundle: SourceBundle) -> Iterator[FoundProblem]:
+    """Yield a problem for each kustomization: it must be rendered, or left out."""
+    for file in bundle.files:
+        if _is_kustomization(file.name):
+            folder = file.name.rpartition("/")[0]
+            reason = _(
+                "this is a kustomization, not an object. To render it, enter %(folder)s as the kustomization folder"
+            )
+            yield FoundProblem(reason % {"folder": folder or "."}, file.name)
+
+
+def _find_charts(bundle: SourceBundle) -> Iterator[FoundProblem]:
+    """Yield a problem for each chart folder: it must be rendered, or left out."""
+    for folder in _list_chart_folders(bundle):
+        reason = _("this is a Helm chart, not manifests. To render it, enter %(folder)s as the chart")
+        yield FoundProblem(reason % {"folder": folder}, f"{folder}/Chart.yaml".removeprefix("./"))
+
+
+def _list_chart_folders(bundle: SourceBundle) -> list[str]:
+    """Return the outermost folders with a Chart.yaml."""
+    names = [file.name for file in bundle.files if file.name.rpartition("/")[2] == "Chart.yaml"]
+    folders = sorted(name.rpartition("/")[0] or "." for name in names)
+    return [one for one in folders if not any(one.startswith(f"{other}/") for other in folders)]
+
+
+def _is_of_chart(name: str, folders: list[str]) -> bool:
+    return any(folder == "." or name.startswith(f"{folder}/") for folder in folders)
+
+
+def _present_found(parsed: Iterable[ParsedFile]) -> tuple[FoundObject, ...]:
+    refs = [ObjectRef.from_object(document.obj) for file in parsed for document in file.documents]
+    return tuple(FoundObject(r.gvk.kind, f"{r.namespace}/{r.name}" if r.namespace else r.name) for r in refs)
+
+
+def _present_problems(parsed: Iterable[ParsedFile], charts: list[str]) -> tuple[FoundProblem, ...]:
+    problems = (p for file in parsed for p in file.problems)
+    return tuple(
+        FoundProblem(p.reason, str(p.position))
+        for p in problems
+        if not _is_kustomization(p.position.file) and not _is_of_chart(p.position.file, charts)
+    )
+
+
+def read_source(given: ReviewInput, *, by: Person) -> ReadSource:
+    """Freeze and parse manifests; fetches links and repositories."""
+    try:
+        taken = read_manifests(given, by=by)
+    except UnreadLinksError as error:
+        failed = (FoundProblem(reason, hide_query(error.links[n])) for n, reason in error.reasons.items())
+        return ReadSource(SourceBundle(), (), tuple(failed))
+    except DuplicateObjectsError as error:
+        return ReadSource(SourceBundle(), (), tuple(FoundProblem(p.reason, str(p.position)) for p in error.problems))
+    except SourceError as error:
+        return ReadSource(SourceBundle(), (), (FoundProblem(str(error)),))
+    of_channel = (FoundProblem(p.reason, str(p.position)) for p in (*taken.channel_problems, *taken.missing_manifests))
+    charts = _list_chart_folders(taken.bundle)
+    problems = (
+        *_find_charts(taken.bundle),
+        *_find_kustomizations(taken.bundle),
+        *_present_problems(taken.files, charts),
+        *of_channel,
+    )
+    return ReadSource(taken.bundle, _present_found(taken.files), problems, taken.files)

@@ -1,0 +1,107 @@
+"""How the files of a plan become one list of objects: each file, its origin, its documents, and the objects in them.
+
+Rule: the visitors of kubectl. Files, links, folders and rendered output are read in order; a file is a stream of
+documents, and a List is taken apart into its items. Everything comes from the stored positions of the objects, which do
+not depend on the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.objects.values import JSONValue
+from applyviz.records.models import Plan
+from applyviz.web.components.object_links import link_change
+from applyviz.web.reviews.pages.sources.provenance import FileOrigin, list_origins
+
+MOST_OBJECTS = 500
+Row = tuple[int, str, str, str, JSONValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainObject:
+    """One object: where in its file it was read, and its page."""
+
+    where: str
+    kind: str
+    name: str
+    namespace: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChainFile:
+    """One file with its origin and its objects; `origin` is None for a file that the plan no longer lists."""
+
+    name: str
+    origin: FileOrigin | None
+    summary: str
+    objects: tuple[ChainObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VisitorChain:
+    """All files in order; `summary` counts them, and `more` objects are not listed."""
+
+    summary: str
+    files: tuple[ChainFile, ...]
+    more: int
+
+
+def _read_number(position: JSONValue, name: str) -> int:
+    value = position.get(name, 0) if isinstance(position, dict) else 0
+    return value if isinstance(value, int) else 0
+
+
+def _name_file(row: Row) -> str:
+    position = row[4]
+    return str(position.get("file", "")) if isinstance(position, dict) else ""
+
+
+def _sort_key(row: Row) -> tuple[str, int, int, int]:
+    document, item, line = (_read_number(row[4], name) for name in ("document", "item", "line"))
+    return _name_file(row), document, item, line
+
+
+def _describe(position: JSONValue) -> str:
+    document, item, line = (_read_number(position, name) for name in ("document", "item", "line"))
+    facts = {"document": document, "item": item, "line": line}
+    if item:
+        return _("document %(document)d, item %(item)d of its List, line %(line)d") % facts
+    return _("document %(document)d, line %(line)d") % facts if document else _("line %(line)d") % facts
+
+
+def _present_objects(plan: Plan, rows: Iterable[Row]) -> Iterator[ChainObject]:
+    for position, kind, namespace, name, source in rows:
+        yield ChainObject(_describe(source), kind, name, namespace, link_change(plan, position))
+
+
+def _count(objects: int, files: int | None = None) -> str:
+    found = ngettext("%(n)d object", "%(n)d objects", objects) % {"n": objects}
+    if files is None:
+        return found
+    read = ngettext("%(n)d file", "%(n)d files", files) % {"n": files}
+    return _("%(files)s → %(objects)s") % {"files": read, "objects": found}
+
+
+def present_chain(plan: Plan) -> VisitorChain:
+    """Return the files of a plan with the objects that were read from them; a file without one is listed too."""
+    values = plan.changes.values_list("position", "kind", "namespace", "name", "document__position")
+    rows: list[Row] = sorted((row for row in values if isinstance(row[4], dict) and row[4].get("file")), key=_sort_key)
+    by_file = {name: list(found) for name, found in groupby(rows[:MOST_OBJECTS], key=_name_file)}
+    origins = {origin.name: origin for origin in list_origins(plan).files}
+    files = tuple(
+        ChainFile(
+            name,
+            origins.get(name),
+            _count(len(by_file.get(name, ()))),
+            tuple(_present_objects(plan, by_file.get(name, ()))),
+        )
+        for name in dict.fromkeys((*origins, *by_file))
+    )
+    return VisitorChain(_count(len(rows), len(files)), files, max(0, len(rows) - MOST_OBJECTS))

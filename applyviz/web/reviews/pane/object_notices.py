@@ -1,0 +1,94 @@
+"""The notices above the fields of one object: its error, conflicts, risks and server warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from django.utils.translation import gettext as _
+
+from applyviz.engine.planning.conflicts.server_errors import ServerError
+from applyviz.engine.planning.model.plan import LeftOut, Operation, PlannedObject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES
+from applyviz.web.components.notices import AcknowledgeAction, Notice, PostAction
+from applyviz.web.components.phrases import describe_risk, title_risk
+from applyviz.web.components.server_text import fold
+
+
+def _present_risks(
+    risks: tuple[Risk, ...], acts: Mapping[RiskKind, AcknowledgeAction], hand_over_url: str
+) -> Iterator[Notice]:
+    kinds: dict[tuple[RiskKind, RiskLevel, str], list[str]] = {}
+    for risk in risks:
+        kinds.setdefault((risk.kind, risk.level, title_risk(risk)), []).append(describe_risk(risk))
+    for (kind, level, title), texts in kinds.items():
+        one, more = (texts[0], ()) if len(texts) == 1 else ("", tuple(texts))
+        notice = Notice(LEVEL_STYLES[level], title, one, lines=more, anchor=f"risk-{kind.value}", act=acts.get(kind))
+        if kind is RiskKind.AUTOSCALED_FIELD and hand_over_url:
+            url = f"{hand_over_url}?field=.spec.replicas"
+            notice = replace(notice, url=url, link=_("Hand over replicas…"))
+        yield notice
+
+
+def _describe_conflicts(change: PlannedObject) -> str:
+    """Return why nothing of a blocked object is written, and how many of its conflicts are resolved."""
+    decided = len({answer.path for answer in change.answers})
+    total = len({conflict.path for conflict in change.conflicts} | {answer.path for answer in change.answers})
+    done = (
+        _("%(decided)d of %(total)d conflicts are resolved. ") % {"decided": decided, "total": total} if decided else ""
+    )
+    return done + _(
+        "The API server rejects this object until all its conflicts are resolved. Its other changes are listed "
+        "below; disputed fields keep their live value."
+    )
+
+
+def _describe_server_error(server_error: ServerError) -> str:
+    """Return a problem of one field with its position in the file."""
+    position = f"{server_error.position}: " if server_error.position.line else ""
+    return f"{position}{server_error.field}: {server_error.message}"
+
+
+def _present_left_out(change: PlannedObject, left: LeftOut, url: str) -> Notice:
+    """Return why an object is left out, and what that means for it."""
+    states = {
+        True: _("Nothing of it is sent: it does not change in the cluster."),
+        False: _("Nothing of it is sent: it does not exist in the cluster."),
+        None: _("Nothing of it is sent. Whether it exists in the cluster is unknown."),
+    }
+    lines = (states[left.exists], _("It stays a member of its set, and nothing is pruned this time."))
+    notice = Notice(OBJECT_STYLES[Operation.LEFT_OUT], _("Left out of this plan"), left.reason, lines=lines)
+    return replace(notice, url=url, link=_("Choose again…")) if url else notice
+
+
+def present_notices(
+    change: PlannedObject,
+    acts: Mapping[RiskKind, AcknowledgeAction] | None = None,
+    offers: tuple[PostAction, ...] = (),
+    hand_over_url: str = "",
+    others_url: str = "",
+) -> tuple[Notice, ...]:
+    """Return the notices above the fields of an object: error, conflicts, risks, warnings.
+
+    - `offers`: the buttons that change what the next plan does with it; `others_url`: where it is left out.
+    """
+    notices = []
+    if change.left_out is not None:
+        notices.append(_present_left_out(change, change.left_out, others_url))
+    if change.error:
+        title = _("This object could not be planned")
+        lines = tuple(_describe_server_error(server_error) for server_error in change.server_errors)
+        folded, style = fold(change.error), OBJECT_STYLES[Operation.ERROR]
+        notice = Notice(style, title, folded.sentence, lines=lines, server_message=folded.message, posts=offers)
+        notices.append(replace(notice, url=others_url, link=_("Plan the others…")) if others_url else notice)
+    if change.operation is Operation.BLOCKED:
+        notices.append(Notice(OBJECT_STYLES[Operation.BLOCKED], _("Conflicts to resolve"), _describe_conflicts(change)))
+    risks = tuple(_present_risks(change.risks, acts or {}, hand_over_url))
+    if offers and change.operation is Operation.REPLACE:
+        own = f"risk-{RiskKind.REPLACED.value}"
+        risks = tuple(replace(risk, posts=offers) if risk.anchor == own else risk for risk in risks)
+    notices.extend(risks)
+    if change.warnings:
+        notices.append(Notice(LEVEL_STYLES[RiskLevel.MEDIUM], _("Server warnings"), lines=change.warnings))
+    return tuple(notices)

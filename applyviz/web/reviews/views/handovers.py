@@ -1,0 +1,85 @@
+"""Moving field ownership: fields that a manifest gives up or takes, and managers whose fields the next plan moves."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.requests.options import HANDOVER_MANAGER, ApplyMode
+from applyviz.web.frame.view_guard import PageRequest, requires
+from applyviz.web.reviews.forms.ownership import FieldsForm, HandOverForm, ManagersForm
+from applyviz.web.reviews.pages import ownership_moves as pages
+from applyviz.web.reviews.pages import review_page
+from applyviz.web.reviews.pages.plan_context import link_objects
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotValidError
+from applyviz.workflow.plans import handovers, ownership_moves, planner
+
+
+def _answer(request: PageRequest, template: str, context: dict[str, object]) -> HttpResponse:
+    return render(request, template, context, status=422 if request.method == "POST" else 200)
+
+
+@requires(Action.WRITE, "GET", "POST")
+def hand_over(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
+    """Choose the fields that an object gives up; the next plan gives them up without a change of their values."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    access.require(request.user, Action.WRITE, access.scopes_of(found.review))
+    change = review_page.read_change(found, position)
+    paths = handovers.list_fields(found, change)
+    given = handovers.list_given_up(found, change.ref)
+    asked = request.GET.get("field", "")
+    ticked = [
+        str(n) for n, path in enumerate(paths) if path in {one.path for one in given} or render_path(path) == asked
+    ]
+    first = {"fields_given": ticked, "manager": given[0].manager if given else HANDOVER_MANAGER}
+    form = HandOverForm(request.POST or None, paths=paths, initial=first)
+    if request.method == "POST" and form.is_valid():
+        made = handovers.hand_over(found, change, form.chosen, manager=form.cleaned_data["manager"], by=request.user)
+        return redirect("reviews:show-plan", number, made.number)
+    context = {
+        "form": form,
+        "kind": change.ref.gvk.kind,
+        "name": change.ref.name,
+        "is_new": change.versions.live is None,
+        "is_server_side": options_from_json(found.options).mode is ApplyMode.SERVER,
+        "manager_help": _("Enter the field manager of its next write, or keep this one for an autoscaler."),
+        "back_url": link_objects(found)(position),
+    }
+    return _answer(request, "reviews/hand_over.html", context)
+
+
+@requires(Action.WRITE, "GET", "POST")
+def take_fields(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
+    """Choose the fields that a manifest takes from others with their live values, and make that plan."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    access.require(request.user, Action.WRITE, access.scopes_of(found.review))
+    change = review_page.read_change(found, position)
+    page = pages.present_live_fields(found, change)
+    form = FieldsForm(request.POST or None, paths=page.paths)
+    if request.method == "POST" and form.is_valid():
+        made = handovers.take_fields(found, change, form.chosen, by=request.user)
+        return redirect("reviews:show-plan", number, made.number)
+    context: dict[str, object] = {"form": form, "page": page, "back_url": link_objects(found)(position)}
+    return _answer(request, "reviews/take_fields.html", context)
+
+
+@requires(Action.WRITE, "GET", "POST")
+def move_ownership(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Choose the field managers whose fields the next plan moves, and make that plan."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    access.require(request.user, Action.WRITE, access.scopes_of(found.review))
+    ownership_moves.require_open(found)
+    page = pages.present_managers(found)
+    form = ManagersForm(request.POST or None, names=[one.name for one in page.movable])
+    if request.method == "POST":
+        if not form.is_valid():
+            raise NotValidError(_("choose among the field managers of this plan; reload the page"))
+        chosen = form.cleaned_data
+        made = ownership_moves.move_ownership(found, chosen["managers"], moves_own=chosen["moves_own"], by=request.user)
+        return redirect("reviews:show-plan", number, made.number)
+    return _answer(request, "reviews/move_ownership.html", {"page": page, "plan": found})

@@ -1,0 +1,99 @@
+"""Where one object of a run stands: verified, rolling out, failed or not attempted, and the pods of its rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from applyviz.records.enums import Outcome, RolloutState
+from applyviz.records.models import ObjectResult, RolloutSample
+from applyviz.web.components.badges import Appearance
+from applyviz.workflow.plans.live_values import WITHHELD
+from applyviz.workflow.plans.object_choices import is_left_out
+
+BAD = (Outcome.FAILED, Outcome.STALE, Outcome.REFUSED, Outcome.UNKNOWN, Outcome.DIFFERS)
+NOT_READY = (RolloutState.FAILED, RolloutState.LATE)
+
+
+class ObjectState(StrEnum):
+    """The groups that the page counts and sorts by, in their order."""
+
+    FAILED = "failed"
+    ROLLING = "rolling"
+    NOT_ATTEMPTED = "not-attempted"
+    VERIFIED = "verified"
+    LEFT_OUT = "left-out"
+    UNCHANGED = "unchanged"
+    HIDDEN = "hidden"
+
+
+OBJECT_STATE_STYLES: dict[ObjectState, Appearance] = {
+    ObjectState.VERIFIED: Appearance("✓", gettext_lazy("verified"), "add"),
+    ObjectState.ROLLING: Appearance("◔", gettext_lazy("rolling out"), "change"),
+    ObjectState.FAILED: Appearance("×", gettext_lazy("failed"), "remove"),  # noqa: RUF001 the cross is drawn
+    ObjectState.NOT_ATTEMPTED: Appearance("○", gettext_lazy("not attempted"), "calm"),
+    ObjectState.LEFT_OUT: Appearance("○", gettext_lazy("left out"), "calm"),
+    ObjectState.UNCHANGED: Appearance("=", gettext_lazy("unchanged"), "calm"),
+    ObjectState.HIDDEN: Appearance("?", gettext_lazy("not shown"), "calm"),
+}
+_ORDER = list(ObjectState)
+
+
+def find_object_state(result: ObjectResult) -> ObjectState:
+    """Return the group of an object."""
+    if result.outcome == WITHHELD:
+        return ObjectState.HIDDEN
+    if is_left_out(result.change):
+        return ObjectState.LEFT_OUT
+    if result.outcome in BAD or result.rollout in NOT_READY:
+        return ObjectState.FAILED
+    if result.outcome == Outcome.APPLYING or result.rollout == RolloutState.WAITING:
+        return ObjectState.ROLLING
+    if result.outcome in (Outcome.WAITING, Outcome.SKIPPED, Outcome.LEFT_OUT):
+        return ObjectState.NOT_ATTEMPTED
+    return ObjectState.UNCHANGED if result.outcome == Outcome.UNCHANGED else ObjectState.VERIFIED
+
+
+def rank_by_state(result: ObjectResult) -> tuple[int, int, int]:
+    """Return what the list of a run is sorted by: failures first, then what moves, as the run went."""
+    return _ORDER.index(find_object_state(result)), result.step, result.position
+
+
+def describe_pods(result: ObjectResult) -> str:
+    """Return the pods of a workload in a few words; "" when they were not watched."""
+    pods = result.pods
+    if "wanted" not in pods:
+        return ""
+    facts = {"new": pods["new"], "wanted": pods["wanted"], "old": pods["ready"] - pods["new"]}
+    text = _("%(new)d/%(wanted)d new") % facts if facts["old"] else f"{facts['new']}/{facts['wanted']}"
+    return f"{text} · {_('%(old)d old serving') % facts}" if facts["old"] else text
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A time without a ready pod."""
+
+    start: datetime
+    end: datetime
+
+    @property
+    def seconds(self) -> float:
+        """The duration in seconds."""
+        return (self.end - self.start).total_seconds()
+
+
+def find_outages(samples: Sequence[RolloutSample], until: datetime, *, is_new: bool) -> tuple[Outage, ...]:
+    """Return when a workload that had pods before had none that was ready; a new one is not missed."""
+    if is_new or not samples:
+        return ()
+    ends = [*(sample.at for sample in samples[1:]), until]
+    return tuple(
+        Outage(sample.at, end)
+        for sample, end in zip(samples, ends, strict=True)
+        if sample.wanted and not sample.ready and end > sample.at
+    )

@@ -1,0 +1,71 @@
+"""Read models of repository credentials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from applyviz.records.git_enums import CredentialKind
+from applyviz.records.models import RepositoryCredential
+from applyviz.sources.git.ssh_keys import fingerprint
+from applyviz.web.components.badges import Appearance
+
+_UNTRIED = Appearance("·", gettext_lazy("not tested"), "calm")
+_WORKS = Appearance("✓", gettext_lazy("works"), "add")
+_FAILS = Appearance("×", gettext_lazy("failed"), "remove")  # noqa: RUF001 the cross is drawn
+
+
+@dataclass(frozen=True, slots=True)
+class HostKeyRow:
+    """One pinned host key."""
+
+    kind: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialRow:
+    """One credential; `error` is what the last test said."""
+
+    pk: int
+    prefix: str
+    kind: str
+    is_ssh: bool
+    team: str
+    by: str
+    secret_at: datetime
+    tested_at: datetime | None
+    style: Appearance
+    error: str
+    public_key: str
+    host_keys: tuple[HostKeyRow, ...]
+    url: str
+
+
+def _style_of(credential: RepositoryCredential) -> Appearance:
+    if credential.tested_at is None:
+        return _UNTRIED
+    return _FAILS if credential.test_error else _WORKS
+
+
+def present_credential(credential: RepositoryCredential) -> CredentialRow:
+    """Return one credential, without its secret."""
+    return CredentialRow(
+        pk=credential.pk,
+        prefix=credential.prefix,
+        kind=str(CredentialKind(credential.kind).label),
+        is_ssh=credential.kind == CredentialKind.DEPLOY_KEY,
+        team=credential.team.name if credential.team else _("every author"),
+        by=credential.created_by.get_username(),
+        secret_at=credential.secret_at,
+        tested_at=credential.tested_at,
+        style=_style_of(credential),
+        error=credential.test_error if credential.tested_at else "",
+        public_key=credential.public_key,
+        host_keys=tuple(HostKeyRow(key.split()[0], fingerprint(key)) for key in credential.host_keys),
+        url=reverse("settings:show-repository", args=[credential.pk]),
+    )

@@ -1,0 +1,129 @@
+"""Fragments of a field's row that long pages repeat: its strip, its owners, its line, and what opening it shows.
+
+Each is a separate template; `skeletons.py` renders it once per form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from django import template
+from django.utils.safestring import SafeString
+
+from applyviz.web.templatetags import skeletons
+from applyviz.web.templatetags.skeletons import TextMark
+
+register = template.Library()
+
+
+def _form_of(strip: Any) -> tuple[object, ...]:
+    shapes = tuple((one.shape, one.at, one.is_value) for one in (*strip.stations, strip.after))
+    return strip.tone, strip.base, strip.line, strip.outcome, strip.is_by_server, shapes
+
+
+@register.simple_tag
+def field_strip(strip: Any) -> SafeString:
+    """Draw the strip of a row."""
+    return skeletons.draw(
+        "components/_field_strip.html",
+        _form_of(strip),
+        (strip.label,),
+        lambda marks: {"strip": replace(strip, label=marks[0])},
+    )
+
+
+@register.simple_tag
+def opened_strip(strip: Any) -> SafeString:
+    """Draw the strip as opening a row shows it, with its values; its labels are always the same four."""
+    stations = (*strip.stations, strip.after)
+
+    def put(marks: Sequence[TextMark]) -> dict[str, object]:
+        *first, after = (replace(one, text=mark) for one, mark in zip(stations, marks, strict=True))
+        return {"strip": replace(strip, stations=tuple(first), after=after)}
+
+    return skeletons.draw("components/_field_strip_opened.html", _form_of(strip), [one.text for one in stations], put)
+
+
+def _name(owners: Sequence[Any]) -> tuple[object, ...]:
+    return tuple((*one.identity, one.is_update, one.is_you) for one in owners)
+
+
+@register.simple_tag
+def ownership(row: Any) -> SafeString:
+    """Show the owners of a field before and, where they change, after; the same few own most fields of a plan."""
+    form = (_name(row.owners_before), _name(row.owners_after), row.has_owner_change)
+    return skeletons.draw("components/_ownership.html", form, (), lambda _marks: {"row": row})
+
+
+def _unresolved_owners(row: Any) -> SafeString:
+    form = _name(row.owners_before)
+    return skeletons.draw("reviews/changes/_unresolved_owners.html", form, (), lambda _marks: {"row": row})
+
+
+@register.simple_tag
+def change_summary(flat: Any) -> SafeString:
+    """Show the line of a field: its path, its values, its strip, its owners."""
+    row, move = flat.row, flat.move
+    owners = _unresolved_owners(row) if row.is_conflict else ownership(row)
+    moved = None if move is None else (bool(move.shared), move.before is None, move.after is None)
+    form = (row.is_conflict, row.is_changed, moved, bool(flat.note))
+    values = ("", "", "") if move is None else (move.shared, move.before, move.after)
+
+    def put(marks: Sequence[TextMark]) -> dict[str, object]:
+        path, parent, leaf, sign, word, summary, note, strip, of, shared, before, after = marks
+        shown = None
+        if move is not None:
+            shown = {
+                "shared": shared if move.shared else "",
+                "before": None if move.before is None else before,
+                "after": None if move.after is None else after,
+            }
+        style = {"word": word}
+        fields = {"path": path, "style": style, "is_conflict": row.is_conflict, "is_changed": row.is_changed}
+        about = {"parent": parent, "leaf": leaf, "sign": sign, "summary": summary, "note": note if flat.note else ""}
+        return {"flat": {**about, "move": shown, "row": fields}, "row": fields, "strip": strip, "owners": of}
+
+    texts = (row.path, flat.parent, flat.leaf, flat.sign, row.style.word, flat.summary, flat.note)
+    return skeletons.draw("reviews/changes/_summary.html", form, (*texts, field_strip(row.strip), owners, *values), put)
+
+
+@register.simple_tag
+def opened_field(flat: Any, one: Any, resolution: Any) -> SafeString:
+    """Show what opening a field shows: its strip, the rule, its versions."""
+    row = flat.row
+    proposes = bool(row.can_ignore and resolution.propose_url)
+    versions = tuple((None if v.value is None else v.value.is_cut) for v in row.versions)
+    form = (row.is_conflict, len(row.conflicts), bool(row.position), proposes, flat.has_long, versions)
+
+    def put(marks: Sequence[TextMark]) -> dict[str, object]:
+        picture, why, position, index, about, focus, propose, *rest = marks
+        names, rest = rest[: len(versions)], rest[len(versions) :]
+        values, conflicts = rest[: len(versions)], rest[len(versions) :]
+        named = [
+            {"name": name, "value": None if is_cut is None else {"text": value, "is_cut": is_cut}}
+            for name, value, is_cut in zip(names, values, versions, strict=True)
+        ]
+        fields = {
+            "why": why,
+            "conflicts": conflicts,
+            "position": position if row.position else "",
+            "index": index,
+            "can_ignore": proposes,
+            "versions": named,
+            "is_conflict": row.is_conflict,
+            "about_url": about,
+        }
+        return {
+            "flat": {"has_long": flat.has_long},
+            "row": fields,
+            "opened": picture,
+            "one": {"links": {"focus": focus}},
+            "resolution": {"propose_url": propose if proposes else ""},
+        }
+
+    texts = (opened_strip(row.opened), row.why, row.position, row.index, row.about_url, one.links.focus)
+    names, values = (v.name for v in row.versions), ("" if v.value is None else v.value.text for v in row.versions)
+    texts = (*texts, resolution.propose_url, *names, *values, *row.conflicts)
+    return skeletons.draw("reviews/changes/_opened.html", form, texts, put)

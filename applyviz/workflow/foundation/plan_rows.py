@@ -1,0 +1,29 @@
+"""The rows of a complete plan without their documents, for showing pages: they never change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from applyviz import moments
+from applyviz.records.models import ObjectChange, Plan
+
+
+@lru_cache(maxsize=16)
+def list_rows(plan_id: int, digest: str) -> tuple[ObjectChange, ...]:
+    """Return the rows of a complete plan; the digest distinguishes plans of different databases."""
+    found = ObjectChange.objects.filter(plan_id=plan_id, plan__digest=digest)
+    return tuple(found.defer("document", "sealed").order_by("position"))
+
+
+def read_rows(plan: Plan) -> tuple[ObjectChange, ...]:
+    """Return the rows of a complete plan, and keep them for what else the page asks about the plan."""
+    rows = list_rows(plan.pk, plan.digest)
+    moments.keep(("rows of plan", plan.pk), rows)
+    return rows
+
+
+def find_kept(plan: Plan) -> Sequence[ObjectChange] | None:
+    """Return the rows that the page has read already; None elsewhere: lists of plans and use cases ask the database."""
+    kept: tuple[ObjectChange, ...] | None = moments.find(("rows of plan", plan.pk))
+    return kept

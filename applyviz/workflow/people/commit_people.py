@@ -1,0 +1,189 @@
+"""The people behind the commits of a plan: which accounts they are, and whom no account matches.
+
+Rule: author, committer and pusher of every commit since the last approved plan are editors. Git says whatever its user
+configured for the first two; the pusher is the account that the git host names in a verified delivery. All count, so a
+person who writes another name into a commit is an editor as its pusher. A commit whose pusher no delivery told has an
+unknown editor.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz import moments
+from applyviz.records.git_enums import EditorRole, HistoryGap, IdentityKind
+from applyviz.records.models import BranchPush, CommitEditor, CommitIdentity, CommitRange, Plan
+from applyviz.sources.git.model import GIT
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.people.humans import name_mailbox
+from applyviz.workflow.people.push_coverage import PushMove, find_unexplained
+
+_HIDDEN = re.compile(r"(?:\d+[+-])?([a-z0-9][a-z0-9._-]*)@users\.noreply\.([a-z0-9.-]+)\Z")
+_HIDDEN_PLAIN = re.compile(r"([a-z0-9][a-z0-9._-]*)@noreply\.([a-z0-9.-]+)\Z")
+_SHORT, _NAMED, _MOST_PUSHES = 10, 2, 500
+
+
+@dataclass(frozen=True, slots=True)
+class GitPerson:
+    """A person as git or its host names them; `email` and `login` in the form that identities have."""
+
+    name: str
+    email: str = ""
+    login: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """One person behind commits: their roles, the commits, and the accounts that match (none: unknown)."""
+
+    person: GitPerson
+    roles: tuple[str, ...]
+    commits: tuple[str, ...]
+    accounts: tuple[Person, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEditors:
+    """The editors of a plan by its commits.
+
+    - `unknown_pushers`: commits whose pusher no delivery told. `gap`: why not all commits are known, "" if they are.
+    """
+
+    range: CommitRange
+    editors: tuple[Editor, ...]
+    unknown_pushers: tuple[str, ...]
+
+    @property
+    def gap(self) -> str:
+        """Return why not all commits are known."""
+        return self.range.gap
+
+    @property
+    def unmatched(self) -> tuple[Editor, ...]:
+        """Return the editors whom no account matches."""
+        return tuple(one for one in self.editors if not one.accounts)
+
+    @property
+    def accounts(self) -> tuple[Person, ...]:
+        """Return the accounts of all editors, each once."""
+        return tuple(dict.fromkeys(account for one in self.editors for account in one.accounts))
+
+
+def write_login(host: str, name: str) -> str:
+    """Return an account at a git host in the form that identities have; "" without a name."""
+    return f"{host}/{name}".casefold() if host and name else ""
+
+
+def show_name(text: str) -> str:
+    """Return a name that git or its host tells, without characters that are invisible or reorder text."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
+def read_person(name: str, address: str, *, host: str) -> GitPerson | None:
+    """Return who a commit names; None for the git host itself, which commits what a person merged on its pages.
+
+    - An address that a git host made to hide another one names the account there.
+    """
+    name, address = show_name(name), address.strip().casefold()
+    if address == f"noreply@{host}":
+        return None
+    hidden = _HIDDEN.match(address) or _HIDDEN_PLAIN.match(address)
+    if hidden is not None:
+        return GitPerson(name, login=write_login(hidden[2], hidden[1]))
+    return GitPerson(name, email=name_mailbox(address))
+
+
+def find_editors(plan: Plan) -> PlanEditors | None:
+    """Return the editors of a plan by its commits; None for a plan that no followed branch led to."""
+    return moments.read_once(("commit editors of plan", plan.pk), lambda: _read_editors(plan))
+
+
+def _read_editors(plan: Plan) -> PlanEditors | None:
+    # Only commits of a repository are recorded.
+    is_of_git = bool(plan.revision.provenance.get(GIT))
+    found = CommitRange.objects.filter(plan=plan).first() if is_of_git else None
+    if found is None:
+        return None
+    rows = list(CommitEditor.objects.filter(plan=plan))
+    return PlanEditors(found, tuple(_group(rows)), _find_unknown_pushers(found))
+
+
+def _group(rows: Iterable[CommitEditor]) -> Iterator[Editor]:
+    """Yield each person once, with all roles and commits."""
+    rows = list(rows)
+    accounts = _match(rows)
+    groups: dict[GitPerson, list[CommitEditor]] = {}
+    for row in rows:
+        groups.setdefault(GitPerson(row.name, row.email, row.login), []).append(row)
+    for person, own in groups.items():
+        yield Editor(
+            person,
+            roles=tuple(dict.fromkeys(row.role for row in own)),
+            commits=tuple(dict.fromkeys(row.commit for row in own)),
+            accounts=tuple(dict.fromkeys((*accounts.get(person.email, ()), *accounts.get(person.login, ())))),
+        )
+
+
+def _match(rows: Iterable[CommitEditor]) -> Mapping[str, list[Person]]:
+    """Return the accounts of each address and login: verified identities, ended ones too, and addresses of accounts."""
+    emails = {row.email for row in rows} - {""}
+    logins = {row.login for row in rows} - {""}
+    found: dict[str, list[Person]] = {}
+    wanted = Q(kind=IdentityKind.EMAIL, value__in=emails) | Q(kind=IdentityKind.LOGIN, value__in=logins)
+    for identity in CommitIdentity.objects.filter(wanted, verified_at__isnull=False).select_related("person__link"):
+        found.setdefault(identity.value, []).append(identity.person)
+    for person in Person.objects.exclude(email="").select_related("link") if emails else ():
+        mailbox = name_mailbox(person.email)
+        if mailbox in emails:
+            found.setdefault(mailbox, []).append(person)
+    return found
+
+
+def list_pushes(found: CommitRange) -> list[BranchPush]:
+    """Return the newest pushes to the branch of a plan, oldest first."""
+    pushes = BranchPush.objects.filter(location=found.location, branch=found.branch).order_by("-id")
+    return list(pushes[:_MOST_PUSHES])[::-1]
+
+
+def _find_unknown_pushers(found: CommitRange) -> tuple[str, ...]:
+    """Return the commits whose pusher no delivery told."""
+    moves = [PushMove(push.before, push.after) for push in list_pushes(found)]
+    return find_unexplained(found.graph, found.commits, moves, chosen=found.first_commit, base=found.base)
+
+
+def _shorten(commits: Sequence[str]) -> str:
+    """Return the first of some commits as text."""
+    more = " …" if len(commits) > _NAMED else ""
+    return ", ".join(commit[:_SHORT] for commit in commits[:_NAMED]) + more
+
+
+def name_unknown(plan: Plan) -> tuple[str, ...]:
+    """Return what is not known of the editors of a plan, as clauses; () if all are accounts."""
+    found = find_editors(plan)
+    if found is None:
+        return ()
+    people = [
+        _("no account matches %(name)s (%(roles)s of %(commit)s)")
+        % {
+            "name": one.person.name or one.person.login or "?",
+            "roles": ", ".join(str(EditorRole(role).label) for role in one.roles),
+            "commit": _shorten(one.commits),
+        }
+        for one in found.unmatched
+    ]
+    pushers = []
+    if found.unknown_pushers:
+        text = ngettext(
+            "no delivery of the git host names the pusher of %(commits)s",
+            "no delivery of the git host names the pusher of %(n)d commits: %(commits)s",
+            len(found.unknown_pushers),
+        )
+        pushers = [text % {"n": len(found.unknown_pushers), "commits": _shorten(found.unknown_pushers)}]
+    gaps = [str(HistoryGap(found.gap).label)] if found.gap else []
+    return (*people, *pushers, *gaps)

@@ -1,0 +1,171 @@
+"""kOps channels in the sources of plans: the choice of addons on one cluster, and the documents of the chosen ones.
+
+Planning makes the choice and stores it with the options of the plan, so that approvals cover it. A run uses the stored
+choice: the records that it writes would change a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from applyviz.clusters.reader import ClusterReader
+from applyviz.engine.channels.choosing import choose, find_faults
+from applyviz.engine.channels.model import KOPS_MANAGER, Addon, AddonAction, ChannelPlan
+from applyviz.engine.channels.reading import read_addons
+from applyviz.engine.channels.sentences import render_choice
+from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
+from applyviz.engine.objects.errors import PlanError
+from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.values import get_at
+from applyviz.engine.planning.model.plan import PlanProblem
+from applyviz.engine.requests.calls import read_namespace
+from applyviz.engine.requests.flow import is_not_found
+from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyOptions, PruneMode
+from applyviz.sources.bundle import SourceBundle
+from applyviz.sources.links import hide_query
+
+_VERSION = Request("GET", "/version", purpose="read")
+MISSING = "missing "
+"""The beginning of the names in the provenance of a channel that say why a manifest could not be fetched."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadChannel:
+    """The channel of a source: its file, its entries, and everything wrong with it."""
+
+    document: ManifestDocument
+    location: str
+    addons: tuple[Addon, ...]
+    problems: tuple[PlanProblem, ...]
+    unfetched: Mapping[str, str]
+
+    @property
+    def file(self) -> str:
+        """The name of the channel's file."""
+        return self.document.position.file
+
+
+def as_kops(options: ApplyOptions, *, is_manager_given: bool) -> ApplyOptions:
+    """Return the options for a channel: kOps' field manager, unless one was given.
+
+    - kOps also forces every conflict; here each one is shown, and people resolve it.
+    """
+    return options if is_manager_given else replace(options, field_manager=KOPS_MANAGER)
+
+
+def as_source(options: ApplyOptions, files: Iterable[ParsedFile]) -> ApplyOptions:
+    """Return the options of a review for its manifests; those of a channel have kOps' defaults."""
+    if not has_channel(files):
+        return options
+    return as_kops(options, is_manager_given=options.field_manager != PRODUCT_MANAGER)
+
+
+def has_channel(files: Iterable[ParsedFile]) -> bool:
+    """Return whether a source holds a channel."""
+    return any(file.channel is not None for file in files)
+
+
+def read_channel(files: Sequence[ParsedFile], bundle: SourceBundle) -> ReadChannel | None:
+    """Return the channel of a source; None without one. A source has one channel: further ones are problems."""
+    found = [file.channel for file in files if file.channel is not None]
+    if not found:
+        return None
+    document = found[0]
+    addons, wrong = read_addons(document)
+    second = (
+        PlanProblem("a source has one channel: create another review for this one", d.position) for d in found[1:]
+    )
+    problems = (*(PlanProblem(problem.reason, problem.position) for problem in wrong), *second)
+    provenance = next(file.provenance for file in bundle.files if file.name == document.position.file)
+    location = hide_query(provenance.get("final_url", "")) or document.position.file
+    unfetched = {name.removeprefix(MISSING): why for name, why in provenance.items() if name.startswith(MISSING)}
+    return ReadChannel(document, location, addons, problems, unfetched)
+
+
+def _require_plain(options: ApplyOptions) -> None:
+    """Raise `PlanError` for options that would leave out parts of an addon, or prune across addons."""
+    if options.prune.mode is not PruneMode.NONE:
+        raise PlanError("each addon of a kOps channel prunes by its own kinds: choose no prune method")
+    if options.selector:
+        raise PlanError("the addons of a kOps channel are applied whole: remove the selector")
+    if not options.is_applying:
+        raise PlanError("a kOps channel can only be applied: upload the manifests of its addons instead")
+
+
+def _read_annotations(reader: ClusterReader, namespaces: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+    """Return the annotations of namespaces; a missing namespace has none."""
+    answers = reader.try_send_all([read_namespace(name) for name in namespaces])
+    found = {}
+    for name, answer in zip(namespaces, answers, strict=True):
+        if not answer.is_ok and not is_not_found(answer):
+            why = answer.message or answer.status or "no answer"
+            raise PlanError(f"namespace {name}, which records installed addons, could not be read ({why})")
+        live = get_at(answer.body, ("metadata", "annotations")) if answer.is_ok else None
+        found[name] = live if isinstance(live, Mapping) else {}
+    return found
+
+
+def choose_addons(
+    channel: ReadChannel, bundle: SourceBundle, reader: ClusterReader, options: ApplyOptions
+) -> ChannelPlan:
+    """Read the version of the server and the records of the addons; return the choice.
+
+    - Raises `PlanError` when they cannot be read, and for options that do not fit a channel.
+    """
+    _require_plain(options)
+    version = reader.try_send(_VERSION)
+    kubernetes = str(get_at(version.body, ("gitVersion",), "")) if version.is_ok else ""
+    if not kubernetes:
+        raise PlanError("the server does not report its version, which decides what a kOps channel installs")
+    namespaces = sorted({addon.namespace for addon in channel.addons})
+    contents = {file.name: file.data for file in bundle.files}
+    chosen = choose(
+        channel.addons,
+        kubernetes=kubernetes,
+        annotations=_read_annotations(reader, namespaces),
+        faults=find_faults(channel.addons, contents),
+    )
+    return ChannelPlan(channel.file, channel.location, kubernetes, chosen)
+
+
+def find_missing(channel: ReadChannel, bundle: SourceBundle) -> Iterator[PlanProblem]:
+    """Yield the entries whose manifest is not in the source."""
+    present = {file.name for file in bundle.files}
+    for addon in channel.addons:
+        if addon.file not in present:
+            why = channel.unfetched.get(addon.file, "")
+            detail = f"the manifest {addon.file} of addon {addon.name} is missing" + (f": {why}" if why else "")
+            yield PlanProblem(detail, addon.position)
+
+
+def _find_strays(channel: ReadChannel, files: Sequence[ParsedFile]) -> Iterator[PlanProblem]:
+    named = {channel.file, *(addon.file for addon in channel.addons)}
+    for file in files:
+        if file.file not in named and file.documents:
+            yield PlanProblem("the channel does not name this file: it is not applied", file.documents[0].position)
+    own = next(file for file in files if file.file == channel.file).documents
+    if own:
+        yield PlanProblem("the file of a channel holds objects too: they are not applied", own[0].position)
+
+
+def list_problems(channel: ReadChannel, chosen: ChannelPlan, files: Sequence[ParsedFile]) -> Iterator[PlanProblem]:
+    """Yield everything that keeps a part of a channel from being planned."""
+    yield from channel.problems
+    for one in chosen.addons:
+        if one.action is AddonAction.NOT_PLANNED:
+            why = channel.unfetched.get(one.addon.file, "")
+            detail = render_choice(one, chosen.kubernetes) + (f" {why}" if why else "")
+            yield PlanProblem(f"addon {one.addon.name} is not planned: {detail}", one.addon.position)
+    yield from _find_strays(channel, files)
+    applied = {addon.file for addon in chosen.applied}
+    for file in files:
+        if file.file in applied:
+            yield from (PlanProblem(problem.reason, problem.position) for problem in file.problems)
+
+
+def list_documents(chosen: ChannelPlan, files: Sequence[ParsedFile]) -> tuple[ManifestDocument, ...]:
+    """Return the documents of the chosen addons, in the order of the channel."""
+    by_name = {file.file: file for file in files}
+    names = dict.fromkeys(addon.file for addon in chosen.applied)
+    return tuple(document for name in names for document in by_name[name].documents)

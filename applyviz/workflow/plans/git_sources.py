@@ -1,0 +1,130 @@
+"""Git repositories as sources of reviews: fetched where credentials may be opened, by the rules of links.
+
+A web process of a team asks a worker (`worker_requests`), which fetches as the person who asked and returns the files
+sealed for that process alone.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+
+from django.conf import settings
+from django.utils import timezone
+
+from applyviz.engine.objects.accessors import as_list, as_mapping, as_text
+from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.records.models import SourceRevision
+from applyviz.sources.bundle import BundledFile, SourceBundle
+from applyviz.sources.git import fetching
+from applyviz.sources.git.model import GIT, FetchedFiles, GitSource
+from applyviz.sources.rendering.choose import make_runner
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.plans import repository_credentials
+from applyviz.workflow.plans.fetch_policy import make_policy
+
+_FACTS = (
+    "repository", "ref", "ref_kind", "asked_ref", "path", "kustomization", "fetched_at",
+    "commit", "author", "date", "subject", "history", "people",
+)  # fmt: skip
+
+
+def check(source: GitSource) -> None:
+    """Refuse what cannot be fetched, without network access; raises `SourceError`."""
+    fetching.check(source, policy=make_policy())
+
+
+def fetch_now(source: GitSource, *, by: Person) -> FetchedFiles:
+    """Fetch in this process, with the credential that the person may use.
+
+    - Raises `SourceError`, and `NotAllowedError` without the role author.
+    """
+    access.require(by, Action.WRITE)
+    policy = make_policy()
+    credential = repository_credentials.find_for(fetching.check(source, policy=policy).url, by=by)
+    found = fetching.fetch(source, policy=policy, now=timezone.now().isoformat(), credential=credential)
+    return fetching.add_history(found, source, policy=policy, credential=credential)
+
+
+Fetch = Callable[[GitSource, Person], FetchedFiles]
+ask_fetch: Fetch | None = None
+"""How repositories are fetched, set by `worker_requests`: here, or by a worker."""
+
+
+def fetch_files(source: GitSource, *, by: Person) -> tuple[BundledFile, ...]:
+    """Return the files of a repository, rendered if a kustomization is named; raises `SourceError`."""
+    check(source)
+    received = fetch_now(source, by=by) if ask_fetch is None else ask_fetch(source, by)
+    return fetching.freeze(received, source, run=make_runner(settings.APPLYVIZ_RENDERER_SOCKET))
+
+
+def find_facts(bundle: SourceBundle) -> Mapping[str, str]:
+    """Return the facts of the commit that files of a bundle came from, {} if none did."""
+    found = next((file.provenance for file in bundle.files if "commit" in file.provenance), {})
+    return {name: found[name] for name in _FACTS if found.get(name)}
+
+
+def count_files(bundle: SourceBundle) -> int:
+    """Return the number of files that came from a repository."""
+    return sum("commit" in file.provenance for file in bundle.files)
+
+
+def find_again(revision: SourceRevision) -> GitSource | None:
+    """Return what to fetch for a newer commit; None for a fixed commit, and if other files would be lost."""
+    facts = revision.provenance.get(GIT)
+    if not facts or facts.get("ref_kind") == "commit":
+        return None
+    if revision.provenance.get("git_files") != revision.provenance.get("files"):
+        return None
+    path, folder = facts.get("path", ""), facts.get("kustomization", "")
+    return GitSource(facts["repository"], facts.get("asked_ref", ""), path, folder)
+
+
+def find_commit(revision: SourceRevision) -> str:
+    """Return the id of the commit that a revision was taken from; "" without a repository."""
+    return str(revision.provenance.get(GIT, {}).get("commit", ""))
+
+
+def keep_of_file(file: BundledFile) -> dict[str, str]:
+    """Return what is stored of the provenance of one file: the facts of a commit are stored once, for all."""
+    if "commit" not in file.provenance:
+        return dict(file.provenance)
+    kept = {name: text for name, text in file.provenance.items() if name not in _FACTS}
+    return {**kept, GIT: file.provenance["commit"]}
+
+
+def source_to_json(source: GitSource) -> MutableObject:
+    """Return a source as JSON; it has no secrets."""
+    return {
+        "repository": source.repository,
+        "ref": source.ref,
+        "path": source.path,
+        "kustomization": source.kustomization,
+    }
+
+
+def source_from_json(stored: JSONObject) -> GitSource:
+    """Return the source that `source_to_json` wrote."""
+    return GitSource(**{name: as_text(stored[name]) for name in ("repository", "ref", "path", "kustomization")})
+
+
+def files_to_json(received: FetchedFiles) -> MutableObject:
+    """Return fetched files as JSON, for a sealed answer."""
+    files = [[file.name, b64encode(file.data).decode(), received.blame.get(file.name, "")] for file in received.files]
+    return {"files": files, "facts": dict(received.facts)}
+
+
+def files_from_json(stored: JSONObject) -> FetchedFiles:
+    """Return the files that `files_to_json` wrote; raises `SourceError` for anything else."""
+    try:
+        rows = [
+            (as_text(name), b64decode(as_text(data)), as_text(blame))
+            for name, data, blame in map(as_list, as_list(stored["files"]))
+        ]
+        facts = {name: as_text(text) for name, text in as_mapping(stored["facts"]).items()}
+    except (KeyError, TypeError, ValueError):
+        raise SourceError("the answer of the worker cannot be read") from None
+    files = tuple(BundledFile(name, data, {"from": GIT}) for name, data, _blame in rows)
+    return FetchedFiles(files, facts, {name: blame for name, _data, blame in rows if blame})

@@ -1,0 +1,65 @@
+"""Changes of an object since its plan was made: compared by effect, described by masked fields."""
+
+from __future__ import annotations
+
+from applyviz.engine.diff.masking import MaskPolicy
+from applyviz.engine.diff.structural import diff_objects
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONValue, get_at
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
+from applyviz.engine.planning.objects.masking import mask_change
+from applyviz.engine.schema.model import KindSchema
+from applyviz.records.models import ObjectChange
+from applyviz.workflow.foundation.digests import digest_effect
+from applyviz.workflow.plans import changes
+
+_SHOWN = 50
+_NOISE = (".metadata.managedFields", ".metadata.resourceVersion", ".metadata.generation", ".status")
+
+
+def is_unreadable(now: PlannedObject) -> bool:
+    """Return whether the live object could not be read: then nothing is known to have changed."""
+    return now.operation is Operation.ERROR and now.certainty is Certainty.UNKNOWN
+
+
+def is_going(row: ObjectChange, now: PlannedObject) -> bool:
+    """Return whether what a reviewed deletion wants has happened meanwhile: the object is gone, or being deleted.
+
+    - An object that was created again under the same name is another one.
+    """
+    if row.operation != Operation.DELETE:
+        return False
+    live = now.versions.live
+    if live is None:
+        return now.operation is Operation.NOT_FOUND
+    reviewed = changes.read_masked_core(row).versions.live
+    is_same = get_at(live, ("metadata", "uid")) == get_at(reviewed, ("metadata", "uid"))
+    return is_same and bool(get_at(live, ("metadata", "deletionTimestamp")))
+
+
+def find_moved(
+    row: ObjectChange, now: PlannedObject, *, tag_key: bytes, policy: MaskPolicy, kind: KindSchema | None
+) -> list[dict[str, JSONValue]] | None:
+    """Return what changed since the review, masked; None when the effect is the reviewed one."""
+    if digest_effect(now) == row.effect or is_going(row, now):
+        return None
+    reviewed = changes.read_masked_core(row).versions.live or {}
+    present = mask_change(now, tag_key=tag_key, policy=policy).versions.live or {}
+    root = kind.root if kind else None
+    found = [d for d in diff_objects(reviewed, present, root=root) if not render_path(d.path).startswith(_NOISE)]
+    return [
+        {"path": render_path(d.path), "reviewed": changes.show_value(d.before), "live": changes.show_value(d.after)}
+        for d in found[:_SHOWN]
+    ]
+
+
+def describe_move(row: ObjectChange, now: PlannedObject, moved: list[dict[str, JSONValue]]) -> str:
+    """Return what happened to an object since it was reviewed, in one sentence."""
+    existed = changes.read_masked_core(row).versions.live is not None
+    exists = now.versions.live is not None
+    if existed and not exists:
+        return "it was deleted since it was reviewed"
+    if exists and not existed:
+        return "it was created since it was reviewed"
+    paths = ", ".join(str(m["path"]) for m in moved[:5]) or "what would be sent"
+    return f"it changed since it was reviewed: {paths}"

@@ -1,0 +1,113 @@
+"""The rows of a plan while it is made: their content is stored and forgotten, so that memory does not grow with it.
+
+Of each row its columns stay, and a digest of its content for the MAC of the plan (`plan_mac.py`). Content that is
+needed again, for a risk that only the whole set shows, is read back and compared with that digest; what differs is made
+again from the change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+from django.db import transaction
+
+from applyviz.engine.diff.masking import MaskPolicy
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.objects.masking import mask_change, mask_risks
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.workflow.clusters import masking_settings
+from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.foundation.row_updates import update_rows
+from applyviz.workflow.plans import changes, plan_mac
+from applyviz.workflow.plans.plan_mac import ContentDigest
+
+MOST_TOGETHER = 64
+_OF_RISKS = ("document", "sealed", "risks", "highest_risk", "risk_levels")
+
+
+class PlanRows:
+    """The rows of one plan in the order in which their changes were ready."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.rows: list[ObjectChange] = []
+        self.counts: Counter[str] = Counter()
+        self._contents: list[ContentDigest] = []
+
+    @property
+    def waiting(self) -> int:
+        """The number of rows that are not stored yet."""
+        return len(self.rows) - len(self._contents)
+
+    def add(self, change: engine.PlannedObject, masked: engine.PlannedObject) -> None:
+        """Add the row of the next change; it is not stored yet."""
+        self.rows.append(changes.make_row(change, masked, plan=self._plan, position=len(self.rows)))
+        self.counts[change.operation.value] += 1
+
+    def store(self, renew: Callable[[], bool]) -> bool:
+        """Store the rows that wait in one transaction, and forget their content; return False when `renew` does."""
+        fresh = self.rows[len(self._contents) :]
+        with transaction.atomic():
+            if not renew():
+                return False
+            ObjectChange.objects.bulk_create(fresh)
+        for row in fresh:
+            self._contents.append(ContentDigest.of(row))
+            changes.forget_content(row)
+            failpoints.reach("plan.stored")
+        return True
+
+    def add_risks(self, planned: Sequence[engine.PlannedObject], renew: Callable[[], bool]) -> Iterator[int]:
+        """Store the risks that only the whole set shows; yield the number of each row that has more than before.
+
+        - `planned`: the finished changes, by the positions of the rows. Ends early when `renew` returns False.
+        """
+        numbers = iter([n for n, row in enumerate(self.rows) if row.risks != len(planned[row.position].risks)])
+        while together := list(islice(numbers, MOST_TOGETHER)):
+            if not self._store_risks(together, planned, renew):
+                return
+            yield from together
+
+    def _store_risks(
+        self, numbers: list[int], planned: Sequence[engine.PlannedObject], renew: Callable[[], bool]
+    ) -> bool:
+        tag_key, policy = self._plan.tag_key.open_bytes(), masking_settings.policy_of(self._plan)
+        stored = ObjectChange.objects.only("document", "sealed").in_bulk([self.rows[n].pk for n in numbers])
+        for number in numbers:
+            row = self.rows[number]
+            change = planned[row.position]
+            self._take_content(number, stored.get(row.pk), change, tag_key, policy)
+            changes.refresh_risks(row, change, mask_risks(change, tag_key=tag_key, policy=policy))
+            self._contents[number] = ContentDigest.of(row)
+        rows = [self.rows[n] for n in numbers]
+        with transaction.atomic():
+            if not renew():
+                return False
+            update_rows(rows, _OF_RISKS)
+        for row in rows:
+            changes.forget_content(row)
+        return True
+
+    def _take_content(
+        self,
+        number: int,
+        stored: ObjectChange | None,
+        change: engine.PlannedObject,
+        tag_key: bytes,
+        policy: MaskPolicy,
+    ) -> None:
+        """Load the stored content of a row; if it is not what this planner stored, make it from the change."""
+        row = self.rows[number]
+        if stored is not None and ContentDigest.of(stored) == self._contents[number]:
+            row.document, row.sealed = stored.document, stored.sealed
+            return
+        masked = mask_change(change, tag_key=tag_key, policy=policy)
+        again = changes.make_row(change, masked, plan=self._plan, position=row.position)
+        row.document, row.sealed = again.document, again.sealed
+
+    def make_seal(self) -> dict[str, str]:
+        """Return the MAC of the plan with these rows, for its summary."""
+        pairs: Iterable[tuple[ObjectChange, ContentDigest]] = zip(self.rows, self._contents, strict=True)
+        return {plan_mac.KEY: plan_mac.make_seal(self._plan, sorted(pairs, key=lambda pair: pair[0].position))}

@@ -1,0 +1,32 @@
+"""Questions whose answers are sealed for the asking process alone: replies of sandboxes, files of repositories."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from functools import lru_cache
+
+from applyviz import hpke
+from applyviz.engine.objects.values import JSONObject
+from applyviz.records.enums import WorkerRequestState
+from applyviz.records.models import WorkerRequest
+from applyviz.workflow.worker_requests.asking import WorkerQuestion, read_answer, store_question, wait
+
+
+@lru_cache(maxsize=1)
+def _reply_key() -> str:
+    """Return the decryption key of this process, for answers to itself; it is stored nowhere."""
+    return hpke.make_opening_key()
+
+
+def ask_sealed(question: WorkerQuestion, *, patience: timedelta) -> JSONObject:
+    """Return the answer of a worker, which is deleted then; raises as `asking.read_answer` does."""
+    sealed = replace(question, reply_to=hpke.sealing_key_of(_reply_key()))
+    worker_request = wait(store_question(sealed, patience=patience), patience.total_seconds())
+    if worker_request.state != WorkerRequestState.DONE or worker_request.sealed_result is None:
+        read_answer(worker_request)
+        return {}
+    received: JSONObject = json.loads(hpke.unseal(bytes(worker_request.sealed_result), [_reply_key()]))
+    WorkerRequest.objects.filter(pk=worker_request.pk).delete()
+    return received

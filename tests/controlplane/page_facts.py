@@ -1,0 +1,221 @@
+"""One field of an object as it really was and is, and the claims of sentences about it.
+
+Everything is read from the objects of the real server and their managedFields, without the engine's explanation. A
+sentence that no pattern here knows is a failure: every sentence of a page must be judged.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.values import is_same_json
+from applyviz.engine.schema.walk import MISSING
+from applyviz.engine.schema.walk import find_value as find_leaf
+from tests.controlplane.takeover import JSONObject
+
+Identity = tuple[str, str, str]
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_KEPT_BY_SERVER = (
+    *("managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink", "ownerReferences"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds"),
+)
+_CONTROLLERS = "kube-controller-manager"
+
+
+def _is_same_element(written: str, element: str) -> bool:
+    if written == element:
+        return True
+    return written[:2] == element[:2] and written[0] in "kv" and json.loads(written[2:]) == json.loads(element[2:])
+
+
+def list_owners(obj: JSONObject | None, path: FieldPath) -> set[Identity]:
+    """Return the owners of a field in managedFields, independently of the engine."""
+    found = set()
+    for entry in (obj or {}).get("metadata", {}).get("managedFields", ()):
+        node: Any = entry.get("fieldsV1", {})
+        for element in path:
+            node = next((below for written, below in node.items() if _is_same_element(written, element)), None)
+            if node is None:
+                break
+        if node is not None and (node == {} or "." in node):
+            found.add((entry.get("manager", ""), entry["operation"], entry.get("subresource", "")))
+    return found
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One field: its values before and after on the server, in the manifest, and its owners before and after."""
+
+    path: FieldPath
+    before: Any
+    after: Any
+    wanted: Any
+    owners_before: set[Identity]
+    owners_after: set[Identity]
+    you: str
+    names: tuple[str, ...] = ()
+    has_last_applied: bool = True
+
+    @property
+    def was(self) -> bool:
+        """Whether the object had the field."""
+        return self.before is not ABSENT
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the object has the field."""
+        return self.after is not ABSENT
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the manifest sets it to a value."""
+        return self.wanted is not ABSENT and self.wanted is not None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the value stayed."""
+        if not self.was or not self.is_there:
+            return self.was == self.is_there
+        return is_same_json(self.before, self.after)
+
+    @property
+    def is_of_controllers(self) -> bool:
+        """Whether only controllers wrote it since, or it is part of the status."""
+        if self.path[:1] == ("f:status",):
+            return True
+        owners = self.owners_after or self.owners_before
+        return bool(owners) and all(who == _CONTROLLERS or part == "status" for who, _how, part in owners)
+
+    def owns(self, name: str, *, after: bool = True) -> bool:
+        """Whether a field manager owns it."""
+        return name in {who for who, _how, _part in (self.owners_after if after else self.owners_before)}
+
+
+def read_fact(
+    path: FieldPath,
+    root: Any,
+    *,
+    before: JSONObject | None,
+    after: JSONObject | None,
+    wanted: JSONObject | None,
+    you: str,
+) -> Fact:
+    """Read one field of real objects and of the manifest."""
+
+    def at(obj: JSONObject | None) -> Any:
+        if obj is None:
+            return ABSENT
+        value = find_leaf(root, obj, path) if root is not None else find_value(obj, path)
+        return ABSENT if value is MISSING else value
+
+    annotations = (before or {}).get("metadata", {}).get("annotations", {})
+    return Fact(
+        path,
+        at(before),
+        at(after),
+        at(wanted),
+        list_owners(before, path),
+        list_owners(after, path),
+        you,
+        has_last_applied=LAST_APPLIED in annotations,
+    )
+
+
+def _is_kept(fact: Fact) -> bool:
+    return fact.is_same and fact.is_there and not fact.is_wanted
+
+
+def _is_gone(fact: Fact) -> bool:
+    return not fact.is_there
+
+
+def _is_yours_alone(fact: Fact) -> bool:
+    taken = {fact.you, "kubectl-client-side-apply", "before-first-apply"}
+    return _is_gone(fact) and not fact.is_wanted and {who for who, _how, _part in fact.owners_before} <= taken
+
+
+def _is_bookkeeping(fact: Fact) -> bool:
+    is_note = fact.path[:2] == ("f:metadata", "f:annotations") and fact.path[-1] == f"f:{LAST_APPLIED}"
+    return is_note or (len(fact.path) > 1 and fact.path[1][2:] in _KEPT_BY_SERVER)
+
+
+def _is_in_other_order(fact: Fact) -> bool:
+    """Whether the entries that a list had and has come in another order; entries of maps by their first text."""
+
+    def name(one: Any) -> str:
+        return str(one.get("name") or one.get("port") or one) if isinstance(one, dict) else str(one)
+
+    was, now = ([name(one) for one in (v if isinstance(v, list) else ())] for v in (fact.before, fact.after))
+    return [one for one in was if one in now] != [one for one in now if one in was]
+
+
+Claim = Callable[[Fact], bool]
+CLAIMS: Mapping[str, Claim] = {
+    r"set in your manifest": lambda f: f.is_wanted and f.is_there,
+    r"your manifest changes it": lambda f: f.is_wanted and f.was and f.is_there and not f.is_same,
+    r"your manifest matches the live object": lambda f: f.wanted is not ABSENT and f.is_same,
+    r"your manifest matches the live object; ownership moves from (.+) to you": lambda f: (
+        f.is_same and f.owns(f.you) and all(f.owns(n, after=False) for n in f.names)
+    ),
+    r"Removed: no longer in the manifest": lambda f: _is_gone(f) and not f.is_wanted,
+    r"Removed: no longer in the manifest and no other owner": _is_yours_alone,
+    r"Removed: set to null in the manifest": _is_gone,
+    r"Removed: `.+` keeps only what your manifest sets": _is_gone,
+    r"Removed: you dropped `.+` and everything in it": lambda f: _is_gone(f) and not f.is_wanted,
+    r"Removed: you dropped `.+` and no other manager owns it": _is_yours_alone,
+    r"Removed: your manifest sets `.+` to null": _is_gone,
+    r"Removed by a directive in your manifest": _is_gone,
+    r"Atomic field: replaced as a whole": lambda f: not f.is_same,
+    r"`.+` is replaced as a whole": lambda f: not f.is_same,
+    r"live only: kept": _is_kept,
+    r"live only, kept: (.+) owns? it": lambda f: _is_kept(f) and all(map(f.owns, f.names)),
+    r"Not removed: (.+) still owns? it": lambda f: _is_kept(f) and all(map(f.owns, f.names)),
+    r"Not removed: the object has no last-applied annotation": lambda f: _is_kept(f) and not f.has_last_applied,
+    r"server default": lambda f: f.is_there and not f.is_wanted,
+    r"removed, and set to the server's default again": lambda f: f.is_there and f.is_same,
+    r"the server removes it after the merge": _is_gone,
+    r"the server changes it after the merge": lambda f: f.is_there and not is_same_json(f.after, f.wanted),
+    r"the server adds it after the merge": lambda f: f.is_there and not f.was,
+    r"the server keeps the value": lambda f: f.is_same,
+    r"overwritten: (.+) loses the field": lambda f: (
+        f.is_there and not f.is_same and all(f.owns(n, after=False) for n in f.names)
+    ),
+    r"not in your manifest: kept, and (.+) no longer owns it": lambda f: (
+        _is_kept(f) and all(f.owns(n, after=False) for n in f.names)
+    ),
+    r"you and (.+) own it with the same value": lambda f: f.is_same and f.owns(f.you) and all(map(f.owns, f.names)),
+    r"the order of its entries changes": _is_in_other_order,
+    r"`.+` merges by .+: this entry is new": lambda f: f.is_there and not f.was,
+    r"`.+` is a set: this value is new": lambda f: f.is_there and not f.was,
+    r"no longer in the manifest; already removed": lambda f: _is_gone(f) and not f.was,
+    r"null in the manifest; already absent": lambda f: _is_gone(f) and not f.was,
+    r"managed by the server and kubectl": _is_bookkeeping,
+}
+"""Each sentence beside a field, and what must be true of the field when it is said."""
+
+WORDS: Mapping[str, Claim] = {
+    "set": lambda f: f.is_there and not f.was,
+    "changed": lambda f: f.was and f.is_there and not f.is_same,
+    "removed": lambda f: f.was and not f.is_there,
+    "kept": lambda f: f.was and f.is_same,
+    "removal blocked": lambda f: f.was and f.is_same,
+    "unchanged": lambda f: f.is_same,
+    "defaulted": lambda f: f.is_there and not f.is_wanted,
+}
+"""Each word for what happens to a field; a conflict never runs, so it has none."""
+
+
+def find_claim(sentence: str) -> tuple[str, Claim, tuple[str, ...]] | None:
+    """The pattern and the claim of a sentence, and the field managers that it names; None for an unknown one."""
+    for pattern, claim in CLAIMS.items():
+        found = re.fullmatch(pattern, sentence)
+        if found:
+            names = tuple(re.split(r", | and ", found[1])) if found.groups() else ()
+            return pattern, claim, names
+    return None

@@ -1,0 +1,230 @@
+"""Judge the statements about a plan as a whole: counts, impact, pods, requests and limits, risks."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from django.test.html import Element
+
+from applyviz.engine.objects.lookups import ABSENT
+from applyviz.engine.objects.values import get_at
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.resources import sum_resources
+from applyviz.engine.risks.model import Risk, RiskKind
+from applyviz.web.components.phrases import describe_risk
+from applyviz.web.reviews.pages.resource_sums import list_resources
+from tests.controlplane.page_facts import LAST_APPLIED
+from tests.controlplane.pages import ROLLED, TEMPLATE, Pages, Told, find_class, show_fact
+from tests.controlplane.takeover import JSONObject
+from tests.web import reading
+
+_RBAC = ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
+_WORDS = {Operation.PRUNE: "delete"}
+Claim = Callable[[Told, Risk], bool]
+
+
+def _check_kind(*kinds: str) -> Claim:
+    return lambda told, risk: told.change.ref.gvk.kind in kinds
+
+
+def _is_kept(told: Told, risk: Risk) -> bool:
+    fact = told.fact(risk.path)
+    return fact.is_there and all(fact.owns(name.partition(" (")[0]) for name in risk.facts["owners"].split(", "))
+
+
+def _is_never_kept(told: Told, risk: Risk) -> bool:
+    """Whether the manifest sends something that the object never has: null, or a field that the server turns away."""
+    fact = told.fact(risk.path)
+    return fact.wanted is not ABSENT and not fact.was and not fact.is_there
+
+
+def _count_twins(told: Told, risk: Risk) -> int:
+    """How many entries of a list of the manifest have the values that the risk names as `port=53, …`."""
+    keys = [pair.partition("=") for pair in risk.facts["keys"].split(", ")]
+    entries = told.fact(risk.path).wanted
+    return sum(all(str(one.get(name)) == value for name, _is, value in keys) for one in entries)
+
+
+def _is_changed(told: Told, risk: Risk) -> bool:
+    return told.before is None or told.operation is not Operation.UNCHANGED
+
+
+CLAIMS: Mapping[RiskKind, Claim] = {
+    RiskKind.CLUSTER_SCOPED: lambda told, risk: not told.change.ref.namespace,
+    RiskKind.RBAC_CHANGED: _check_kind(*_RBAC),
+    RiskKind.CRD_CHANGED: _check_kind("CustomResourceDefinition"),
+    RiskKind.API_SERVICE_CHANGED: _check_kind("APIService"),
+    RiskKind.NAMESPACE_CHANGED: _check_kind("Namespace"),
+    RiskKind.ADMISSION_RULES_CHANGED: _check_kind(
+        *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
+        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+    ),
+    RiskKind.SYSTEM_NAMESPACE: lambda told, risk: told.change.ref.namespace.startswith("kube-"),
+    RiskKind.PODS_RESTART: lambda told, risk: told.restarts,
+    RiskKind.REMOVAL_WILL_NOT_HAPPEN: _is_kept,
+    RiskKind.DELETED: lambda told, risk: told.after is None,
+    RiskKind.REPLACED: lambda told, risk: (
+        get_at(told.before, ("metadata", "uid")) != get_at(told.after, ("metadata", "uid"))
+    ),
+    RiskKind.SECRET_CONTENT: lambda told, risk: told.change.ref.gvk.kind == "Secret" and _is_changed(told, risk),
+    RiskKind.NO_LAST_APPLIED: lambda told, risk: (
+        LAST_APPLIED not in get_at(told.before, ("metadata", "annotations"), {})
+    ),
+    RiskKind.BELONGS_TO_OTHER: lambda told, risk: told.fact(risk.path).is_there or told.fact(risk.path).was,
+    RiskKind.HELM_HOOK: lambda told, risk: told.fact(risk.path).is_there,
+    RiskKind.DUPLICATE_MERGE_KEY: lambda told, risk: _count_twins(told, risk) > 1,
+    RiskKind.REPEATING_PATCH: _is_never_kept,
+    # The server refuses the change, so a run that applied the object disproves it.
+    RiskKind.IMMUTABLE_FIELD: lambda told, risk: False,
+    RiskKind.ADMISSION_CHANGED: lambda told, risk: told.fact(risk.path).is_wanted != ("unset" in risk.facts),
+}
+"""The claim about an object that each kind of risk makes; a kind without a claim fails."""
+
+
+def judge_risks(pages: Pages, all_told: list[Told]) -> None:
+    """Each risk comes true, each real restart is one, and the page prints these sentences and no others."""
+    planned = set()
+    for told in all_told:
+        for risk in told.change.risks:
+            planned.add("".join(describe_risk(risk).replace("`", "").split()))
+            claim = CLAIMS.get(risk.kind)
+            is_true = claim is not None and claim(told, risk)
+            if risk.kind is RiskKind.DANGLING_REFERENCE:
+                kind, _slash, name = risk.facts["target"].partition("/")
+                is_true = not pages.exists(kind, name, told.change.ref.namespace)
+            text = f"{describe_risk(risk)} {show_fact(told.fact(risk.path)) if risk.path else ''}"
+            pages.expect(text, is_true=is_true, where=told.name, kind=f"risk {risk.kind.value}")
+        if told.restarts:
+            is_said = any(risk.kind is RiskKind.PODS_RESTART for risk in told.change.risks)
+            pages.expect("restart", is_true=is_said, where=told.name, kind="restart without a risk")
+    page = pages.read(pages.address("show-risks"))
+    for entry in find_class(page, "risk-entry"):
+        for text in (reading.text_of(e) for e, _above in reading.walk(entry) if e.name == "p"):
+            plain = "".join(text.replace("`", "").split())
+            is_title = any(plain.endswith("".join(told.name.split())) for told in all_told)
+            is_known = plain in planned or is_title or re.fullmatch(r"and \d+ more fields?|✓ acknowledged by .*", text)
+            is_known = is_known or any(one.endswith(plain) for one in planned) or text == "Large change"
+            large = re.fullmatch(r"(\d+) objects change in one run; the policy limit for a large change is \d+\.", text)
+            if large:
+                is_known = int(large[1]) == sum(told.operation is not Operation.UNCHANGED for told in all_told)
+            pages.expect(text, is_true=bool(is_known), kind="text of the risks")
+
+
+def _images(obj: JSONObject | None) -> set[tuple[str, str]]:
+    found = set()
+    for above in (TEMPLATE, ("spec", "jobTemplate", "spec", "template")):
+        spec = get_at(obj, (*above, "spec"), {})
+        found |= {(c["name"], c["image"]) for key in ("containers", "initContainers") for c in spec.get(key, ())}
+    return found
+
+
+def _count_images(all_told: list[Told]) -> int:
+    both = [(dict(_images(t.before)), dict(_images(t.after))) for t in all_told if t.before and t.after]
+    return sum(1 for old, new in both for name in old.keys() & new.keys() if old[name] != new[name])
+
+
+def _lost_owner(all_told: list[Told], name: str) -> int:
+    def has(obj: JSONObject | None) -> bool:
+        entries = (obj or {}).get("metadata", {}).get("managedFields", ())
+        return any(e["manager"] == name and not e.get("subresource") for e in entries)
+
+    return sum(1 for told in all_told if has(told.before) and not has(told.after))
+
+
+def _stops_all(told: Told) -> bool:
+    """Return whether no pod runs during the update: a single one that stops first, or all of a Recreate."""
+    strategy = ("spec", "strategy")
+    is_first_stopped = "updateStrategy" in (told.before or {}).get("spec", {}) or (
+        get_at(told.before, (*strategy, "rollingUpdate", "maxUnavailable")) not in (None, 0, "0%", "25%")
+    )
+    return get_at(told.before, (*strategy, "type")) == "Recreate" or (told.pods == 1 and is_first_stopped)
+
+
+def judge_line(pages: Pages, line: str, all_told: list[Told]) -> None:
+    """One line of the impact."""
+    restarted = [told for told in all_told if told.restarts]
+    checks: dict[str, Callable[[re.Match[str]], bool]] = {
+        r"Field ownership of (\d+) objects? migrates from (.+) first; no values change": lambda m: (
+            int(m[1]) == max(_lost_owner(all_told, name) for name in m[2].split(", "))
+        ),
+        r"Field ownership of (\d+) objects? moves back from server-side apply by (.+)": lambda m: (
+            int(m[1]) == max(_lost_owner(all_told, name) for name in m[2].split(", "))
+        ),
+        r"(\d+) pods? restarts?: .+": lambda m: int(m[1]) == sum(told.pods for told in restarted),
+        r"All pods of (.+) restart": lambda m: any(told.pods == 0 for told in restarted),
+        r"No pods restart": lambda m: not restarted,
+        r"Downtime: (.+)": lambda m: all(_stops_all(told) for told in restarted if told.name in m[1].split(", ")),
+        r"(\d+) images? changes?": lambda m: int(m[1]) == _count_images(all_told),
+    }
+    found = next(((m, check) for p, check in checks.items() if (m := re.fullmatch(p, line))), None)
+    is_true = found is not None and found[1](found[0])
+    pages.expect(line, is_true=is_true, kind="line of the impact" if found else "unknown line of the impact")
+
+
+def _cells(section: Element) -> list[list[str]]:
+    bodies = [e for e, _above in reading.walk(section) if e.name == "tbody"]
+    rows = [e for body in bodies for e, _above in reading.walk(body) if e.name == "tr"]
+    return [[reading.text_of(c) for c in row.children if isinstance(c, Element)] for row in rows]
+
+
+def judge_summary(pages: Pages, all_told: list[Told]) -> None:
+    """Strip and Overview: counts, impact, pods that restart, requests and limits."""
+    page = pages.read(pages.address("show-overview"))
+    real = Counter(_WORDS.get(told.operation, told.operation.value) for told in all_told)
+    (strip,) = (e for e, _above in reading.walk(page) if reading.attribute(e, "id") == "strip")
+    (counts,) = find_class(strip, "counts")
+    said = {}
+    for item in reading.find_all(counts, "li"):
+        found = re.fullmatch(r"\D*(\d+) (.+)", reading.text_of(item))
+        said[found[2] if found else reading.text_of(item)] = int(found[1]) if found else -1
+    pages.expect(f"counts of the strip: said {said}, really {dict(real)}", is_true=said == dict(real))
+    (impact,) = find_class(strip, "impact")
+    texts = [reading.text_of(e) for e in reading.find_all(impact, "p")]
+    for line in texts[0].split(" · ") if texts else ():
+        judge_line(pages, line, all_told)
+    (pods,) = find_class(page, "pods")
+    for item in reading.find_all(pods, "li"):
+        judge_line(pages, reading.text_of(item), all_told)
+    _judge_pods(pages, _cells(pods), all_told)
+    for section in find_class(page, "resources"):
+        _judge_resources(pages, _cells(section), all_told)
+
+
+def _judge_pods(pages: Pages, rows: list[list[str]], all_told: list[Told]) -> None:
+    real = {told.change.ref.name: told for told in all_told if told.restarts}
+    listed = {row[0] for row in rows}
+    rest = next((int(row[0].split(" ")[0]) for row in rows if re.fullmatch(r"\d+ more", row[0])), 0)
+    for name, _drawn, pods, _note in rows:
+        if name in real:
+            count = real[name].pods
+            pages.expect(f"{name} {pods}", is_true=pods in (str(count), "all"), kind="pods that restart")
+        else:
+            pages.expect(f"{name} restarts", is_true=name.endswith(" more"), kind="pods that restart")
+    pages.expect(
+        f"workloads that restart: {sorted(listed)}, really {sorted(real)}",
+        is_true=len(real) == len(listed & set(real)) + rest,
+    )
+    revised = [told for told in all_told if told.change.ref.gvk.kind == "Deployment" and told.before is not None]
+    for told in revised:
+        path = ("metadata", "annotations", "deployment.kubernetes.io/revision")
+        moved = get_at(told.before, path) != get_at(told.after, path)
+        pages.expect("revision of the controller", is_true=moved == told.restarts, where=told.name)
+
+
+def _judge_resources(pages: Pages, rows: list[list[str]], all_told: list[Told]) -> None:
+    lived = [
+        replace(t.change, versions=replace(t.change.versions, live=t.before, after=t.after))
+        for t in all_told
+        if t.change.ref.gvk.kind in (*ROLLED, "ReplicaSet", "ReplicationController", "Pod")
+    ]
+    sums = [
+        {"namespace": s.namespace, "bound": s.bound, "resource": s.resource, "before": s.before, "after": s.after}
+        for s in sum_resources(lived)
+    ]
+    real = [[r.namespace, str(r.word), r.before, r.after] for r in list_resources({"resources": sums})]
+    for row in rows:
+        pages.expect(" ".join(row), is_true=row in real, kind="requests and limits")
+    pages.expect(f"sums of requests and limits: {len(rows)} of {len(real)}", is_true=len(rows) == len(real))

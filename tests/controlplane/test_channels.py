@@ -1,0 +1,137 @@
+"""The upgrade of a real kOps channel on a real control plane: choice, plan, run, prune and records of every addon."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from applyviz.engine.channels.choosing import hash_manifest
+from applyviz.engine.channels.model import AddonPlan
+from applyviz.engine.channels.sentences import render_choice
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.models import ApplyRun, Plan
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.product import Product
+from tests.controlplane.stories import Files
+
+CHANNEL = "bootstrap-channel.yaml"
+KOPS = ApplyOptions(field_manager="kops")
+_DNS = "100.64.0.10"  # an address of another service network
+pytestmark = [pytest.mark.controlplane, pytest.mark.django_db]
+
+
+@pytest.fixture(scope="module")
+def plane(binaries: Binaries) -> Iterator[ControlPlane]:
+    with ControlPlane(binaries) as started:
+        yield started
+
+
+@pytest.fixture
+def product(plane) -> Product:
+    return Product(plane)
+
+
+def _untie(text: str) -> str:
+    """A manifest without what ties it to one cluster; nobody answers its webhooks here."""
+    text = text.replace(_DNS, "10.0.0.10").replace("failurePolicy: Fail", "failurePolicy: Ignore")
+    return text.replace('  resourceVersion: "0"\n', "")
+
+
+def read_channel(folder: Path) -> tuple[Files, list[dict[str, object]]]:
+    """The files of a channel, with the hashes of what was changed here, and its entries."""
+    published = yaml.safe_load((folder / CHANNEL).read_text())
+    entries = published["spec"]["addons"]
+    files: Files = {}
+    for entry in entries:
+        assert hash_manifest((folder / entry["manifest"]).read_bytes()) == entry["manifestHash"]
+        files[entry["manifest"]] = _untie((folder / entry["manifest"]).read_text())
+        entry["manifestHash"] = hash_manifest(files[entry["manifest"]].encode())
+    return {CHANNEL: yaml.safe_dump(published), **files}, entries
+
+
+def list_choices(plan: Plan) -> tuple[AddonPlan, ...]:
+    channel = options_from_json(plan.options).channel
+    assert channel is not None
+    return channel.addons
+
+
+def _render(title: str, plan: Plan, run: ApplyRun | None) -> str:
+    """The choice for each addon with its reason, and what came of it."""
+    outcomes = {} if run is None else dict(run.results.values_list("position", "outcome"))
+    lines = [title, f"{'addon':<46}{'choice':<9}{'objects':>8}{'pruned':>8}  why"]
+    for one in list_choices(plan):
+        rows = [row for row in plan.changes.all() if row.document.get("addon") == one.addon.name]
+        pruned = [row for row in rows if row.operation == Operation.PRUNE]
+        done = {outcomes.get(row.position) for row in rows} - {None}
+        objects = len(rows) - len(pruned) - sum(bool(row.document.get("is_record")) for row in rows)
+        lines.append(
+            f"{one.addon.name:<46}{one.action.value:<9}{objects:>8}{len(pruned):>8}  "
+            f"{render_choice(one, 'v1.36')} {' '.join(sorted(map(str, done)))}"
+        )
+        lines += [f"{'':<46}  prunes {row.kind} {row.namespace}/{row.name}" for row in pruned]
+    return "\n".join([*lines, ""])
+
+
+def _read_records(plane: ControlPlane) -> dict[str, dict[str, object]]:
+    found = json.loads(plane.kubectl("get", "namespace", "kube-system", "-o", "json").stdout)["metadata"]
+    annotations = found.get("annotations", {})
+    prefix = "addons.k8s.io/"
+    return {n.removeprefix(prefix): json.loads(v) for n, v in annotations.items() if n.startswith(prefix)}
+
+
+def _install(product: Product, files: Files) -> tuple[Plan, ApplyRun]:
+    run = product.apply(files, KOPS)
+    return run.plan, run
+
+
+def test_upgrade_of_a_channel_is_chosen_applied_pruned_and_recorded(product, public_manifests, capsys):
+    (old, before), (new, after) = (read_channel(public_manifests / "kops-channel" / v) for v in ("v1.30.0", "v1.36.0"))
+
+    first, first_run = _install(product, old)
+    leftover = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "dropped",
+            "namespace": "kube-system",
+            "labels": {"addon.kops.k8s.io/name": "certmanager.io", "app.kubernetes.io/managed-by": "kops"},
+        },
+    }
+    product.plane.kubectl("apply", "-f", "-", stdin=json.dumps(leftover))
+    second, second_run = _install(product, new)
+    third = product.plan(new, KOPS)
+
+    with capsys.disabled():
+        sys.stdout.write("\n" + _render("v1.30.0 on an empty cluster", first, first_run))
+        sys.stdout.write(_render("v1.36.0 over v1.30.0", second, second_run))
+        sys.stdout.write(_render("v1.36.0 again", third, None))
+    assert [(c.addon.name, c.action, c.reason) for c in list_choices(first)] == [
+        (entry["name"], "install", "not-installed") for entry in before
+    ]
+    assert [(c.addon.name, c.action, c.reason) for c in list_choices(second)] == [
+        (entry["name"], "update", "other-manifest") for entry in after
+    ]
+    assert {(c.action.value, c.reason.value) for c in list_choices(third)} == {("skip", "same")}
+    assert third.changes.count() == 0
+    assert _read_records(product.plane) == {
+        entry["name"]: {
+            "channel": CHANNEL,
+            **({"id": entry["id"]} if "id" in entry else {}),
+            "manifestHash": entry["manifestHash"],
+            "systemGeneration": 1,
+        }
+        for entry in after
+    }
+    pruned = set(second.changes.filter(operation=Operation.PRUNE).values_list("kind", "name"))
+    assert ("ConfigMap", "dropped") in pruned
+    for kind, name in pruned:
+        shown = product.plane.kubectl("get", kind, "-A", "-o", "name").stdout.split()
+        assert f"{kind.lower()}/{name}" not in {line.rpartition(".")[0] or line for line in shown}

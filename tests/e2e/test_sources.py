@@ -1,0 +1,110 @@
+"""Sources in a browser: a repository, a link and a file in one review, named everywhere, and a newer commit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import StorageState, expect
+
+from tests.e2e.conftest import Product, run_product, show_alone
+from tests.e2e.test_main_job import drop_files
+from tests.sources.git_server import GitRepository, serving_git
+from tests.sources.servers import make_authority
+
+pytestmark = pytest.mark.e2e
+PATH, RAW = "/team/shop.git", "/raw/extra.yaml"
+
+
+def config(name: str, value: str = "1") -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: '{value}'}}\n"
+
+
+def answer_link(environ):
+    """The file behind the link; everything else is git."""
+    if environ["PATH_INFO"] != RAW:
+        return None
+    return "200 OK", [("Content-Type", "text/yaml")], config("of-link").encode()
+
+
+@pytest.fixture(scope="session")
+def repository() -> GitRepository:
+    found = GitRepository()
+    found.commit({"deploy/app.yaml": config("of-git").encode()}, message="Begin")
+    return found
+
+
+@pytest.fixture(scope="session")
+def server(repository, tmp_path_factory):
+    authority = make_authority(tmp_path_factory.mktemp("authority"))
+    with serving_git({PATH: repository}, authority.context("localhost"), answer_link) as found:
+        yield found, authority
+
+
+@pytest.fixture(scope="session")
+def product(server, tmp_path_factory) -> Iterator[Product]:
+    """The product that may fetch from the server of the tests."""
+    git, authority = server
+    names = {"APPLYVIZ_LINK_HOSTS": git.origin, "APPLYVIZ_LINK_CA_FILE": str(authority.file)}
+    with run_product(tmp_path_factory.mktemp("sources"), **names) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def sessions(product) -> dict[str, tuple[StorageState, float]]:
+    """The sessions of this product."""
+    del product
+    return {}
+
+
+def open_source(page, name: str) -> None:
+    page.locator("summary", has_text=name).click()
+
+
+def test_sources_are_mixed_named_and_fetched_again(sign_in, server, repository):
+    git, _authority = server
+    page = sign_in("alice", is_let_in=False)  # a refused form is an error on the console
+    page.goto("/reviews/new/")
+    open_source(page, "Git repository")
+    page.get_by_label("Repository", exact=True).fill(git.url(PATH))
+    page.get_by_label("Path", exact=True).fill("deploy")
+    open_source(page, "Links")
+    page.get_by_role("textbox", name="Links").fill(f"{git.origin}{RAW}")
+    drop_files(page, {"app.yaml": config("of-git")})
+    page.get_by_label("Title").fill("Mixed sources")
+    page.get_by_role("button", name="Create plan").click()
+    found = page.locator("[data-found]")
+    expect(found).to_contain_text("is in the upload too, at app.yaml:1")
+
+    drop_files(page, {"app.yaml": config("of-upload")})
+    page.get_by_role("button", name="Create plan").click()
+    page.wait_for_url(re.compile(r"/reviews/\d+/"))
+    expect(page.locator("[data-stream]")).to_have_count(0)
+    facts = page.get_by_role("region", name="About this plan")
+    expect(facts).to_contain_text("1 file uploaded; 1 file from localhost; 1 file from localhost")
+    expect(facts).to_contain_text("Begin")
+    page.get_by_role("link", name="Print").click()
+    for origin in ("uploaded", "fetched", "from the repository"):
+        expect(page.locator("#record-files ~ table")).to_contain_text(origin)
+    page.go_back()
+    page.locator("[data-review-tab]", has_text="Changes").click()
+    show_alone(page, "of-link")
+    expect(page.locator("#pane .pane-head")).to_contain_text(f"fetched {git.origin}{RAW}")
+
+
+def test_newer_commit_is_fetched_by_one_click(sign_in, server, repository):
+    git, _authority = server
+    page = sign_in("alice")
+    page.goto("/reviews/new/")
+    open_source(page, "Git repository")
+    page.get_by_label("Repository", exact=True).fill(git.url(PATH))
+    page.get_by_label("Title").fill("Follow the repository")
+    page.get_by_role("button", name="Create plan").click()
+    page.wait_for_url(re.compile(r"/reviews/\d+/"))
+    expect(page.locator("[data-stream]")).to_have_count(0)
+    repository.commit({"deploy/app.yaml": config("of-git", "2").encode()}, message="Raise a")
+    page.get_by_role("button", name=re.compile("newer commit|Fetch")).click()
+    page.wait_for_url(re.compile(r"/reviews/\d+/plans/2/"))
+
+    expect(page.get_by_role("region", name="About this plan")).to_contain_text("Raise a")

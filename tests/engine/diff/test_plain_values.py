@@ -1,0 +1,119 @@
+"""Plain values are shown unchanged: masking with and without the shortcut shows the same and finds the same secrets."""
+
+from __future__ import annotations
+
+import copy
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from applyviz.engine.diff.marks import OPEN, is_masked
+from applyviz.engine.diff.masking import Beside, MaskPolicy, mask
+from applyviz.engine.diff.plain_values import PlainValues
+from applyviz.engine.diff.repeating import find_secrets
+from applyviz.engine.objects.refs import GroupVersionKind
+
+KEY = b"key of plan 1"
+KINDS = [GroupVersionKind("apps", "v1", "Deployment"), GroupVersionKind("", "v1", "Secret"), None]
+KINDS += [GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")]
+KINDS += [GroupVersionKind("external-secrets.io", "v1", "ExternalSecret")]
+POLICIES = [MaskPolicy(), MaskPolicy(names=("*name*", "0")), MaskPolicy(paths=("spec.*",)), MaskPolicy(has_plain=False)]
+TEXTS = [
+    *("", "a", "web", "1.4.2", "--token", "--token=abcdefgh", "-p", "http://u:secretpw@host/", "password: hunter22"),
+    *('{"kind":"Secret","data":{"a":"cGFzcw=="}}', '{"a":1}', "[1]", '"{}"', "kind: Secret\ndata:\n  a: b"),
+    *(
+        f"{OPEN} 0123456789ab\u27eb",
+        "eyJhbGciOiJI.eyJzdWIiOiIx.c2ln",
+        '{"auths":{"x":{"auth":"YTpi"}}}',
+        "my secret is big",
+    ),
+    *("-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----", "$(TOKEN)", "Bearer abcdefghijklmnopqrst"),
+]
+NAMES = ["a", "kind", "name", "value", "data", "stringData", "items", "metadata", "annotations", "spec", "password"]
+NAMES += ["secretKey", "apiToken", "containers", "env", "args", f"{OPEN} x", "last-applied"]
+SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.just(1.5) | st.sampled_from([*TEXTS, "Secret", "DB_PASS"])
+VALUES = st.recursive(
+    SCALARS, lambda v: st.lists(v, max_size=4) | st.dictionaries(st.sampled_from(NAMES), v, max_size=4), max_leaves=25
+)
+OBJECTS = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6)
+
+
+class _NothingIsPlain(PlainValues):
+    def __contains__(self, value: object) -> bool:
+        return False
+
+
+@given(OBJECTS, st.sampled_from(KINDS), st.sampled_from(POLICIES))
+def test_the_shortcut_shows_what_masking_shows(obj, gvk, policy):
+    before = copy.deepcopy(obj)
+    plain = PlainValues(policy.names, policy.paths)
+    short = mask(obj, gvk=gvk, tag_key=KEY, scope="x", policy=policy, plain=plain)
+    whole = mask(obj, gvk=gvk, tag_key=KEY, scope="x", policy=policy, plain=_NothingIsPlain())
+
+    assert short == whole
+    assert obj == before
+    assert is_masked(short, plain) == is_masked(whole)
+    assert Beside(obj, short, plain).holds_masked == Beside(obj, whole).holds_masked
+    assert find_secrets(obj, gvk=gvk, plain=plain) == find_secrets(obj, gvk=gvk)
+
+
+@given(st.lists(OBJECTS, min_size=2, max_size=3))
+def test_values_of_one_change_share_what_is_known(objs):
+    shared = PlainValues()
+    for obj in objs:
+        alone = mask(obj, gvk=KINDS[0], tag_key=KEY)
+        assert mask(obj, gvk=KINDS[0], tag_key=KEY, plain=shared) == alone
+
+
+def test_a_plain_part_is_the_very_same():
+    obj = {"spec": {"containers": [{"name": "a", "env": [{"name": "MODE", "value": "fast"}]}], "token": "x"}}
+    masked = mask(obj, gvk=KINDS[0], tag_key=KEY)
+
+    assert masked["spec"]["containers"] is obj["spec"]["containers"]
+    assert masked["spec"]["token"] != "x"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (1, 2),
+        b"raw",
+        {"a": (1,)},
+        [object()],
+        {"name": "DB_PASS", "value": "x"},
+        ["--token", "x"],
+        {"kind": "secrets"},
+        {"env": {"token": "x"}},
+    ],
+)
+def test_what_may_be_masked_is_not_plain(value):
+    plain = PlainValues()
+    plain.add(value)
+
+    assert value not in plain
+
+
+def test_nothing_is_plain_where_a_policy_names_paths():
+    plain, value = PlainValues(paths=("spec.a",)), {"a": 1}
+    plain.add(value)
+    plain.add(None)
+
+    assert value not in plain
+
+
+def test_looking_through_is_linear_also_where_everything_is_nested_and_nothing_plain():
+    def nest(depth):
+        value = {"password": "x"}
+        for _ in range(depth):
+            value = {"a": [value]}
+        return value
+
+    def measure(depth):
+        values = [nest(depth) for _ in range(200)]
+        began = time.process_time()
+        PlainValues().add(values)
+        return time.process_time() - began
+
+    assert min(measure(80) for _ in range(3)) < 12 * min(measure(20) for _ in range(3))

@@ -1,0 +1,274 @@
+"""What the flags of the gate ask of the API."""
+
+import io
+
+import pytest
+
+from scripts import gate
+
+
+class Api:
+    """Keeps what it is asked to open."""
+
+    def __init__(self) -> None:
+        self.body = {}
+
+    def post(self, path, body):
+        self.body = body
+        return {"review": {"number": 1}}
+
+
+@pytest.mark.parametrize(
+    ("flags", "asked"),
+    [
+        ([], {}),
+        (["--prune", "-l", "app=a"], {"prune": "allowlist", "selector": "app=a"}),
+        (
+            ["--prune", "--all", "--prune-allowlist", "core/v1/Secret", "--prune-allowlist", "apps/v1/Deployment"],
+            {"prune": "allowlist", "prune_all": "true", "prune_allowlist": "core/v1/Secret,apps/v1/Deployment"},
+        ),
+        (["--prune", "--applyset", "secrets/set"], {"prune": "applyset", "applyset": "secrets/set"}),
+        (["--applyset", "secrets/set"], {"applyset": "secrets/set"}),
+    ],
+)
+def test_prune_flags_are_sent(tmp_path, flags, asked):
+    file = tmp_path / "a.yaml"
+    file.write_text("kind: ConfigMap")
+    api = Api()
+
+    gate._open_review(api, gate._read_arguments([str(file), "--cluster", "c", "--title", "t", *flags]))
+
+    names = ("prune", "selector", "prune_all", "prune_allowlist", "applyset")
+    assert {name: value for name, value in api.body.items() if name in names} == asked
+
+
+@pytest.mark.parametrize(
+    ("flags", "asked"),
+    [
+        ([], None),
+        (["--delete"], "delete"),
+        (["--operation", "set-last-applied"], "set-last-applied"),
+        (["--operation", "clear-managed-fields"], "clear-managed-fields"),
+    ],
+)
+def test_delete_flag_is_sent(tmp_path, flags, asked):
+    file = tmp_path / "a.yaml"
+    file.write_text("kind: ConfigMap")
+    api = Api()
+
+    gate._open_review(api, gate._read_arguments([str(file), "--cluster", "c", "--title", "t", *flags]))
+
+    assert api.body.get("operation") == asked
+
+
+@pytest.mark.parametrize(
+    ("flags", "asked"),
+    [
+        ([], None),
+        (["--replace", "batch/Job"], "batch/Job"),
+        (["--replace", "batch/Job", "--replace", "core/Service/shop/web"], "batch/Job core/Service/shop/web"),
+    ],
+)
+def test_objects_to_replace_are_sent(tmp_path, flags, asked):
+    file = tmp_path / "a.yaml"
+    file.write_text("kind: ConfigMap")
+    api = Api()
+
+    gate._open_review(api, gate._read_arguments([str(file), "--cluster", "c", "--title", "t", *flags]))
+
+    assert api.body.get("replace") == asked
+
+
+class EndedApi:
+    """Answers for one run whose objects have these outcomes."""
+
+    def __init__(self, *outcomes: str) -> None:
+        self.outcomes = outcomes
+
+    def get(self, path, **_query):
+        assert path == "runs/3/"
+        named = [(n, outcome) for n, outcome in enumerate(self.outcomes)]
+        return {
+            "objects": [
+                {"outcome_text": o.replace("-", " "), "kind": "ConfigMap", "name": f"n{n}", "detail": ""}
+                for n, o in named
+            ]
+        }
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "status"),
+    [
+        (("deleted",), gate.DONE),
+        (("deleted", "unchanged", "applied"), gate.DONE),
+        (("deleted", "applied-live-differs"), gate.REFUSED),
+    ],
+)
+def test_deleted_object_is_printed_as_deleted_and_is_a_success(outcomes, status):
+    out = io.StringIO()
+    run = {"number": 3, "state": "applied", "state_text": "applied", "url": "u", "outcomes": dict.fromkeys(outcomes, 1)}
+
+    assert gate.Gate(EndedApi(*outcomes), out, seconds=1).conclude({"run": run}) == status
+    assert "  deleted  ConfigMap n0\n" in out.getvalue()
+
+
+def test_links_are_sent_without_files_too():
+    api = Api()
+    links = ["https://a.example/x.yaml", "https://b.example/y.yaml"]
+
+    gate._open_review(
+        api, gate._read_arguments(["--cluster", "c", "--title", "t", "--link", links[0], "--link", links[1]])
+    )
+
+    assert (api.body["links"], "files" in api.body) == (links, False)
+
+
+def test_repository_is_sent_without_files_too():
+    api = Api()
+    given = ["--cluster", "c", "--title", "t", "--git", "https://h/o/r", "--git-ref", "main", "--git-path", "deploy"]
+
+    gate._open_review(api, gate._read_arguments(given))
+
+    sent = {name: value for name, value in api.body.items() if name.startswith("git") or name == "files"}
+    assert sent == {"git_repository": "https://h/o/r", "git_ref": "main", "git_path": "deploy"}
+
+
+def test_review_without_manifests_is_not_asked_for():
+    with pytest.raises(gate.GateError, match="files, links, a git repository or a chart"):
+        gate._open_review(Api(), gate._read_arguments(["--cluster", "c", "--title", "t"]))
+
+
+MOVES = {
+    "hand_over": "apps/Deployment/shop/web .spec.replicas\napps/Deployment/shop/api .spec.replicas",
+    "hand_over_to": "scaler",
+    "take_from": "helm, kubectl-edit",
+}
+MOVE_FLAGS = [
+    *(
+        "--hand-over",
+        "apps/Deployment/shop/web .spec.replicas",
+        "--hand-over",
+        "apps/Deployment/shop/api .spec.replicas",
+    ),
+    *("--hand-over-to", "scaler", "--take-from", "helm, kubectl-edit"),
+]
+
+
+def test_moves_of_ownership_are_sent_with_a_new_review_and_as_the_next_plan_of_one(tmp_path):
+    file = tmp_path / "a.yaml"
+    file.write_text("kind: ConfigMap")
+    api, again = Api(), Api()
+    taken = ["--take-fields", "apps/Deployment/shop/web .spec.paused"]
+
+    gate._open_review(api, gate._read_arguments([str(file), "--cluster", "c", "--title", "t", *MOVE_FLAGS]))
+    gate._open_review(again, gate._read_arguments(["--review", "7", *MOVE_FLAGS, *taken]))
+
+    assert {name: api.body.get(name) for name in MOVES} == MOVES
+    assert again.body == MOVES | {"take_fields": "apps/Deployment/shop/web .spec.paused"}
+
+
+LEFT_OUT = {"leave_out": "batch/Job/shop/a\ncore/Secret/shop/b", "leave_out_reason": "later"}
+FLAGS = ["--leave-out", "batch/Job/shop/a", "--leave-out", "core/Secret/shop/b", "--leave-out-reason", "later"]
+
+
+def test_objects_to_leave_out_are_sent_with_a_new_review(tmp_path):
+    file = tmp_path / "a.yaml"
+    file.write_text("kind: ConfigMap")
+    api = Api()
+
+    gate._open_review(api, gate._read_arguments([str(file), "--cluster", "c", "--title", "t", *FLAGS]))
+
+    assert LEFT_OUT.items() <= api.body.items()
+
+
+def test_next_plan_of_a_review_leaves_objects_out():
+    api = Api()
+
+    assert gate._open_review(api, gate._read_arguments(["--review", "7", *FLAGS])) == 7
+    assert api.body == LEFT_OUT
+
+    api = Api()
+    gate._open_review(api, gate._read_arguments(["--review", "7"]))
+    assert api.body == {}
+
+
+def test_addons_of_a_channel_are_printed_with_their_reason():
+    out = io.StringIO()
+    addon = {"name": "dns", "action": "skip", "why": "Installed: same id and manifest."}
+    plan = {
+        "plan": 1,
+        "review": {"number": 7},
+        "url": "u",
+        "cluster": "c",
+        "namespace": "n",
+        "identity": "i",
+        "mode": "server",
+        "addons": [addon],
+        "sentence": "Nothing to apply",
+        "impact": [],
+        "problems": [],
+        "digest": "d",
+    }
+
+    gate.print_plan(plan, [], out)
+
+    assert "Addon dns: skip. Installed: same id and manifest.\nNothing to apply\n" in out.getvalue()
+
+
+def test_chart_and_its_values_are_sent(tmp_path):
+    (tmp_path / "shop-1.2.3.tgz").write_bytes(b"\x1f\x8b")
+    (tmp_path / "prod.yaml").write_text("color: red")
+    api = Api()
+    flags = ["--chart", "shop-1.2.3.tgz", "--chart-release", "web", "--values", str(tmp_path / "prod.yaml")]
+
+    gate._open_review(
+        api, gate._read_arguments([str(tmp_path / "shop-1.2.3.tgz"), "--cluster", "c", "--title", "t", *flags])
+    )
+
+    assert api.body["files"] == [
+        {"name": "shop-1.2.3.tgz", "base64": "H4s="},
+        {"name": "values-files/1/prod.yaml", "content": "color: red"},
+    ]
+    sent = {name: value for name, value in api.body.items() if name.startswith("chart")}
+    assert sent == {
+        "chart": "shop-1.2.3.tgz",
+        "chart_release": "web",
+        "chart_values_files": "values-files/1/prod.yaml",
+    }
+
+
+def test_chart_of_a_registry_needs_no_files():
+    api = Api()
+    flags = ["--chart", "oci://registry.example/shop", "--chart-version", "1.2.3", "--chart-hooks"]
+
+    gate._open_review(api, gate._read_arguments(["--cluster", "c", "--title", "t", *flags]))
+
+    assert (api.body["chart_version"], api.body["chart_hooks"]) == ("1.2.3", "apply")
+    assert "files" not in api.body
+
+
+def test_patch_flags_are_sent(tmp_path):
+    file = tmp_path / "patch.json"
+    file.write_text('{"data": {"a": "2"}}')
+    given = ["--patch", "--patch-objects", "cm/a,cm/b", "--patch-type", "merge"]
+    api = Api()
+
+    gate._open_review(api, gate._read_arguments([*given, "--patch-file", str(file), "--cluster", "c", "--title", "t"]))
+
+    names = ("operation", "patch_objects", "patch_type", "patch", "files")
+    assert {name: value for name, value in api.body.items() if name in names} == {
+        "operation": "patch", "patch_objects": "cm/a,cm/b", "patch_type": "merge", "patch": '{"data": {"a": "2"}}',
+    }  # fmt: skip
+
+
+def test_preset_stands_for_cluster_title_and_options(tmp_path):
+    (tmp_path / "a.yaml").write_text("kind: ConfigMap")
+    (tmp_path / "logo.png").write_bytes(b"\x89PNG")
+    api = Api()
+
+    gate._open_review(api, gate._read_arguments([str(tmp_path), "--preset", "shop"]))
+
+    assert api.body == {
+        "preset": "shop",
+        "files": [{"name": "a.yaml", "content": "kind: ConfigMap"}, {"name": "logo.png", "base64": "iVBORw=="}],
+    }

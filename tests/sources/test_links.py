@@ -1,0 +1,74 @@
+"""Addresses of pages on GitHub and GitLab, and the raw files behind them."""
+
+from __future__ import annotations
+
+import pytest
+
+from applyviz.engine.objects.errors import SourceError
+from applyviz.sources.links import describe_status, find_raw
+
+GITHUB = "https://github.com/owner/repo"
+RAW = "https://raw.githubusercontent.com/owner/repo"
+
+
+@pytest.mark.parametrize(
+    ("page", "raw"),
+    [
+        (f"{GITHUB}/blob/main/deploy/app.yaml", f"{RAW}/main/deploy/app.yaml"),
+        (f"{GITHUB}/blob/main/app.yaml?plain=1#L10-L20", f"{RAW}/main/app.yaml"),
+        (f"{GITHUB}/blame/v1.2.3/app.yaml", f"{RAW}/v1.2.3/app.yaml"),
+        (f"{GITHUB}/edit/feature/x/app.yaml", f"{RAW}/feature/x/app.yaml"),
+        (f"{GITHUB}/raw/refs/heads/main/app.yaml", f"{RAW}/refs/heads/main/app.yaml"),
+        ("https://WWW.GitHub.com/owner/repo/blob/main/app.yaml", f"{RAW}/main/app.yaml"),
+        (f"{GITHUB}/releases/download/v1/install.yaml", ""),
+        (f"{RAW}/main/app.yaml", ""),
+        ("https://gist.github.com/person/0123abcd", "https://gist.github.com/person/0123abcd/raw"),
+        ("https://gist.github.com/person/0123abcd/raw", ""),
+        (
+            "https://gitlab.com/group/sub/project/-/blob/main/k8s/app.yaml?ref_type=heads",
+            "https://gitlab.com/group/sub/project/-/raw/main/k8s/app.yaml",
+        ),
+        (
+            "https://git.example:8443/team/app/-/blame/v1/app.yaml#L3",
+            "https://git.example:8443/team/app/-/raw/v1/app.yaml",
+        ),
+        ("https://gitlab.com/group/project/-/raw/main/app.yaml", ""),
+        ("https://gitlab.com/group/project/-/blob/main", ""),
+        ("https://example.com/owner/repo/blob/main/app.yaml", ""),
+        ("https://[broken", ""),
+    ],
+)
+def test_page_of_a_file_leads_to_its_raw_form(page: str, raw: str) -> None:
+    assert find_raw(page) == raw
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        GITHUB,
+        "https://github.com/",
+        f"{GITHUB}/tree/main/deploy",
+        f"{GITHUB}/pull/7",
+        f"{GITHUB}/releases/tag/v1",
+        "https://gitlab.com/group/project/-/tree/main/deploy",
+    ],
+)
+def test_page_of_a_folder_is_refused_with_what_to_do(page: str) -> None:
+    with pytest.raises(SourceError, match="link to each file, or upload the folder"):
+        find_raw(page)
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        (401, "it asks for a sign-in, and links are fetched without one; upload the file instead"),
+        (403, "it asks for a sign-in, and links are fetched without one; upload the file instead"),
+        (404, "check the link; a file that needs a sign-in looks missing too, so upload it instead"),
+        (410, "check the link; a file that needs a sign-in looks missing too, so upload it instead"),
+        (418, "check the link"),
+        (429, "try again later, or upload the file instead"),
+        (503, "try again later, or upload the file instead"),
+    ],
+)
+def test_failed_fetch_says_what_to_do(status: int, advice: str) -> None:
+    assert describe_status("git.example", status) == f"git.example answered {status}: {advice}"

@@ -1,0 +1,62 @@
+"""Repositories that a program names: fetched, pinned, and every refusal by its field."""
+
+from __future__ import annotations
+
+import pytest
+
+from applyviz.records.models import Plan
+from tests.sources.git_server import GitRepository, serving_git
+from tests.stories import Team, config_map
+from tests.web.api.test_api import Program, body
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def program():
+    return Program(Team().alice)
+
+
+@pytest.fixture
+def repository():
+    found = GitRepository()
+    found.commit({"deploy/app.yaml": config_map(a="1").encode()})
+    return found
+
+
+@pytest.fixture
+def sent(repository, settings):
+    with serving_git({"/shop": repository}) as server:
+        settings.APPLYVIZ_LINK_HOSTS = (server.origin,)
+        asked = {name: value for name, value in body().items() if name != "files"}
+        yield {**asked, "git_repository": server.url("/shop"), "git_path": "deploy"}
+
+
+def test_program_opens_and_continues_a_review_of_a_repository(program, sent, repository):
+    made = program.post("reviews/", sent)
+
+    first = Plan.objects.get()
+    assert (made.status_code, first.revision.provenance["git"]["path"]) == (201, "deploy")
+    Plan.objects.update(state="failed")
+    newer = repository.commit({"deploy/app.yaml": config_map(a="2").encode()})
+    asked = {name: sent[name] for name in ("git_repository", "git_path")}
+    again = program.post(f"reviews/{first.review.number}/plans/", {**asked, "git_ref": "main"})
+    assert again.status_code == 201, again.content
+    assert Plan.objects.get(number=2).revision.provenance["git"]["commit"] == newer
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "text"),
+    [
+        ({"git_ref": "nope"}, "git_repository", "no branch and no tag nope"),
+        ({"git_repository": ""}, "git_repository", "name the repository too"),
+        ({"git_repository": 7}, "git_repository", "are text"),
+        ({"kustomization": "x", "files": [{"name": "a.yaml", "content": "a"}]}, "kustomization", "not of both"),
+    ],
+)
+def test_refusals_name_their_field(program, sent, values, field, text):
+    refused = program.post("reviews/", {**sent, **values})
+
+    problems = refused.json()["error"]["problems"]
+    assert refused.status_code == 422
+    assert any(problem["field"] == field and text in problem["message"] for problem in problems), problems

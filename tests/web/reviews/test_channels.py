@@ -1,0 +1,166 @@
+"""kOps channels on pages: uploaded as a folder or fetched by a link, the choice of each addon with its reason."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from applyviz.records.models import Plan
+from applyviz.workflow.plans import planner
+from tests.channels import channel, config, simple
+from tests.stories import Team
+
+pytestmark = pytest.mark.django_db
+URL = reverse("reviews:add-review")
+
+
+@pytest.fixture
+def team():
+    return Team()
+
+
+@pytest.fixture
+def as_alice(team):
+    browser = Client()
+    browser.force_login(team.alice)
+    return browser
+
+
+def fill(**values):
+    form = {"title": "Addons", "cluster": "box", "namespace": "default", "mode": "server", "field_manager": "applyviz"}
+    return form | values
+
+
+def upload(files):
+    named = list(files.items())
+    parts = [SimpleUploadedFile(name.rpartition("/")[2], text.encode()) for name, text in named]
+    return fill(manifests=parts, paths=json.dumps([f"addons/{name}" for name, _ in named]))
+
+
+def open_review(browser, form):
+    answer = browser.post(URL, form)
+    assert answer.status_code == 302
+    made = Plan.objects.latest("pk")
+    planner.make_plan(made.pk)
+    made.refresh_from_db()
+    return made
+
+
+def show(browser, made):
+    answer = browser.get(reverse("reviews:show-plan", args=[made.review.number, made.number]))
+    return " ".join(answer.content.decode().split())
+
+
+def test_folder_of_a_channel_shows_the_choice_of_each_addon(as_alice):
+    made = open_review(as_alice, upload(simple(web={"kubernetesVersion": "<1.20.0"}, dns={"needsPKI": True})))
+
+    shown = show(as_alice, made)
+
+    assert (made.error, made.problems, made.options["field_manager"]) == ("", [], "kops")
+    assert "addons/bootstrap-channel.yaml" in shown.replace("<wbr>", "")
+    assert "1 to install, 1 skipped" in shown
+    assert "Not installed: namespace kube-system has no annotation addons.k8s.io/dns." in shown
+    assert "For Kubernetes &lt;1.20.0; the server runs v1.36." in shown
+    assert "Needs a CA: applyviz does not create Secret dns-ca and Issuer dns in kube-system." in shown
+    record = as_alice.get(reverse("reviews:show-record", args=[made.review.number, made.number])).content.decode()
+    assert "1 to install, 1 skipped" in record
+
+
+def test_other_field_manager_is_kept(as_alice):
+    made = open_review(as_alice, upload(simple()) | {"field_manager": "mine"})
+
+    assert made.options["field_manager"] == "mine"
+
+
+def test_overview_of_other_manifests_has_no_addons(as_alice):
+    made = open_review(as_alice, fill(text=config("a")))
+
+    assert 'id="channel-title"' not in show(as_alice, made)
+    assert "field_manager" not in made.options  # the product's own
+
+
+def test_channel_without_addons_says_so(as_alice):
+    made = open_review(as_alice, upload({**channel({}, []), "stray.yaml": config("stray")}))
+
+    shown = show(as_alice, made)
+
+    assert "The channel lists no addons." in shown
+    assert "the channel does not name this file: it is not applied" in shown
+
+
+def test_form_names_missing_manifests_and_odd_entries_at_once(as_alice):
+    files = simple()
+    del files["dns/v1.yaml"]
+    files["bootstrap-channel.yaml"] += "  - 5\n"
+
+    shown = as_alice.post(reverse("reviews:check-source"), upload(files)).content.decode()
+
+    assert "the manifest addons/dns/v1.yaml of addon dns is missing" in shown
+    assert "spec.addons[2] must be an object" in shown
+
+
+class _Server:
+    """Serves the files of a channel, but for one."""
+
+    def __init__(self, files):
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                text = files.get(self.path.partition("?")[0].removeprefix("/v1/"))
+                if text is None:
+                    self.send_error(404)
+                    return
+                self.send_response(200)
+                self.send_header("Content-Type", "text/yaml")
+                self.send_header("Content-Length", str(len(text.encode())))
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *args):
+                """Stay quiet."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.origin = f"http://127.0.0.1:{self.server.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def test_link_to_a_channel_fetches_its_addons_and_names_those_that_are_gone(as_alice, settings):
+    files = simple()
+    del files["dns/v1.yaml"]
+    with _Server(files) as server:
+        settings.APPLYVIZ_LINK_HOSTS = (server.origin,)
+        made = open_review(as_alice, fill(links=f"{server.origin}/v1/bootstrap-channel.yaml?token=canary"))
+
+    names = list(made.revision.files.order_by("position").values_list("name", flat=True))
+    assert names == ["bootstrap-channel.yaml", "web/v1.yaml"]
+    assert made.options["channel"]["location"] == f"{server.origin}/v1/bootstrap-channel.yaml"
+    assert [p["reason"] for p in made.problems] == [
+        "addon dns is not planned: Its manifest dns/v1.yaml is missing. 127.0.0.1 answered 404: check the link; a file "
+        "that needs a sign-in looks missing too, so upload it instead"
+    ]
+    assert "canary" not in json.dumps(made.options)
+    assert list(made.changes.order_by("position").values_list("name", flat=True)) == ["web", "web-1", "kube-system"]
+
+
+def test_addon_on_a_host_that_is_not_allowed_is_not_fetched(as_alice, settings):
+    files = simple()
+    hostile = "http://169.254.169.254/latest/meta-data"
+    text = files["bootstrap-channel.yaml"].replace("manifest: dns/v1.yaml", f"manifest: {hostile}")
+    with _Server({**files, "bootstrap-channel.yaml": text}) as server:
+        settings.APPLYVIZ_LINK_HOSTS = (server.origin,)
+        made = open_review(as_alice, fill(links=f"{server.origin}/v1/bootstrap-channel.yaml"))
+
+    assert made.options["channel"]["addons"][0]["action"] == "not-planned"
+    assert "Its manifest 169.254.169.254/latest/meta-data is missing." in made.problems[0]["reason"]

@@ -1,0 +1,150 @@
+"""Choosing on the page what the next plan does with a refused object."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import Propagation, Replacement
+from applyviz.workflow.plans import planner, reviews
+from tests.stories import Team
+
+pytestmark = pytest.mark.django_db
+JOB = """apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: migrate, image: IMAGE}]
+"""
+KEY = "batch/Job/default/migrate"
+
+
+@pytest.fixture
+def team():
+    return Team()
+
+
+@pytest.fixture
+def refused(team):
+    team.apply(JOB.replace("IMAGE", "a:1"))
+    return team.plan(JOB.replace("IMAGE", "a:2"))
+
+
+@pytest.fixture
+def author(client, team):
+    client.force_login(team.alice)
+    return client
+
+
+def address(plan, name="choose-object"):
+    tab = ["changes"] if name == "show-object" else []
+    return reverse(f"reviews:{name}", args=[plan.review.number, plan.number, 0, *tab])
+
+
+def read(browser, plan):
+    return browser.get(address(plan, "show-object")).content.decode()
+
+
+def test_refused_object_offers_its_replacement_and_the_choice_makes_the_next_plan(author, refused):
+    page = read(author, refused)
+    assert "Replace Job/migrate" in page
+    assert address(refused) in page
+
+    answer = author.post(address(refused), {"choice": "replace", "propagation": "Foreground"})
+
+    made = refused.review.plans.get(number=2)
+    assert answer.headers["Location"] == reverse("reviews:show-plan", args=[refused.review.number, 2])
+    options = options_from_json(made.options)
+    assert (options.replacement, options.propagation) == (Replacement(objects=(KEY,)), Propagation.FOREGROUND)
+
+
+def test_replaced_object_names_what_is_lost_and_can_be_updated_again(author, refused):
+    author.post(address(refused), {"choice": "replace"})
+    planner.make_plan(refused.review.plans.get(number=2).pk)
+    made = refused.review.plans.get(number=2)
+    assert made.changes.get().operation == Operation.REPLACE
+
+    page = read(author, made)
+    assert "The server refuses to change spec.template." in page
+    assert "Don&#x27;t replace Job/migrate" in page
+    author.post(address(made), {"choice": "update"})
+
+    assert options_from_json(refused.review.plans.get(number=3).options).replacement == Replacement()
+
+
+def test_only_authors_of_the_latest_plan_are_offered_a_choice(client, author, team, refused):
+    client.force_login(team.bob)
+    assert "Replace Job/migrate" not in read(client, refused)
+    assert client.post(address(refused), {"choice": "replace"}).status_code == 403
+
+    client.force_login(team.alice)
+    made = reviews.replan_review(refused.review, by=team.alice)
+    planner.make_plan(made.pk)
+    assert "Replace Job/migrate" not in read(client, refused)
+    assert client.post(address(refused), {"choice": "replace"}).status_code == 409
+
+
+def test_unknown_choice_makes_no_plan(author, refused):
+    assert author.post(address(refused), {"choice": "burn"}).status_code == 422
+    assert author.get(address(refused)).status_code == 405
+    assert refused.review.plans.count() == 1
+
+
+SEALED = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: sealed}\nimmutable: true\ndata: {a: 'VALUE'}\n"
+BROKEN = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 99999999}]}\n"
+
+
+def address_all(plan, name="replace-objects"):
+    return reverse(f"reviews:{name}", args=[plan.review.number, plan.number])
+
+
+@pytest.fixture
+def many(team):
+    """Two objects that a replacement would help, one that is broken, and one that can be applied."""
+    other = SEALED.replace("sealed", "other").replace("immutable: true\n", "")
+    team.apply(JOB.replace("IMAGE", "a:1"), SEALED.replace("VALUE", "1"))
+    return team.plan(JOB.replace("IMAGE", "a:2"), SEALED.replace("VALUE", "2"), BROKEN, other)
+
+
+def position(plan, name):
+    return plan.changes.get(name=name).position
+
+
+def test_overview_replaces_all_objects_that_a_replacement_helps_in_one_plan(author, many):
+    page = author.get(address_all(many, "show-overview")).content.decode()
+    assert "3 objects block the others" in page
+    assert "The server refuses to change 2 of them." in page
+    assert "Replace 2 objects" in page
+    offered = {position(many, "migrate"), position(many, "sealed")}
+    assert all(f'name="objects" value="{one}"' in page for one in offered)
+
+    answer = author.post(address_all(many), {"objects": sorted(offered), "propagation": "Orphan"})
+
+    made = many.review.plans.get(number=2)
+    assert answer.headers["Location"] == reverse("reviews:show-plan", args=[many.review.number, 2])
+    options = options_from_json(made.options)
+    assert set(options.replacement.objects) == {KEY, "core/ConfigMap/default/sealed"}
+    assert options.propagation is Propagation.ORPHAN
+
+
+@pytest.mark.parametrize("chosen", [[], ["web"]], ids=["none", "one that is broken"])
+def test_objects_that_a_replacement_does_not_help_cannot_be_replaced_together(author, many, chosen):
+    data = {"objects": [position(many, name) for name in chosen]}
+    assert author.post(address_all(many), data).status_code == 422
+    assert many.review.plans.count() == 1
+
+
+def test_only_authors_of_the_latest_plan_replace_several_objects(client, author, team, many):
+    data = {"objects": [position(many, "sealed")]}
+    client.force_login(team.bob)
+    assert "Replace 2 objects" not in client.get(address_all(many, "show-overview")).content.decode()
+    assert client.post(address_all(many), data).status_code == 403
+    client.force_login(team.alice)
+    reviews.replan_review(many.review, by=team.alice)
+    assert client.post(address_all(many), data).status_code == 409
+    assert author.get(address_all(many)).status_code == 405

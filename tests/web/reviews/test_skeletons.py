@@ -1,0 +1,84 @@
+"""Fragments that are drawn once per form show what their templates show, and escape what the templates escape."""
+
+from __future__ import annotations
+
+import pytest
+from django.template.loader import render_to_string
+from django.utils.translation import override
+
+from applyviz.engine.explain.three_way import MergeOutcome, Station, ThreeWay, Winner
+from applyviz.web.components.field_strip import present_opened_strip, present_strip
+from applyviz.web.components.owners import present_owners
+from applyviz.web.components.values import show_value
+from applyviz.web.templatetags import skeletons
+from applyviz.web.templatetags.field_rows import field_strip, opened_strip, ownership
+from tests.web.builders import AUTOSCALER, SETTER, YOU
+
+# What could end an element or an attribute, what nobody sees, and what a mark is made of.
+NASTY = "<b>\"&'\u202e\x020:visible\x03"
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    skeletons._skeletons.clear()
+
+
+def picture(winner=Winner.MANIFEST, outcome=MergeOutcome.SET) -> ThreeWay:
+    return ThreeWay(Station.OTHER, Station.SAME, Station.UNSET, outcome, winner)
+
+
+@pytest.mark.parametrize("outcome", list(MergeOutcome))
+@pytest.mark.parametrize("winner", list(Winner))
+def test_strip_is_what_its_template_draws(winner, outcome):
+    for texts in (("a", "b", "c", "d"), (NASTY, "2", NASTY, NASTY), ("x", "", "", "y")):
+        values = [show_value(text) for text in texts]
+        small = present_strip(picture(winner, outcome), values, tone="change")
+        opened = present_opened_strip(picture(winner, outcome), values, tone="change")
+
+        assert field_strip(small) == render_to_string("components/_field_strip.html", {"strip": small})
+        assert opened_strip(opened) == render_to_string("components/_field_strip_opened.html", {"strip": opened})
+
+
+def test_text_is_escaped_by_the_filter_of_the_template():
+    strip = present_strip(picture(), [show_value(NASTY)] * 4, tone="change")
+    drawn = [field_strip(strip), field_strip(strip)]
+
+    assert drawn[0] == drawn[1]
+    assert "<b>" not in drawn[1]
+    assert "&lt;b&gt;&quot;&amp;&#x27;U+202EU+0002" in drawn[1]
+
+
+def test_owners_are_drawn_once_per_combination(monkeypatch):
+    rendered = []
+    real = render_to_string
+    monkeypatch.setattr(skeletons, "render_to_string", lambda *a: rendered.append(a[0]) or real(*a))
+
+    class Row:
+        has_owner_change = True
+        owners_before = present_owners((YOU,), you="ci")
+        owners_after = present_owners((SETTER, AUTOSCALER), you="ci")
+
+    class Other(Row):
+        owners_before = present_owners((AUTOSCALER,), you="ci")
+
+    drawn = [ownership(row()) for row in (Row, Other, Row, Other)]
+
+    assert drawn == [render_to_string("components/_ownership.html", {"row": row()}) for row in (Row, Other) * 2]
+    assert rendered == ["components/_ownership.html"] * 2
+
+
+def test_each_language_has_its_own():
+    strip = present_strip(picture(), [show_value("1")] * 4, tone="add")
+    field_strip(strip)
+    with override("de"):
+        field_strip(strip)
+
+    assert len(skeletons._skeletons) == 2
+
+
+def test_what_is_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr(skeletons, "MOST", 3)
+    for tone in "abcdefg":
+        field_strip(present_strip(picture(), [show_value(tone)] * 4, tone=tone))
+
+    assert 0 < len(skeletons._skeletons) <= 3

@@ -1,0 +1,217 @@
+"""kOps channels through planning and running: what is chosen, applied, pruned and recorded, and what is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from applyviz.engine.objects.exchange import MERGE_PATCH, Request
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.requests.options import Prune, PruneMode
+from applyviz.records.enums import Outcome, PlanState, Role, RunState
+from applyviz.records.models import ApplyRun, Undo
+from applyviz.sources.bundle import BundledFile, SourceBundle
+from applyviz.workflow.plans import planner, revert, reviews
+from tests.builders import grant_role, take_roles
+from tests.channels import RECORDS, addon, channel, config, pruning, simple
+from tests.stories import Killed, Team, let_lease_run_out
+
+pytestmark = pytest.mark.django_db
+KOPS = {"field_manager": "kops"}
+CONFIGS = "/api/v1/namespaces/kube-system/configmaps"
+
+
+@pytest.fixture
+def team(monkeypatch):
+    return Team().wire_up(monkeypatch)
+
+
+def plan(team, files, **options):
+    review = team.review(files, **{**KOPS, **options})
+    planner.make_plan(review.plans.get().pk)
+    return review.plans.get()
+
+
+def apply(team, files):
+    return team.work(team.start(plan(team, files)))
+
+
+def choices(made):
+    chosen = options_from_json(made.options).channel.addons
+    return {one.addon.name: (one.action.value, one.reason.value) for one in chosen}
+
+
+def rows(made):
+    return list(made.changes.order_by("position").values_list("operation", "kind", "name", "step"))
+
+
+def record(team, name):
+    return json.loads(team.live(RECORDS)["metadata"]["annotations"][f"addons.k8s.io/{name}"])
+
+
+def problems(made):
+    return [problem["reason"] for problem in made.problems]
+
+
+def test_first_plan_installs_every_addon_and_records_each_last(team):
+    made = plan(team, simple())
+
+    assert (made.state, made.error, made.problems) == (PlanState.COMPLETE, "", [])
+    assert choices(made) == {"dns": ("install", "not-installed"), "web": ("install", "not-installed")}
+    assert rows(made) == [
+        ("create", "ConfigMap", "dns", 0),
+        ("update", "Namespace", "kube-system", 1),
+        ("create", "ConfigMap", "web", 2),
+        ("create", "ConfigMap", "web-1", 2),
+        ("update", "Namespace", "kube-system", 3),
+    ]
+
+
+def test_run_writes_what_was_planned_and_the_next_plan_has_nothing_to_apply(team):
+    run = apply(team, simple())
+
+    assert (run.state, run.error, set(team.outcomes(run))) == (RunState.APPLIED, "", {Outcome.VERIFIED})
+    assert [r.ref.name for r in team.wire.effective] == ["dns", "kube-system", "web", "web-1", "kube-system"]
+    assert record(team, "dns")["id"] == "k8s-1.30"
+    assert record(team, "dns")["channel"] == "bootstrap-channel.yaml"
+    assert record(team, "dns")["systemGeneration"] == 1
+
+    again = plan(team, simple())
+    assert choices(again) == {"dns": ("skip", "same"), "web": ("skip", "same")}
+    assert (again.state, again.problems, rows(again)) == (PlanState.COMPLETE, [], [])
+
+
+def test_upgraded_addon_prunes_what_its_manifest_no_longer_names(team):
+    apply(team, simple(web={"prune": pruning()}))
+
+    made = plan(team, simple("2", web={"prune": pruning()}))
+    run = team.work(team.start(made))
+
+    assert choices(made) == {"dns": ("update", "other-manifest"), "web": ("update", "other-manifest")}
+    assert rows(made)[-2:] == [("prune", "ConfigMap", "web-1", 3), ("update", "Namespace", "kube-system", 4)]
+    assert (run.state, run.error) == (RunState.APPLIED, "")
+    names = {item["metadata"]["name"] for item in team.live(CONFIGS)["items"]}
+    assert names >= {"dns", "web", "web-2"}
+    assert "web-1" not in names
+
+
+def test_failed_addon_is_not_recorded_and_the_others_are(team):
+    started = team.start(plan(team, simple()))
+    ApplyRun.objects.filter(pk=started.pk).update(rules={**started.rules, "carries_on": True})
+    team.wire.fault = lambda request, number: "lose request" if request.ref.name == "dns" else ""
+
+    run = team.work(ApplyRun.objects.get(pk=started.pk))
+
+    assert run.state == RunState.FAILED
+    annotations = team.live(RECORDS)["metadata"]["annotations"]
+    assert "addons.k8s.io/dns" not in annotations
+    assert "addons.k8s.io/web" in annotations
+    detail = run.results.get(position=1).detail
+    assert "addon dns is not complete: ConfigMap kube-system/dns" in detail
+    assert choices(plan(team, simple())) == {"dns": ("install", "not-installed"), "web": ("skip", "same")}
+
+
+def test_next_worker_goes_on_where_a_lost_one_stopped(team):
+    run = team.start(plan(team, simple()))
+
+    def kill(request, number):
+        if request.ref.name == "web":
+            raise Killed
+        return ""
+
+    team.wire.fault = kill
+    with pytest.raises(Killed):
+        team.work(run)
+    team.wire.fault = lambda request, number: ""
+    let_lease_run_out(run)
+    run = team.work(ApplyRun.objects.get(pk=run.pk))
+
+    assert (run.state, run.error) == (RunState.APPLIED, "")
+    assert {record(team, name)["systemGeneration"] for name in ("dns", "web")} == {1}
+
+
+def test_run_is_stale_when_another_client_records_an_addon_after_the_plan(team):
+    run = team.start(plan(team, simple()))
+    body = {"metadata": {"annotations": {"addons.k8s.io/web": '{"id":"k8s-1.31"}'}}}
+    team.send(Request("PATCH", RECORDS, {"fieldManager": "channels"}, MERGE_PATCH, body))
+
+    run = team.work(run)
+
+    assert (run.state, team.wire.effective) == (RunState.STALE, [])
+
+
+def test_wrong_hash_and_missing_manifest_are_problems_with_a_line_and_the_rest_is_planned(team):
+    files = simple()
+    files["dns/v1.yaml"] = config("dns", "changed")
+    third = addon("gone", "")
+    whole = channel({}, [third])["bootstrap-channel.yaml"]
+    files["bootstrap-channel.yaml"] += "\n".join(line for line in whole.splitlines() if line.startswith("  -")) + "\n"
+    files["bootstrap-channel.yaml"] += f"    name: gone\n    manifest: {third['manifest']}\n"
+
+    made = plan(team, files)
+
+    assert choices(made)["dns"] == ("not-planned", "wrong-hash")
+    assert choices(made)["gone"] == ("not-planned", "no-manifest")
+    assert [(p["file"], bool(p["line"])) for p in made.problems] == [("bootstrap-channel.yaml", True)] * 2
+    assert "dns/v1.yaml is not the manifest of the channel: its SHA-256 is not" in problems(made)[0]
+    assert "Its manifest gone/v1.yaml is missing." in problems(made)[1]
+    assert [row[2] for row in rows(made)] == ["web", "web-1", "kube-system"]
+
+
+def test_addon_with_a_part_in_error_is_planned_and_not_recorded(team):
+    broken = config("dns") + "---\nkind: ConfigMap\n"
+    files = channel({"dns": broken}, [addon("dns", broken)])
+
+    made = plan(team, files)
+
+    assert [row[:3] for row in rows(made)] == [("create", "ConfigMap", "dns")]
+    assert "addon dns is not pruned and not recorded as installed: a part of dns/v1.yaml is in error" in problems(made)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"selector": "a=b"}, "the addons of a kOps channel are applied whole: remove the selector"),
+        (
+            {"prune": Prune(PruneMode.APPLYSET, applyset="parent")},
+            "each addon of a kOps channel prunes by its own kinds: choose no prune method",
+        ),
+    ],
+)
+def test_options_that_do_not_fit_a_channel_fail_the_plan(team, options, error):
+    made = plan(team, simple(), **options)
+
+    assert made.state == PlanState.FAILED
+    assert made.error == error
+
+
+def test_reverted_run_keeps_the_records_and_says_so(team):
+    run = apply(team, simple())
+
+    review = revert.prepare_revert(run, by=team.alice)()
+    planner.make_plan(review.plans.get().pk)
+
+    notes = Undo.objects.get(review=review).notes
+    assert "addon dns stays recorded as installed: plan the former channel to go back to it" in notes
+    assert {row[0] for row in rows(review.plans.get())} == {"prune"}
+
+
+def test_requester_needs_rights_on_the_namespace_that_records_addons(team):
+    take_roles(team.alice)
+    grant_role(team.alice, Role.AUTHOR, namespace="kube-system", is_cluster_scoped=False)
+
+    made = plan(team, simple(), namespace="kube-system")
+
+    assert made.state == PlanState.FAILED
+    assert made.error == "alice can't create plans for objects of no namespace of box"
+
+
+def test_next_plan_of_other_manifests_is_no_channel(team):
+    review = plan(team, simple()).review
+    bundle = SourceBundle((BundledFile("a.yaml", config("plain").encode()),))
+    made = reviews.replan_review(review, by=team.alice, bundle=bundle)
+    planner.make_plan(made.pk)
+    made.refresh_from_db()
+
+    assert (options_from_json(made.options).channel, [row[2] for row in rows(made)]) == (None, ["plain"])

@@ -1,0 +1,130 @@
+"""Policies about deletions: approvals that they need, and objects that no plan may delete, prune or replace."""
+
+import pytest
+
+from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode, SetAction
+from applyviz.engine.risks.model import RiskKind
+from applyviz.records.enums import ReviewStatus, Role, RunState
+from applyviz.workflow import policies, runs
+from applyviz.workflow.approvals import approving, review_states
+from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
+from applyviz.workflow.people.teams import Scope
+from applyviz.workflow.policies import editing
+from applyviz.workflow.policies.rules import RiskDemand, Rules
+from tests.builders import make_person, make_policy
+from tests.stories import Team, config_map, secret
+
+pytestmark = pytest.mark.django_db
+DELETE = {"action": SetAction.DELETE}
+KEPT = "policy strict does not allow deleting ConfigMap/settings"
+
+
+@pytest.fixture
+def team(monkeypatch):
+    return Team().wire_up(monkeypatch)
+
+
+def blockers(plan):
+    return [text for text in approving.find_plan_blockers(plan) if "allow deleting" in text]
+
+
+def test_deletions_need_the_approvals_that_a_policy_asks_for_them(team):
+    team.apply(config_map(a="1"))
+    make_policy(for_risks=(RiskDemand(RiskKind.DELETED, 2),))
+
+    deleting, applying = team.plan(config_map(a="1"), **DELETE), team.plan(config_map(a="2"))
+
+    needed = [
+        [demand.approvals for demand in policies.list_demands(policy, policies.count_high_risks(plan, policy))]
+        for plan in (deleting, applying)
+        for policy in [policies.find_policy(plan)]
+    ]
+    assert needed == [[2], [1]]
+
+
+def test_kept_kind_is_not_deleted_and_others_are(team):
+    team.apply(config_map(a="1"), secret(password="p"))
+    make_policy(kept_kinds=("core/ConfigMap",))
+
+    kept = team.plan(config_map(a="1"), secret(password="p"), **DELETE)
+    others = team.plan(secret(password="p"), **DELETE)
+
+    assert (blockers(kept), blockers(others)) == ([KEPT], [])
+    assert review_states.list_statuses([kept, others])[kept.pk] is ReviewStatus.BLOCKED
+    assert review_states.list_statuses([kept, others])[others.pk] is ReviewStatus.NEEDS_APPROVAL
+    with pytest.raises(NotPossibleError, match="does not allow deleting"):
+        team.start(kept)
+    assert team.work(team.start(others)).state == RunState.APPLIED
+    assert team.live() is not None
+
+
+def test_approved_plan_is_not_started_once_a_policy_keeps_its_object(team):
+    team.apply(config_map(a="1"))
+    plan = team.plan(config_map(a="1"), **DELETE)
+    approving.approve_plan(plan, by=team.bob, digest=plan.digest)
+    make_policy(kept_kinds=("*",))
+
+    with pytest.raises(NotPossibleError, match="does not allow deleting ConfigMap/settings"):
+        runs.start_run(plan, by=team.bob, digest=plan.digest)
+
+
+def test_run_that_waits_for_its_worker_deletes_nothing_that_a_policy_keeps_meanwhile(team):
+    team.apply(config_map(a="1"))
+    started = team.start(team.plan(config_map(a="1"), **DELETE))
+    make_policy(kept_kinds=("*",))
+
+    run = team.work(started)
+
+    assert (run.state, "the policy changed" in run.error) == (RunState.FAILED, True)
+    assert team.live() is not None
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"prune": Prune(PruneMode.APPLYSET, applyset="parent")},
+        {"prune": Prune(PruneMode.ALLOWLIST, ("core/v1/ConfigMap",), is_all=True), "mode": ApplyMode.CLIENT},
+    ],
+    ids=["applyset", "allowlist"],
+)
+def test_kept_kind_is_not_pruned(team, members):
+    team.apply(config_map(a="1"), config_map("other", a="1"), **members)
+    make_policy(kept_kinds=("core/ConfigMap",))
+
+    plan = team.plan(config_map("other", a="1"), **members)
+
+    assert [row.operation for row in plan.changes.filter(name="settings")] == ["prune"]
+    assert blockers(plan) == [KEPT]
+
+
+def test_policy_keeps_the_objects_of_its_namespaces_and_the_namespaces_themselves(team):
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+    inside = config_map(a="1").replace("name: settings", "name: settings\n  namespace: shop")
+    team.apply(namespace)
+    team.apply(inside, config_map(a="1"))
+    make_policy(namespace="shop", is_cluster_scoped=False, kept_kinds=("core/ConfigMap",))
+
+    both = team.plan(inside, config_map(a="1"), **DELETE)
+    whole = team.plan(namespace, **DELETE)
+
+    assert blockers(both) == [KEPT]
+    assert len(policies.find_kept([both])[both.pk]) == 1
+    assert blockers(whole) == ["policy strict does not allow deleting Namespace/shop"]
+
+
+def test_trial_names_what_a_policy_would_keep(team):
+    team.apply(config_map(a="1"))
+    plan = team.plan(config_map(a="1"), **DELETE)
+
+    found = editing.evaluate(plan, slug="draft", scope=Scope(), rules=Rules(kept_kinds=("*",)))
+    elsewhere = editing.evaluate(plan, slug="draft", scope=Scope("prod-*"), rules=Rules(kept_kinds=("*",)))
+
+    assert found.kept == ("policy draft does not allow deleting ConfigMap/settings",)
+    assert elsewhere.kept == ()
+
+
+def test_odd_kind_is_refused():
+    dana = make_person("dana", Role.ADMINISTRATOR)
+
+    with pytest.raises(NotValidError, match="'ConfigMap' is not a kind: use group/Kind"):
+        editing.save_policy("p", by=dana, scope=Scope(), rules=Rules(kept_kinds=("ConfigMap", "*")))

@@ -1,0 +1,96 @@
+"""A page reads each row once; a use case reads it again."""
+
+from dataclasses import replace
+
+import pytest
+
+from applyviz import moments
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.records.enums import Role
+from applyviz.workflow.approvals import acknowledgments, approving, quorum, viewed_objects
+from applyviz.workflow.foundation import plan_rows
+from applyviz.workflow.people import humans
+from applyviz.workflow.policies import risks
+from tests.builders import make_person, make_plan_row
+from tests.web import builders, rows
+
+
+def test_answer_is_kept_within_a_moment_only():
+    asked = []
+
+    def ask() -> int:
+        asked.append(1)
+        return len(asked)
+
+    assert [moments.read_once("a", ask), moments.read_once("a", ask)] == [1, 2]
+    with moments.at_one_moment():
+        assert [moments.read_once("a", ask), moments.read_once("a", ask), moments.read_once("b", ask)] == [3, 3, 4]
+    assert moments.read_once("a", ask) == 5
+
+
+def test_nothing_is_kept_outside_a_moment():
+    moments.keep("kept", 1)
+    with moments.at_one_moment():
+        first = moments.find("kept")
+        moments.keep("kept", 2)
+        second = moments.find("kept")
+
+    assert (first, second, moments.find("kept")) == (None, 2, None)
+
+
+def test_moment_that_fails_keeps_nothing():
+    def fail() -> None:
+        raise ValueError("x")
+
+    with pytest.raises(ValueError, match="x"), moments.at_one_moment():
+        moments.read_once("kept", fail)
+
+    assert not moments.is_within()
+
+
+@pytest.mark.django_db
+def test_change_between_two_questions_of_a_use_case_is_seen():
+    person, other = make_person("one"), make_person("two")
+    plan = make_plan_row(person)
+    before = quorum.find_involved(plan)
+    plan.review.decisions.create(plan=plan, by=other, object_key="x", choice="y", created_at=plan.created_at)
+
+    assert (other.pk in before, other.pk in quorum.find_involved(plan)) == (False, True)
+
+
+@pytest.fixture
+def risky(db):
+    """A plan with a high risk and a conflict, and a person who may approve it."""
+    deleted = Risk(RiskKind.DELETED, RiskLevel.HIGH)
+    changes = [
+        replace(builders.build_change(), operation=Operation.UPDATE, risks=(deleted,)),
+        replace(builders.build_change(), ref=builders.build_change().ref._replace(name="other")),
+    ]
+    approver = make_person("approver", Role.APPROVER)
+    return rows.make_plan(make_person("author", Role.AUTHOR), changes), approver
+
+
+def test_page_and_use_case_find_the_same(risky):
+    """Rows that a page has read and rows that a use case asks for lead to the same blockers and risks."""
+    plan, reader = risky
+
+    def read() -> tuple[object, ...]:
+        policy = quorum.count_quorum(plan).policy
+        unopened = [row.position for row in viewed_objects.find_unopened(plan, by=reader)]
+        return (
+            approving.find_plan_blockers(plan),
+            risks.list_risks(plan, many=policy.many_objects),
+            acknowledgments.list_required(plan),
+            quorum.find_involved(plan),
+            humans.name_humans([reader, plan.review.author]),
+            unopened,
+        )
+
+    apart = read()
+    with moments.at_one_moment():
+        plan_rows.read_rows(plan)
+        together = read()
+
+    assert together == apart
+    assert all(apart)

@@ -1,0 +1,68 @@
+"""A planner forgets the content of stored rows, and trusts none that it reads back."""
+
+from __future__ import annotations
+
+import pytest
+
+from applyviz.records import triggers
+from applyviz.records.models import ObjectChange
+from applyviz.records.sealing import Sealed
+from applyviz.workflow.plans import changes, plan_mac, plan_rows
+from tests.stories import Team, config_map
+from tests.workflow.test_plan_mac import MOUNTING
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def team(monkeypatch):
+    return Team().wire_up(monkeypatch)
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """The rows of every plan that is made, as the planner keeps them."""
+    found = []
+    original = plan_rows.PlanRows.make_seal
+    monkeypatch.setattr(plan_rows.PlanRows, "make_seal", lambda rows: found.append(rows) or original(rows))
+    return found
+
+
+def read(plan):
+    return list(plan.changes.order_by("position"))
+
+
+def has_mac(plan):
+    return plan_mac.fits(plan, [(row, plan_mac.ContentDigest.of(row)) for row in read(plan)])
+
+
+def test_no_content_stays_in_memory(team, kept):
+    plan = team.plan(MOUNTING, config_map("a", a="1"))
+
+    [rows] = kept
+    assert [row.document for row in rows.rows] == [{}, {}]
+    assert {row.sealed for row in rows.rows} == {Sealed(b"")}
+    assert has_mac(plan)
+    assert any(row.risks for row in read(plan))
+
+
+@pytest.mark.parametrize("column", ["document", "sealed"])
+def test_content_that_somebody_changed_meanwhile_is_made_again(team, monkeypatch, column):
+    honest = team.plan(MOUNTING)
+    original = plan_rows.PlanRows.store
+
+    def store(rows, renew):
+        is_stored = original(rows, renew)
+        forged = {"document": {"format": 1, "error": "forged"}, "sealed": Sealed.of_json({"forged": True})}
+        triggers.remove("default")
+        ObjectChange.objects.filter(pk__in=[row.pk for row in rows.rows]).update(**{column: forged[column]})
+        triggers.install("default")
+        return is_stored
+
+    monkeypatch.setattr(plan_rows.PlanRows, "store", store)
+    plan = team.plan(MOUNTING)
+
+    assert has_mac(plan)
+    [row], [expected] = read(plan), read(honest)
+    assert changes.open_sealed(row).requests == changes.open_sealed(expected).requests
+    assert changes.read_masked(row).risks == changes.read_masked(expected).risks
