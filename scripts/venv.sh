@@ -10,12 +10,14 @@ find_python() {
   return 1
 }
 
-# One line for every tenth package, so that a first start is never silent; errors of pip are shown as they are.
+# One line for every tenth package, so that a first start is never silent; from its first error on, pip's own lines as
+# they are: the package that it cannot install stands below the error.
 show_progress() {
   awk -v total="$1" '
     /^ *Collecting / { count++; if (count % 10 == 0 && count < total) say("  " count " of " total " packages ...") }
     /^Installing collected packages/ { say("  Unpacking " total " packages; this takes a moment ...") }
-    /^ *(ERROR|error|WARNING)/ { say($0) }
+    /^ *(ERROR|error)/ { failed = 1 }
+    failed || /^ *WARNING/ { say($0) }
     function say(text) { print text; fflush() }
   '
 }
@@ -37,7 +39,8 @@ ensure_venv() {
   echo "Installing $wanted by hash ..."
   .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-color --require-hashes \
     -r "$wanted" 2>&1 | show_progress "$(grep -c '^[A-Za-z0-9].*==' "$wanted")" || {
-    echo "The installation failed. applyviz needs a Python package index (pip's configuration decides which)." >&2
+    echo "Installing $wanted with $(.venv/bin/python -m pip --version | cut -d' ' -f1,2) failed; pip says why above." \
+      "It needs a Python package index (its configuration decides which)." >&2
     return 1
   }
   # A dev environment serves the product, too.
