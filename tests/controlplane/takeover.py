@@ -47,7 +47,12 @@ HEAD = ("set", "mode", "manager", "objects", "conflicts", "stated", "never", "fa
 
 
 def wait_for_controllers(plane: ControlPlane, namespace: str) -> None:
-    """Wait until the controllers have seen every Deployment: a plan made before their first annotation goes stale."""
+    """Wait until the controllers, if there are any, have seen every Deployment.
+
+    A plan made before their first annotation goes stale.
+    """
+    if not plane.has_manager:
+        return
     seen: list[bool] = []
     for _ in range(_LOOKS):
         found = json.loads(plane.kubectl("get", "deployments", "-n", namespace, "-o", "json").stdout)["items"]
