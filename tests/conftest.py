@@ -1,5 +1,6 @@
 """What every test shares: reproducible random cases, and the way to data that lives outside the clone."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,31 @@ from tests.page_layout import flatten
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is loaded by now out of the search for garbage, which would look through all of it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases of a test `long` that its marker `core(n)` leaves out: all but n, which are spread evenly.
+
+    A case that is named alone is never left out.
+    """
+    cases = dict[str, list[pytest.Item]]()
+    for item in items:
+        if item.get_closest_marker("core"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for found in cases.values():
+        marker = found[0].get_closest_marker("core")
+        kept = min(marker.args[0], len(found)) if marker else 0
+        chosen = {number * len(found) // kept for number in range(kept)}
+        for number, item in enumerate(found):
+            if number not in chosen:
+                item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,7 @@ def test_contracts_are_kept(copy):
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize(
     ("planted_in", "line", "contract"),
     [

@@ -10,7 +10,8 @@ from applyviz.engine.channels.choosing import find_faults
 from applyviz.engine.channels.model import Addon
 from applyviz.engine.channels.versions import RangeError, is_in_range, read_cluster_version
 from applyviz.engine.planning.sets.addon_order import sort_names
-from tests.attacks.test_size import LENGTH, SECONDS, measure
+from tests.attacks.test_size import LENGTH, SECONDS
+from tests.pace import measure
 
 pytestmark = pytest.mark.attacks
 SERVER = read_cluster_version("v1.36.3")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -12,6 +11,7 @@ from applyviz.engine.planning.conflicts.server_errors import ServerError, find_p
 from applyviz.guide.owned import own_fields
 from applyviz.sandbox.api.selectors import read_label_selector
 from applyviz.sandbox.parity.status import StatusError
+from tests.pace import measure
 
 pytestmark = pytest.mark.attacks
 SHORT, TIMES, MOST_SECONDS = 20_000, 4, 0.5
@@ -59,17 +59,11 @@ HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
 }
 
 
-def take(act: Callable[[str], None], text: str) -> float:
-    began = time.process_time()
-    act(text)
-    return time.process_time() - began
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_costs_time_in_proportion(name: str) -> None:
     act, write = HOSTILE[name]
-    short = min(take(act, write(SHORT)) for _ in range(3))
-    long = min(take(act, write(SHORT * TIMES)) for _ in range(3))
+    short = min(measure(act, write(SHORT))[1] for _ in range(3))
+    long = min(measure(act, write(SHORT * TIMES))[1] for _ in range(3))
 
     assert long < MOST_SECONDS
     assert long < max(short, 0.002) * TIMES * 2.5

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from difflib import unified_diff
 
 import pytest
@@ -20,6 +19,7 @@ from applyviz.engine.planning.model.plan import Operation, PlannedObject, Refusa
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.models import Plan
+from tests.pace import measure
 from tests.stories import Team, secret
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -107,11 +107,10 @@ def test_thousands_of_annotations_are_masked_in_linear_time() -> None:
     values = {f"k{n}": f"value-{n:06d}-of-a-secret" for n in range(2_000)}
     big = {"kind": "Secret", "metadata": {"name": "login", "annotations": annotations}, "stringData": values}
     change = PlannedObject(REF, Operation.UPDATE, Versions(manifest=big, live=big, merged=big, after=big))
-    began = time.process_time()
 
-    mask_change(change, tag_key=b"k" * 32)
+    _, seconds = measure(lambda: mask_change(change, tag_key=b"k" * 32))
 
-    assert time.process_time() - began < 10
+    assert seconds < 10
 
 
 @pytest.mark.parametrize(
@@ -120,11 +119,10 @@ def test_thousands_of_annotations_are_masked_in_linear_time() -> None:
 def test_hostile_text_is_masked_in_linear_time(text: str) -> None:
     obj = {"kind": "Secret", "metadata": {"annotations": {"x": text}}, "data": {"k": text}}
     change = PlannedObject(REF, Operation.UPDATE, Versions(manifest=obj))
-    began = time.process_time()
 
-    mask_change(change, tag_key=b"k" * 32)
+    _, seconds = measure(lambda: mask_change(change, tag_key=b"k" * 32))
 
-    assert time.process_time() - began < 10
+    assert seconds < 10
 
 
 def test_many_guesses_in_one_plan_have_no_tag_in_common_with_live(team: Team) -> None:

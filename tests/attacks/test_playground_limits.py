@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -16,6 +15,7 @@ from applyviz.records.models import PlaygroundInput
 from applyviz.web.playground import answering, answers, pages
 from applyviz.web.reviews.pane.object_pane import Tab
 from tests.builders import make_person
+from tests.pace import measure
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db, pytest.mark.usefixtures("real_children")]
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: flags}\ndata: {theme: light}\n"
@@ -62,13 +62,6 @@ def write_deployment(count: int, word: str) -> str:
     )
 
 
-def measure(act) -> float:
-    """Return the seconds of computing in this process."""
-    began = time.process_time()
-    act()
-    return time.process_time() - began
-
-
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_web_process_spends_no_time_on_a_large_question(client, mode, monkeypatch):
     monkeypatch.setattr("tests.conftest.flatten", lambda page: page)  # work of the tests, not of the product
@@ -77,10 +70,11 @@ def test_web_process_spends_no_time_on_a_large_question(client, mode, monkeypatc
     client.get("/playground/")  # templates are loaded once
     answered = []
 
-    seconds = [measure(lambda: answered.append(client.post("/playground/", given)))]
+    seconds = [measure(lambda: answered.append(client.post("/playground/", given)))[1]]
     address = answered[0].headers.get("Location", "/playground/").partition("#")[0]
     addresses = [f"{address}{tab.value}/" for tab in Tab] if address != "/playground/" else []
-    seconds += [measure(lambda one=one: client.get(one)) for one in addresses]
+    # The least of three: garbage of other tests may be collected meanwhile.
+    seconds += [min(measure(client.get, one)[1] for _ in range(3)) for one in addresses]
 
     assert len(manifest) + len(live) > 60_000
     assert answered[0].status_code == 302, "its child has five seconds of computing"
@@ -116,13 +110,12 @@ def test_kept_answers_are_bounded(monkeypatch):
 def test_question_that_burns_the_processor_ends_in_its_child(client, monkeypatch):
     monkeypatch.setattr(answers, "CHILD", "tests.attacks.burning_child")
     monkeypatch.setattr(limited, "LIMITS", replace(limited.LIMITS, cpu_seconds=1))
-    ours = time.process_time()
 
-    refused = ask(client)
+    refused, seconds = measure(ask, client)
 
     assert refused.status_code == 422
     assert "computing it took longer than 1 seconds of computing" in refused.content.decode()
-    assert time.process_time() - ours < 0.7
+    assert seconds < 0.7
     assert not PlaygroundInput.objects.exists()
 
 

@@ -6,7 +6,6 @@ Each text is long enough that a quadratic rule takes ten times the limit on any 
 from __future__ import annotations
 
 import random
-import time
 from fnmatch import fnmatchcase
 
 import pytest
@@ -20,16 +19,11 @@ from applyviz.sandbox.cel.programs import evaluate
 from applyviz.sandbox.schema.structural import validate
 from applyviz.web.templatetags.applyviz import breakable, ticked, visible, wrap_camel_case
 from applyviz.workflow.foundation.scopes import fits
+from tests.pace import measure
 
 pytestmark = [pytest.mark.attacks, pytest.mark.usefixtures("real_children")]
 SECONDS = 2.0
 LENGTH = 240_000
-
-
-def measure(act, *given):
-    """The result, and the seconds of computing that it took."""
-    began = time.process_time()
-    return act(*given), time.process_time() - began
 
 
 @pytest.mark.parametrize("printed", [breakable, wrap_camel_case, ticked, visible])

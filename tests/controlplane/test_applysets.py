@@ -20,7 +20,7 @@ from tests.controlplane.product import Product
 from tests.controlplane.stories import Files
 from tests.controlplane.test_pruning import PARENT_KIND, kubectl_apply, list_names
 
-pytestmark = [pytest.mark.controlplane, pytest.mark.django_db]
+pytestmark = [pytest.mark.controlplane, pytest.mark.django_db, pytest.mark.long]
 ID = "applyset.kubernetes.io/id"
 
 

@@ -25,7 +25,7 @@ from tests.controlplane.stories import Files
 CHANNEL = "bootstrap-channel.yaml"
 KOPS = ApplyOptions(field_manager="kops")
 _DNS = "100.64.0.10"  # an address of another service network
-pytestmark = [pytest.mark.controlplane, pytest.mark.django_db]
+pytestmark = [pytest.mark.controlplane, pytest.mark.django_db, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -134,6 +134,7 @@ def test_policies_are_told_again_on_the_same_server(control_plane):
     assert told == [[], []]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", list_stories(CONTROLLED))
 def test_controllers_keep_the_contract(managed_plane, name):
     story, send, namespace = load_story(name, CONTROLLED), make_sender(managed_plane), f"c-{name}"

@@ -7,7 +7,7 @@ import pytest
 from tests.controlplane.customs import Custom
 from tests.controlplane.fixed_fields import Asker
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.long]
 DEFINITIONS, WRITES = 10, 20
 
 

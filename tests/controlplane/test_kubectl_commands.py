@@ -16,7 +16,7 @@ from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.store import MemoryStore
 from tests.controlplane.test_sandbox_kubectl import make_handler
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.long]
 COMMANDS: list[str] = yaml.safe_load(Path(__file__).with_name("kubectl-commands.yaml").read_text())
 WEB = """
 apiVersion: apps/v1

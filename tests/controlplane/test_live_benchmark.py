@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import live
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.long]
 OBJECTS = 60
 # Far more than is promised: a fault that costs ten times as much is found, other work on the machine is not.
 MOST_RATIO, MOST_CPU, MOST_MEGABYTES = 20.0, 500.0, 1000.0

@@ -118,6 +118,7 @@ def options_in(namespace: str) -> ApplyOptions:
     return ApplyOptions(action=SetAction.PATCH, namespace=namespace, field_manager=MANAGER)
 
 
+@pytest.mark.core(10)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("name", CASES)
 def test_patched_object_is_what_kubectl_leaves(control_plane, name, mode):
@@ -149,6 +150,7 @@ def strip_owners(objects: dict[str, JSONObject]) -> dict[str, JSONObject]:
     return objects
 
 
+@pytest.mark.core(5)
 @pytest.mark.parametrize("name", [name for name in CASES if name != "merge without effect"])
 def test_revert_of_a_patch_brings_the_values_back(control_plane, name):
     mine = f"back-{name.replace(' ', '-').lower()}"

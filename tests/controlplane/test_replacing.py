@@ -155,6 +155,7 @@ def find_plane(request: pytest.FixtureRequest, kind: str) -> ControlPlane:
     return plane
 
 
+@pytest.mark.core(6)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("kind", CASES)
 def test_replaced_object_is_what_kubectl_makes_of_it(request, kind, mode):

@@ -15,7 +15,7 @@ from tests.controlplane.kubectl_side import run_with_kubectl
 from tests.controlplane.product import make_person
 from tests.controlplane.stories import tell_shop
 
-pytestmark = [pytest.mark.controlplane, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.controlplane, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: '1'}\n"
 

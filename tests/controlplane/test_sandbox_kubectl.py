@@ -20,7 +20,7 @@ from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.store import MemoryStore
 from tests.controlplane.controlplane import run_kubectl
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.long]
 WEB = """
 apiVersion: apps/v1
 kind: Deployment

@@ -18,7 +18,7 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.test_sandbox_kubectl import Installation, end, read_lines
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.long]
 PLURALS = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets", "Pod": "pods"}
 SPACE = "workloads"
 NOT_COMPARED = ("uid", "resourceVersion", "creationTimestamp", "name", "generateName")

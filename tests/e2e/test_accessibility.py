@@ -132,6 +132,23 @@ PAGES = {
         "{webhook}",
     ],
 }
+# What people see every day; the long lane looks at all pages.
+MAIN = {
+    "/",
+    "/reviews/new/",
+    "/reviews/2/plans/1/overview/",
+    "/reviews/2/plans/1/changes/",
+    "/reviews/2/plans/1/graph/",
+    "/reviews/2/plans/1/owners/",
+    "/reviews/2/plans/1/risks/",
+    "/reviews/2/plans/1/confirm/",
+    "/runs/1/",
+    "/clusters/demo/",
+    "/history/",
+    "/settings/policies/",
+    "/guide/conflicts/",
+    "/playground/",
+}
 SAMPLES = {
     "slug": "x",
     "review": "/reviews/1/",
@@ -258,10 +275,11 @@ def every_page(sign_in) -> Iterator[Iterator[tuple[Page, str]]]:
         expect(browsers["dana"].locator(".messages")).to_contain_text("Policy archived.")
 
 
-def test_pages_have_no_finding_and_fit_every_screen(sign_in):
+@pytest.mark.parametrize("only", [MAIN, pytest.param(None, marks=pytest.mark.long)], ids=["main", "all"])
+def test_pages_have_no_finding_and_fit_every_screen(sign_in, only):
     found, wide = {}, {}
     with every_page(sign_in) as pages:
-        for page, address in pages:
+        for page, address in ((page, address) for page, address in pages if only is None or address in only):
             answer = page.goto(address)
             assert (address, answer and answer.status) == (address, 200)
             for row in page.locator("[data-field-row] > summary").all()[:2]:

@@ -9,7 +9,7 @@ from tests.channels import simple
 from tests.e2e.conftest import open_tab
 from tests.e2e.test_review_page import open_review, wait_for_plan
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 
 def test_channel_is_planned_addon_by_addon(sign_in):

@@ -10,7 +10,7 @@ from tests.e2e.test_main_job import drop_files
 from tests.e2e.test_plan_others import look_at
 from tests.e2e.test_resolutions import apply, open_review, wait_for_plan
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: to-be-deleted}\ndata: {a: '1'}\n"
 ABSENT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: never-there}\ndata: {a: '1'}\n"
 

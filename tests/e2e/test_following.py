@@ -14,7 +14,7 @@ from tests.sources.git_server import GitRepository, serving_git
 from tests.sources.servers import make_authority
 from tests.stories import config_map
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

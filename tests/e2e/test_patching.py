@@ -9,7 +9,7 @@ from tests.e2e.conftest import open_dangers
 from tests.e2e.test_plan_others import look_at
 from tests.e2e.test_resolutions import apply, open_review, wait_for_plan
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 WEB = """apiVersion: apps/v1
 kind: Deployment
 metadata: {name: patched-web}

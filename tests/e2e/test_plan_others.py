@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.accessibility import find_violations
 from tests.e2e.test_resolutions import apply, open_review, wait_for_plan
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 BROKEN = "apiVersion: v1\nkind: Service\nmetadata: {name: wrong-port}\nspec: {ports: [{port: 99999999}]}\n"
 INGRESS = """apiVersion: networking.k8s.io/v1
 kind: Ingress

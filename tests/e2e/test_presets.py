@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.test_main_job import drop_files
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: preset-walk}\ndata: {a: b}\n"
 
 

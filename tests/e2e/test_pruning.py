@@ -10,7 +10,7 @@ from tests.e2e.test_main_job import drop_files
 from tests.e2e.test_plan_others import look_at
 from tests.e2e.test_resolutions import apply, wait_for_plan
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 
 def config(name: str, app: str, value: str) -> str:

@@ -13,7 +13,7 @@ from tests.e2e.test_main_job import drop_files
 from tests.sources.git_server import GitRepository, serving_git
 from tests.sources.servers import make_authority
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 PATH, RAW = "/team/shop.git", "/raw/extra.yaml"
 
 

@@ -14,7 +14,7 @@ from tests.e2e.test_plan_others import look_at
 from tests.e2e.test_resolutions import apply, wait_for_plan
 from tests.edge import JOBS, RELEASES, write_release
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 APPLIED = (19, 18, 19)  # of each release; the namespace does not change again
 
 

@@ -25,6 +25,7 @@ def test_confirmed_runs_are_carried_out(installation):
     installation.wait(installation.bring(3))
 
 
+@pytest.mark.long
 def test_broker_that_is_away_delays_and_loses_nothing(installation):
     installation.redis.kill()
     try:
@@ -43,6 +44,7 @@ def test_broker_that_forgets_everything_loses_nothing(installation):
     installation.wait(runs)
 
 
+@pytest.mark.long
 def test_broker_whose_memory_is_full_delays_and_loses_nothing(installation):
     broker = installation.broker()
     broker.config_set("maxmemory", "1mb")
@@ -57,6 +59,7 @@ def test_broker_whose_memory_is_full_delays_and_loses_nothing(installation):
     installation.wait(runs)
 
 
+@pytest.mark.long
 def test_broker_that_takes_no_writes_delays_and_loses_nothing(installation):
     """As a replica does after a failover that nobody told the workers of."""
     broker = installation.broker()
@@ -72,6 +75,7 @@ def test_broker_that_takes_no_writes_delays_and_loses_nothing(installation):
     installation.wait(runs)
 
 
+@pytest.mark.long
 def test_broker_that_holds_messages_back_and_turns_them_round_repeats_no_write(installation):
     with installation.without_worker():
         runs = installation.bring(3)
@@ -85,6 +89,7 @@ def test_broker_that_holds_messages_back_and_turns_them_round_repeats_no_write(i
     installation.wait(runs)
 
 
+@pytest.mark.long
 def test_many_recoveries_and_many_messages_make_one_claim(installation):
     with installation.without_worker():
         runs = installation.bring(2)
@@ -96,6 +101,7 @@ def test_many_recoveries_and_many_messages_make_one_claim(installation):
     assert [run.epoch for run in installation.wait(runs).runs] == [1, 1]
 
 
+@pytest.mark.long
 def test_broker_that_repeats_every_message_repeats_no_write(installation):
     with installation.without_worker():
         runs = installation.bring(2)
@@ -159,6 +165,7 @@ def test_broker_that_makes_messages_up_has_nothing_written(installation, tmp_pat
     assert sum(e.is_write for e in installation.stage.api.exchanges) == writes + 2
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("point", ["run.intended", "run.answered"])
 def test_killed_workers_lose_nothing(installation, point):
     installation.kill_worker()
@@ -195,6 +202,7 @@ def test_crashed_database_comes_back_and_everything_ends(installation):
     installation.wait(runs, seconds=90)
 
 
+@pytest.mark.long
 def test_wires_that_are_cut_one_after_the_other_lose_nothing(installation):
     runs = []
     for name, way in (("database", "cut"), ("broker", "cut"), ("api", "cut"), ("database", "flap"), ("api", "flap")):
@@ -241,6 +249,7 @@ def _begin_anew(installation) -> None:
     installation.stage.api.choose = lambda seen, number: ""
 
 
+@pytest.mark.long
 def test_worker_that_is_asked_to_stop_starts_no_more_objects(installation):
     _begin_anew(installation)
     installation.stage.api.delay = 0.5
@@ -260,6 +269,7 @@ def test_worker_that_is_asked_to_stop_starts_no_more_objects(installation):
     assert sum(e.is_effective for e in history.exchanges) == 64
 
 
+@pytest.mark.long
 def test_worker_that_waits_for_a_silent_server_stops_in_time_and_the_next_one_reads_live(installation):
     _begin_anew(installation)
     installation.stage.api.choose = lambda seen, number: "silent after acting" if seen.is_write else ""

@@ -84,6 +84,7 @@ def _judge(stage: Stage, run: int, way: Way, about: Any) -> None:
         assert stage.api.find(PARENT)["metadata"]["annotations"][KINDS] == way.kinds, about
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
 def test_next_worker_finishes_what_a_killed_one_pruned_at_any_request(stage, way):
     points = _list_points(stage, way)

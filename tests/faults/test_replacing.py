@@ -50,6 +50,7 @@ def _judge(stage: Stage, run: int, about: Any) -> None:
     assert stage.api.find(PATH)["data"] == {"x": "2"}, about
 
 
+@pytest.mark.long
 @MODES
 def test_next_worker_finishes_a_replacement_that_a_killed_one_began_at_any_request(stage, is_client):
     points = _list_points(stage, is_client)

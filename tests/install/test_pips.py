@@ -62,8 +62,8 @@ def test_locked_requirements_resolve_by_hash(python, pip, file, newer_versions, 
         pytest.skip(f"no {python} on this machine")
     made = make_environment(tmp_path / "environment", python, pip)
 
-    command = [made, "-m", "pip", "install", "--quiet", "--dry-run", "--disable-pip-version-check"]
-    where = ["--find-links", newer_versions, "--require-hashes", "-r", ROOT / file]
-    done = subprocess.run([*command, *where], capture_output=True, text=True)
+    command: list[Path | str] = [made, "-m", "pip", "install", "--quiet", "--dry-run", "--disable-pip-version-check"]
+    command += ["--find-links", newer_versions, "--require-hashes", "-r", ROOT / file]
+    done = subprocess.run(command, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr

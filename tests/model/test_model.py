@@ -46,6 +46,7 @@ def story(monkeypatch) -> Iterator[type[Story]]:
         yield Story
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("number", range(4))
 def test_no_write_is_sent_that_was_not_approved_exactly(story, number, capsys):
     walk(story, first_seed=1_000 * number, steps=STEPS, capsys=capsys)

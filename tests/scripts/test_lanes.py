@@ -119,7 +119,7 @@ def test_report_names_what_failed_and_what_was_unstable(tmp_path, capsys):
 
 
 def test_faults_are_the_same_every_day_but_for_the_long_run(monkeypatch):
-    monkeypatch.setattr(lanes.time, "time", lambda: 86400.0 * 7)
+    monkeypatch.setattr("time.time", lambda: 86400.0 * 7)
 
     seeds = {long: lanes.make_environment(with_long=long)["APPLYVIZ_FAULT_SEED"] for long in (False, True)}
 

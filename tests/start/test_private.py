@@ -34,6 +34,7 @@ def manage(home: Path, *words: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_old", [False, True])
 def test_data_is_private_whatever_the_umask(tmp_path, is_old):
     home = tmp_path / "home"

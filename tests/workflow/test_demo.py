@@ -98,6 +98,7 @@ def apply_and_wait(number, monkeypatch):
     return ApplyRun.objects.get(pk=run.pk)
 
 
+@pytest.mark.long
 def test_service_without_an_image_fails_its_rollout_and_says_why(told, monkeypatch):
     run = apply_and_wait(3, monkeypatch)
 
@@ -108,6 +109,7 @@ def test_service_without_an_image_fails_its_rollout_and_says_why(told, monkeypat
     assert (problem["reason"], problem["pods"]) == ("ImagePullBackOff", 2)
 
 
+@pytest.mark.long
 def test_upgrade_rolls_out(told, monkeypatch):
     plan = overwrite_conflicts(Review.objects.get(number=2), by=User.objects.get(username="alice"), note="")
     planner.make_plan(plan.pk)

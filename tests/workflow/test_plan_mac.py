@@ -86,6 +86,7 @@ def test_complete_plan_is_sealed_and_its_run_derives_nothing_anew(team, plan, mo
     assert (run.state, tried) == (RunState.APPLIED, [])
 
 
+@pytest.mark.core(5)
 @pytest.mark.parametrize("name", COLUMNS)
 def test_seal_fits_no_other_change(plan, name):
     flip(plan.changes.order_by("position")[1], name)

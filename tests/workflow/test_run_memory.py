@@ -12,7 +12,7 @@ from applyviz.workflow.runs import run_content
 from tests.memory import Memory, start, wire_up
 from tests.stories import Team, config_map
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 FEW, MANY = 20, 60
 KILOBYTES = 16
 

@@ -91,6 +91,7 @@ def test_run_ends_verified_and_the_next_plan_has_nothing_to_apply(team, manager)
     assert [change.operation for change in team.plan(AFTER, field_manager=manager).changes.all()] == ["unchanged"]
 
 
+@pytest.mark.core(8)
 @pytest.mark.parametrize("time", [1, 2])
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("meets", [None, write_status])
@@ -150,6 +151,7 @@ def test_value_that_others_change_in_between_stops_the_object(team, at_point, po
     assert team.live()["data"]["a"] == "by hand"
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("fault", ["lose answer", "lose request", "refuse connection"])
 @pytest.mark.parametrize("meets", [None, write_status])
@@ -224,6 +226,7 @@ def test_first_write_back_without_an_answer_is_unknown_once_another_manager_wrot
     assert team.live()["data"] == {"a": "1", "old": "x", "kept": "k"}
 
 
+@pytest.mark.core(8)
 @pytest.mark.parametrize(("meets", "point", "time"), WAYS_BACK)
 def test_next_worker_goes_on_from_every_point_of_the_way_back(server_side, at_point, point, time, meets):
     team, run = server_side, server_side.start(server_side.plan(HANDED_BACK, **KUBECTL))

@@ -15,7 +15,7 @@ from applyviz.workflow.evidence import history, report
 from applyviz.workflow.foundation import paging
 from benchmarks.audit import build_rows
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 SHORT, LONG = 600, 2_400
 
 
