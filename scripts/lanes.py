@@ -5,8 +5,8 @@ Lanes run side by side as long as their loads fit into two processors: a lane th
 mostly waits for other processes fills half. The checks without tests come first, then the longest lane that fits, so
 that no processor idles at the end. A test that fails is run again, alone, up to twice; one that passes then is listed
 as unstable. `--strict`, or more than three unstable tests, makes that a failure. Each lane has a budget in seconds,
-scaled by a small calculation that is timed at the start, and a lane that took longer is named. What failed is listed
-last; the exit status is 1 when anything did.
+scaled by a small calculation that is timed at the start, and a lane that took longer is named. Failures are listed
+last; the exit status is 1 when there are any.
 """
 
 from __future__ import annotations
@@ -140,22 +140,22 @@ def list_test_lanes() -> list[Lane]:
             *("-m", "controlplane and not long"),
             lacks=lacks_control_plane,
             load=WAITS,
-            budget=360,
+            budget=240,
         ),
-        pytest_lane("browser", "tests/e2e tests/visual", "-m", BROWSER, lacks=lacks_chromium, budget=300),
-        pytest_lane("pages", "tests/web", budget=280),
-        pytest_lane("units", "", *NOT_UNITS, budget=390),
-        pytest_lane("faults", "tests/faults", "-m", "faults and not long", lacks=lacks_faults, budget=230),
-        pytest_lane("model", "tests/model", "-m", "model and not long", budget=180),
-        pytest_lane("engine", ENGINE, "-m", "not long", budget=150),
-        pytest_lane("attacks", "tests/attacks", "-m", "attacks and not long", budget=180),
-        pytest_lane("services", "tests/services", "-m", "services and not long", lacks=lacks_services, budget=150),
-        pytest_lane("promises", "tests/promises", "-m", "promises and not long", lacks=lacks_services, budget=90),
+        pytest_lane("browser", "tests/e2e tests/visual", "-m", BROWSER, lacks=lacks_chromium, budget=210),
+        pytest_lane("pages", "tests/web", budget=200),
+        pytest_lane("units", "", *NOT_UNITS, budget=300),
+        pytest_lane("faults", "tests/faults", "-m", "faults and not long", lacks=lacks_faults, budget=150),
+        pytest_lane("model", "tests/model", "-m", "model and not long", budget=60),
+        pytest_lane("engine", ENGINE, "-m", "not long", budget=80),
+        pytest_lane("attacks", "tests/attacks", "-m", "attacks and not long", budget=130),
+        pytest_lane("services", "tests/services", "-m", "services and not long", lacks=lacks_services, budget=110),
+        pytest_lane("promises", "tests/promises", "-m", "promises and not long", lacks=lacks_services, budget=60),
         pytest_lane("start", "tests/start", "-m", "start and not long", load=WAITS, budget=80),
         pytest_lane(
             "install", "tests/install", "-m", "install and not long", lacks=lacks_install, load=WAITS, budget=70
         ),
-        pytest_lane("renderers", "tests/rendering", "-m", "renderers and not long", lacks=lacks_charts, budget=60),
+        pytest_lane("renderers", "tests/rendering", "-m", "renderers and not long", lacks=lacks_charts, budget=40),
     ]
 
 

@@ -89,6 +89,7 @@ def tell(team: Team, manifest: str, mode: ApplyMode, readers: dict[str, User], t
     return found
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("mode", list(ApplyMode))
 @pytest.mark.parametrize("manifest", MANIFESTS)
 def test_calculation_and_reads_tell_nothing_of_a_live_value(

@@ -92,6 +92,7 @@ def play(team: Team, value: str, mode: ApplyMode) -> World:
     return world
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", [ApplyMode.SERVER, pytest.param(ApplyMode.CLIENT, marks=pytest.mark.long)])
 def test_nobody_learns_from_workloads_whether_their_secret_changes(monkeypatch, mode: ApplyMode) -> None:
     with time_machine.travel(datetime(2026, 11, 21, 10, tzinfo=UTC), tick=False):

@@ -70,6 +70,7 @@ def choose_readers(found: Answers) -> Answers:
     return {where: lines for where, lines in found.items() if where[0] in shown and not is_export(where[1])}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 def test_nobody_learns_from_a_replacement_whether_the_value_is_live(monkeypatch, mode: ApplyMode) -> None:
     with time_machine.travel(datetime(2026, 11, 21, 10, tzinfo=UTC), tick=False):

@@ -20,6 +20,7 @@ def report() -> Report:
     return run_corpora([HERE / "data"])
 
 
+@pytest.mark.long
 def test_floors_name_every_family(report):
     assert sorted(FLOORS) == sorted(FAMILIES) == sorted(report.families)
 

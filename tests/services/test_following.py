@@ -98,6 +98,7 @@ def deliver(address: str, body: bytes, headers: dict[str, str]) -> int:
         return error.code
 
 
+@pytest.mark.long
 def test_pushes_of_a_served_repository_lead_to_plans(team, server, repository):
     git, first = server[0], write(repository, "alice", "blue")
     dana, alice, carol = (sign_in(team, name) for name in ("dana", "alice", "carol"))

@@ -84,6 +84,7 @@ def plan_quickly(team: Team, name: str) -> float:
     return float(team.query(SECONDS.format(name)))
 
 
+@pytest.mark.long
 def test_four_runs_on_a_slow_cluster_hold_up_no_other_cluster(team):
     with ApiServer() as slow, ApiServer() as quick:
         team.python(SET_UP.format(slow.url, quick.url))

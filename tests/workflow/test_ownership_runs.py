@@ -44,6 +44,7 @@ def plan_revert(team, run):
     return review.plans.get()
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("move", MOVES)
 def test_policy_asks_for_more_approvals_when_ownership_moves(team, move):
     make_policy(for_risks=(RiskDemand(RiskKind.OWNERSHIP_MOVED, 2),))

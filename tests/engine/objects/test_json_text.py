@@ -67,6 +67,7 @@ def test_a_nul_is_written_as_an_escape():
     assert write_json({"a\0": "b\0"}) == b'{"a\\u0000":"b\\u0000"}'
 
 
+@pytest.mark.long
 @given(st.dictionaries(TEXT, VALUES))
 def test_some_members_are_those_of_the_whole(value):
     names = set(sorted(value)[:2])
