@@ -79,6 +79,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["slug"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("uid", ""), _negated=True), fields=("uid",), name="one_cluster_per_identity"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -87,34 +92,6 @@ class Migration(migrations.Migration):
                 ("part", models.CharField(max_length=20, primary_key=True, serialize=False)),
                 ("at", models.DateTimeField()),
             ],
-        ),
-        migrations.CreateModel(
-            name="ObjectChange",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("position", models.PositiveIntegerField()),
-                ("step", models.PositiveIntegerField(default=0)),
-                ("group", models.CharField(blank=True, max_length=253)),
-                ("version", models.CharField(max_length=63)),
-                ("kind", models.CharField(max_length=253)),
-                ("namespace", models.CharField(blank=True, max_length=253)),
-                ("name", models.CharField(max_length=253)),
-                ("operation", models.CharField(max_length=20)),
-                ("method", models.CharField(blank=True, max_length=40)),
-                ("certainty", models.CharField(max_length=20)),
-                ("has_effect", models.BooleanField()),
-                ("conflicts", models.PositiveIntegerField(default=0)),
-                ("risks", models.PositiveIntegerField(default=0)),
-                ("highest_risk", models.CharField(blank=True, max_length=16)),
-                ("risk_levels", models.JSONField(default=list)),
-                ("error", models.TextField(blank=True)),
-                ("effect", models.CharField(max_length=80)),
-                ("document", models.JSONField(decoder=json_text.DocumentDecoder, encoder=json_text.DocumentEncoder)),
-                ("sealed", applyviz.records.fields.SealedField()),
-            ],
-            options={
-                "ordering": ["position"],
-            },
         ),
         migrations.CreateModel(
             name="OutboxMessage",
@@ -245,59 +222,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="ApplyRun",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("number", models.PositiveIntegerField(unique=True)),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("queued", "queued"),
-                            ("applying", "applying"),
-                            ("applied", "applied"),
-                            ("failed", "failed"),
-                            ("stale", "stale"),
-                            ("canceled", "canceled"),
-                        ],
-                        default="queued",
-                        max_length=16,
-                    ),
-                ),
-                ("epoch", models.PositiveIntegerField(default=0)),
-                ("attempt", models.PositiveSmallIntegerField(default=1)),
-                ("lease_until", models.DateTimeField(null=True)),
-                ("watch_at", models.DateTimeField(null=True)),
-                ("cancel_requested_at", models.DateTimeField(null=True)),
-                ("needed", models.PositiveSmallIntegerField(default=1)),
-                ("rules", models.JSONField(default=dict)),
-                ("summary", models.JSONField(default=dict)),
-                ("error", models.TextField(blank=True)),
-                ("reads", models.JSONField(default=list)),
-                ("created_at", models.DateTimeField()),
-                ("started_at", models.DateTimeField(null=True)),
-                ("finished_at", models.DateTimeField(null=True)),
-                (
-                    "canceled_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "requested_by",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["-number"],
-            },
-        ),
-        migrations.CreateModel(
             name="AuditEntry",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -340,6 +264,21 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-id"],
+                "indexes": [
+                    models.Index(fields=["kind", "namespace", "name", "-id"], name="audit_by_object"),
+                    models.Index(fields=["namespace", "-id"], name="audit_by_namespace"),
+                    models.Index(fields=["name", "-id"], name="audit_by_name"),
+                    models.Index(fields=["actor_name", "-id"], name="audit_by_person"),
+                    models.Index(fields=["field_manager", "-id"], name="audit_by_manager"),
+                    models.Index(fields=["action", "-id"], name="audit_by_action"),
+                    models.Index(fields=["cluster", "-id"], name="audit_by_cluster"),
+                    models.Index(fields=["review"], name="audit_by_review"),
+                    models.Index(fields=["run"], name="audit_by_run"),
+                    models.Index(
+                        condition=models.Q(("pruned_by__isnull", False)), fields=["pruned_by"], name="audit_by_pruning"
+                    ),
+                ],
+                "constraints": [models.UniqueConstraint(fields=("chain", "sequence"), name="audit_one_per_place")],
             },
         ),
         migrations.CreateModel(
@@ -389,6 +328,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("finished_at", None)), fields=("cluster",), name="one_scan_at_a_time"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -431,6 +375,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["kind", "namespace", "name", "id"],
+                "indexes": [
+                    models.Index(fields=["cluster", "gone_at", "sort"], name="finding_by_state"),
+                    models.Index(fields=["changed_at"], name="finding_by_time"),
+                ],
+                "constraints": [models.UniqueConstraint(fields=("cluster", "key"), name="one_finding_per_key")],
             },
         ),
         migrations.CreateModel(
@@ -470,6 +419,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("person", "event"), name="one_choice_per_event")],
+            },
         ),
         migrations.CreateModel(
             name="NotificationEvent",
@@ -545,132 +497,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="ObjectResult",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("position", models.PositiveIntegerField()),
-                ("step", models.PositiveIntegerField()),
-                (
-                    "outcome",
-                    models.CharField(
-                        choices=[
-                            ("waiting", "not attempted"),
-                            ("applying", "applying"),
-                            ("applied", "applied"),
-                            ("deleted", "deleted"),
-                            ("applied-live-differs", "applied · live differs"),
-                            ("unchanged", "unchanged"),
-                            ("refused", "refused"),
-                            ("stale", "stale"),
-                            ("failed", "failed"),
-                            ("unknown", "unknown"),
-                            ("not-attempted", "not attempted"),
-                            ("left-out", "left out"),
-                        ],
-                        default="waiting",
-                        max_length=24,
-                    ),
-                ),
-                ("detail", models.TextField(blank=True)),
-                ("checked", models.JSONField(null=True)),
-                ("differences", models.JSONField(default=list)),
-                ("owners", models.JSONField(default=dict)),
-                ("reads", models.JSONField(default=list)),
-                ("started_at", models.DateTimeField(null=True)),
-                ("finished_at", models.DateTimeField(null=True)),
-                (
-                    "rollout",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("", "not watched"),
-                            ("rolling-out", "rolling out"),
-                            ("ready", "ready"),
-                            ("failed", "failed"),
-                            ("timed-out", "timed out"),
-                            ("not-watched", "no longer watched"),
-                        ],
-                        default="",
-                        max_length=16,
-                    ),
-                ),
-                ("rollout_detail", models.TextField(blank=True)),
-                ("rollout_at", models.DateTimeField(null=True)),
-                ("watched_from", models.DateTimeField(null=True)),
-                ("attempt", models.PositiveSmallIntegerField(default=1)),
-                ("pods", models.JSONField(default=dict)),
-                (
-                    "change",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="results", to="records.objectchange"
-                    ),
-                ),
-                (
-                    "run",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="results", to="records.applyrun"
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["position"],
-            },
-        ),
-        migrations.CreateModel(
-            name="JournalEntry",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("sequence", models.PositiveIntegerField()),
-                ("part", models.PositiveIntegerField()),
-                ("epoch", models.PositiveIntegerField()),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("intent", "not sent yet"),
-                            ("answered", "answered"),
-                            ("resolved", "determined from live state"),
-                        ],
-                        default="intent",
-                        max_length=16,
-                    ),
-                ),
-                ("purpose", models.CharField(max_length=20)),
-                ("method", models.CharField(max_length=8)),
-                ("path", models.TextField()),
-                ("query", models.JSONField(default=dict)),
-                ("content_type", models.CharField(blank=True, max_length=80)),
-                ("before", models.JSONField(default=dict)),
-                ("reads", models.JSONField(default=list)),
-                (
-                    "request",
-                    models.JSONField(decoder=json_text.DocumentDecoder, encoder=json_text.DocumentEncoder, null=True),
-                ),
-                ("sealed_request", applyviz.records.fields.SealedField(null=True)),
-                ("request_digest", models.CharField(max_length=80)),
-                ("status", models.PositiveSmallIntegerField(default=0)),
-                (
-                    "answer",
-                    models.JSONField(decoder=json_text.DocumentDecoder, encoder=json_text.DocumentEncoder, null=True),
-                ),
-                ("sealed_answer", applyviz.records.fields.SealedField(null=True)),
-                ("warnings", models.JSONField(default=list)),
-                ("note", models.TextField(blank=True)),
-                ("took_effect", models.BooleanField(null=True)),
-                ("sent_at", models.DateTimeField()),
-                ("answered_at", models.DateTimeField(null=True)),
-                (
-                    "result",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="journal", to="records.objectresult"
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["id"],
+                "indexes": [
+                    models.Index(fields=["person", "is_shown", "read_at"], name="notification_unread"),
+                    models.Index(fields=["mail_due_at"], name="notification_mail_due"),
+                ],
+                "constraints": [models.UniqueConstraint(fields=("notification_event", "person"), name="told_once")],
             },
         ),
         migrations.CreateModel(
@@ -752,6 +583,396 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="PlannedSecretValue",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("human", models.CharField(max_length=200)),
+                ("namespace", models.CharField(max_length=253)),
+                ("name", models.CharField(max_length=253)),
+                ("day", models.DateField()),
+                ("value", models.CharField(max_length=64)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="records.cluster"
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("human", "cluster", "namespace", "name", "day", "value"), name="one_value_a_day"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="PolicyVersion",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.PositiveIntegerField()),
+                ("cluster_pattern", models.CharField(default="*", max_length=63)),
+                ("namespace_pattern", models.CharField(default="*", max_length=63)),
+                ("is_cluster_scoped", models.BooleanField(default=True)),
+                ("rules", models.JSONField(default=dict)),
+                ("note", models.TextField(blank=True)),
+                ("created_at", models.DateTimeField()),
+                (
+                    "by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "policy",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="versions", to="records.policy"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["policy", "-number"],
+                "constraints": [models.UniqueConstraint(fields=("policy", "number"), name="one_version_per_number")],
+            },
+        ),
+        migrations.CreateModel(
+            name="RetentionPolicy",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=80, unique=True)),
+                ("days", models.PositiveIntegerField()),
+                ("actions", models.JSONField(blank=True, default=list)),
+                ("has_requests", models.BooleanField(default=False)),
+                ("is_active", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField()),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["name"],
+            },
+        ),
+        migrations.CreateModel(
+            name="Preset",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("slug", models.SlugField(max_length=63)),
+                ("name", models.CharField(max_length=120)),
+                ("description", models.CharField(blank=True, max_length=400)),
+                ("title", models.CharField(blank=True, max_length=200)),
+                ("options", models.JSONField(default=dict)),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("changed_at", models.DateTimeField()),
+                ("archived_at", models.DateTimeField(null=True)),
+                (
+                    "changed_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="records.cluster"
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="records.team"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["name", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("archived_at", None)), fields=("slug",), name="one_preset_per_slug"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Review",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.PositiveIntegerField(unique=True)),
+                ("title", models.CharField(max_length=200)),
+                ("reason", models.TextField(blank=True)),
+                ("ticket", models.CharField(blank=True, max_length=400)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("open", "open"),
+                            ("applying", "applying"),
+                            ("applied", "applied"),
+                            ("closed", "closed"),
+                        ],
+                        default="open",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "applied_by",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "applyviz"),
+                            ("helm", "Helm"),
+                            ("argocd", "Argo CD"),
+                            ("flux", "Flux"),
+                            ("other", "another tool"),
+                        ],
+                        default="",
+                        max_length=16,
+                    ),
+                ),
+                ("created_at", models.DateTimeField()),
+                ("updated_at", models.DateTimeField()),
+                ("preset_version", models.PositiveIntegerField(default=0)),
+                ("preset_changes", models.JSONField(default=list)),
+                (
+                    "author",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="reviews", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "preset",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="reviews",
+                        to="records.preset",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-number"],
+            },
+        ),
+        migrations.CreateModel(
+            name="ReviewScope",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("namespace", models.CharField(blank=True, max_length=253)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="records.cluster"
+                    ),
+                ),
+                (
+                    "review",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="scopes", to="records.review"
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("review", "cluster", "namespace"), name="one_place_per_review")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SandboxChange",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("revision", models.BigIntegerField()),
+                ("group", models.CharField(blank=True, max_length=253)),
+                ("plural", models.CharField(max_length=253)),
+                ("namespace", models.CharField(blank=True, max_length=253)),
+                ("name", models.CharField(max_length=253)),
+                ("body", applyviz.records.fields.SealedField()),
+                ("size", models.PositiveIntegerField()),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sandbox_changes",
+                        to="records.cluster",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("cluster", "revision"), name="one_sandbox_change_per_revision")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SandboxMeta",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=120)),
+                ("value", models.JSONField(null=True)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="sandbox_meta", to="records.cluster"
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("cluster", "name"), name="one_sandbox_value_per_name")],
+            },
+        ),
+        migrations.CreateModel(
+            name="SandboxObject",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("group", models.CharField(blank=True, max_length=253)),
+                ("plural", models.CharField(max_length=253)),
+                ("namespace", models.CharField(blank=True, max_length=253)),
+                ("name", models.CharField(max_length=253)),
+                ("body", applyviz.records.fields.SealedField()),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sandbox_objects",
+                        to="records.cluster",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("cluster", "group", "plural", "namespace", "name"), name="one_sandbox_object_per_key"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ServiceAccount",
+            fields=[
+                (
+                    "person",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        primary_key=True,
+                        related_name="service",
+                        serialize=False,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("purpose", models.CharField(blank=True, max_length=200)),
+                ("created_at", models.DateTimeField()),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="services",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["person__username"],
+            },
+        ),
+        migrations.CreateModel(
+            name="SignInLimit",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("name", "name"),
+                            ("address", "address"),
+                            ("pair", "name and address"),
+                            ("visitor", "playground visitor"),
+                            ("session", "session"),
+                            ("comparer", "person comparing files"),
+                            ("push", "deliveries of git hosts"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                ("bucket", models.PositiveIntegerField()),
+                ("failures", models.PositiveIntegerField(default=0)),
+                ("since", models.DateTimeField()),
+            ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("kind", "bucket"), name="one_row_per_bucket")],
+            },
+        ),
+        migrations.CreateModel(
+            name="SourceRevision",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("digest", models.CharField(db_index=True, max_length=80)),
+                ("salt", models.CharField(blank=True, max_length=32)),
+                ("provenance", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField()),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="SourceFile",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("position", models.PositiveIntegerField()),
+                ("name", models.CharField(max_length=400)),
+                ("content", applyviz.records.fields.SealedField()),
+                ("digest", models.CharField(max_length=80)),
+                ("size", models.PositiveIntegerField()),
+                ("provenance", models.JSONField(default=dict)),
+                (
+                    "revision",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="files", to="records.sourcerevision"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["position"],
+                "constraints": [models.UniqueConstraint(fields=("revision", "position"), name="one_file_per_position")],
+            },
+        ),
+        migrations.CreateModel(
+            name="Target",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="targets", to="records.cluster"
+                    ),
+                ),
+                (
+                    "review",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="targets", to="records.review"
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("review", "cluster"), name="one_target_per_cluster")],
+            },
+        ),
+        migrations.CreateModel(
             name="Plan",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -791,17 +1012,256 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
                     ),
                 ),
+                (
+                    "review",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="plans", to="records.review"
+                    ),
+                ),
+                (
+                    "revision",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="plans", to="records.sourcerevision"
+                    ),
+                ),
+                (
+                    "target",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="plans", to="records.target"
+                    ),
+                ),
             ],
             options={
                 "ordering": ["review_id", "number"],
+                "constraints": [models.UniqueConstraint(fields=("review", "number"), name="one_plan_per_number")],
             },
         ),
-        migrations.AddField(
-            model_name="objectchange",
-            name="plan",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="changes", to="records.plan"
-            ),
+        migrations.CreateModel(
+            name="ObjectChange",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("position", models.PositiveIntegerField()),
+                ("step", models.PositiveIntegerField(default=0)),
+                ("group", models.CharField(blank=True, max_length=253)),
+                ("version", models.CharField(max_length=63)),
+                ("kind", models.CharField(max_length=253)),
+                ("namespace", models.CharField(blank=True, max_length=253)),
+                ("name", models.CharField(max_length=253)),
+                ("operation", models.CharField(max_length=20)),
+                ("method", models.CharField(blank=True, max_length=40)),
+                ("certainty", models.CharField(max_length=20)),
+                ("has_effect", models.BooleanField()),
+                ("conflicts", models.PositiveIntegerField(default=0)),
+                ("risks", models.PositiveIntegerField(default=0)),
+                ("highest_risk", models.CharField(blank=True, max_length=16)),
+                ("risk_levels", models.JSONField(default=list)),
+                ("error", models.TextField(blank=True)),
+                ("effect", models.CharField(max_length=80)),
+                ("document", models.JSONField(decoder=json_text.DocumentDecoder, encoder=json_text.DocumentEncoder)),
+                ("sealed", applyviz.records.fields.SealedField()),
+                (
+                    "plan",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="changes", to="records.plan"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["position"],
+                "indexes": [
+                    models.Index(fields=["plan", "position"], name="change_by_position"),
+                    models.Index(fields=["group", "kind", "namespace", "name"], name="change_by_object"),
+                    models.Index(fields=["name", "kind"], name="change_by_name"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ApplyRun",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.PositiveIntegerField(unique=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("applying", "applying"),
+                            ("applied", "applied"),
+                            ("failed", "failed"),
+                            ("stale", "stale"),
+                            ("canceled", "canceled"),
+                        ],
+                        default="queued",
+                        max_length=16,
+                    ),
+                ),
+                ("epoch", models.PositiveIntegerField(default=0)),
+                ("attempt", models.PositiveSmallIntegerField(default=1)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("watch_at", models.DateTimeField(null=True)),
+                ("cancel_requested_at", models.DateTimeField(null=True)),
+                ("needed", models.PositiveSmallIntegerField(default=1)),
+                ("rules", models.JSONField(default=dict)),
+                ("summary", models.JSONField(default=dict)),
+                ("error", models.TextField(blank=True)),
+                ("reads", models.JSONField(default=list)),
+                ("created_at", models.DateTimeField()),
+                ("started_at", models.DateTimeField(null=True)),
+                ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "canceled_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "requested_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "plan",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="run", to="records.plan"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-number"],
+                "indexes": [models.Index(fields=["state", "lease_until"], name="run_by_state")],
+            },
+        ),
+        migrations.CreateModel(
+            name="ObjectResult",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("position", models.PositiveIntegerField()),
+                ("step", models.PositiveIntegerField()),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "not attempted"),
+                            ("applying", "applying"),
+                            ("applied", "applied"),
+                            ("deleted", "deleted"),
+                            ("applied-live-differs", "applied · live differs"),
+                            ("unchanged", "unchanged"),
+                            ("refused", "refused"),
+                            ("stale", "stale"),
+                            ("failed", "failed"),
+                            ("unknown", "unknown"),
+                            ("not-attempted", "not attempted"),
+                            ("left-out", "left out"),
+                        ],
+                        default="waiting",
+                        max_length=24,
+                    ),
+                ),
+                ("detail", models.TextField(blank=True)),
+                ("checked", models.JSONField(null=True)),
+                ("differences", models.JSONField(default=list)),
+                ("owners", models.JSONField(default=dict)),
+                ("reads", models.JSONField(default=list)),
+                ("started_at", models.DateTimeField(null=True)),
+                ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "rollout",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "not watched"),
+                            ("rolling-out", "rolling out"),
+                            ("ready", "ready"),
+                            ("failed", "failed"),
+                            ("timed-out", "timed out"),
+                            ("not-watched", "no longer watched"),
+                        ],
+                        default="",
+                        max_length=16,
+                    ),
+                ),
+                ("rollout_detail", models.TextField(blank=True)),
+                ("rollout_at", models.DateTimeField(null=True)),
+                ("watched_from", models.DateTimeField(null=True)),
+                ("attempt", models.PositiveSmallIntegerField(default=1)),
+                ("pods", models.JSONField(default=dict)),
+                (
+                    "change",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="results", to="records.objectchange"
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="results", to="records.applyrun"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["position"],
+                "constraints": [models.UniqueConstraint(fields=("run", "change"), name="one_result_per_change")],
+            },
+        ),
+        migrations.CreateModel(
+            name="JournalEntry",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("sequence", models.PositiveIntegerField()),
+                ("part", models.PositiveIntegerField()),
+                ("epoch", models.PositiveIntegerField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("intent", "not sent yet"),
+                            ("answered", "answered"),
+                            ("resolved", "determined from live state"),
+                        ],
+                        default="intent",
+                        max_length=16,
+                    ),
+                ),
+                ("purpose", models.CharField(max_length=20)),
+                ("method", models.CharField(max_length=8)),
+                ("path", models.TextField()),
+                ("query", models.JSONField(default=dict)),
+                ("content_type", models.CharField(blank=True, max_length=80)),
+                ("before", models.JSONField(default=dict)),
+                ("reads", models.JSONField(default=list)),
+                (
+                    "request",
+                    models.JSONField(decoder=json_text.DocumentDecoder, encoder=json_text.DocumentEncoder, null=True),
+                ),
+                ("sealed_request", applyviz.records.fields.SealedField(null=True)),
+                ("request_digest", models.CharField(max_length=80)),
+                ("status", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "answer",
+                    models.JSONField(decoder=json_text.DocumentDecoder, encoder=json_text.DocumentEncoder, null=True),
+                ),
+                ("sealed_answer", applyviz.records.fields.SealedField(null=True)),
+                ("warnings", models.JSONField(default=list)),
+                ("note", models.TextField(blank=True)),
+                ("took_effect", models.BooleanField(null=True)),
+                ("sent_at", models.DateTimeField()),
+                ("answered_at", models.DateTimeField(null=True)),
+                (
+                    "result",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="journal", to="records.objectresult"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["id"],
+                "constraints": [models.UniqueConstraint(fields=("result", "sequence"), name="one_entry_per_sequence")],
+            },
         ),
         migrations.CreateModel(
             name="LiveComparison",
@@ -943,6 +1403,25 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["cluster_id", "number"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("cluster", "number"), name="one_rule_per_number"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("agreed_by", None),
+                            models.Q(("agreed_by", models.F("proposed_by")), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="rule_needs_two_people",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "in-force"), _negated=True),
+                            ("agreed_by__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="rule_in_force_was_agreed",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1018,183 +1497,17 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["created_at", "id"],
-            },
-        ),
-        migrations.AddField(
-            model_name="applyrun",
-            name="plan",
-            field=models.OneToOneField(
-                on_delete=django.db.models.deletion.PROTECT, related_name="run", to="records.plan"
-            ),
-        ),
-        migrations.CreateModel(
-            name="PlannedSecretValue",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("human", models.CharField(max_length=200)),
-                ("namespace", models.CharField(max_length=253)),
-                ("name", models.CharField(max_length=253)),
-                ("day", models.DateField()),
-                ("value", models.CharField(max_length=64)),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="records.cluster"
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("revoked_at", None)),
+                        fields=("plan", "digest", "by"),
+                        name="one_approval_per_person",
                     ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
-            name="PolicyVersion",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("number", models.PositiveIntegerField()),
-                ("cluster_pattern", models.CharField(default="*", max_length=63)),
-                ("namespace_pattern", models.CharField(default="*", max_length=63)),
-                ("is_cluster_scoped", models.BooleanField(default=True)),
-                ("rules", models.JSONField(default=dict)),
-                ("note", models.TextField(blank=True)),
-                ("created_at", models.DateTimeField()),
-                (
-                    "by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
+                    models.CheckConstraint(
+                        condition=models.Q(("revoked_at", None), ("spent_at", None), _connector="OR"),
+                        name="spent_is_not_revoked",
                     ),
-                ),
-                (
-                    "policy",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="versions", to="records.policy"
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["policy", "-number"],
-            },
-        ),
-        migrations.CreateModel(
-            name="RetentionPolicy",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("name", models.CharField(max_length=80, unique=True)),
-                ("days", models.PositiveIntegerField()),
-                ("actions", models.JSONField(blank=True, default=list)),
-                ("has_requests", models.BooleanField(default=False)),
-                ("is_active", models.BooleanField(default=True)),
-                ("created_at", models.DateTimeField()),
-                (
-                    "created_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["name"],
-            },
-        ),
-        migrations.CreateModel(
-            name="Preset",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("slug", models.SlugField(max_length=63)),
-                ("name", models.CharField(max_length=120)),
-                ("description", models.CharField(blank=True, max_length=400)),
-                ("title", models.CharField(blank=True, max_length=200)),
-                ("options", models.JSONField(default=dict)),
-                ("version", models.PositiveIntegerField(default=1)),
-                ("changed_at", models.DateTimeField()),
-                ("archived_at", models.DateTimeField(null=True)),
-                (
-                    "changed_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="records.cluster"
-                    ),
-                ),
-                (
-                    "team",
-                    models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="records.team"
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["name", "id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="Review",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("number", models.PositiveIntegerField(unique=True)),
-                ("title", models.CharField(max_length=200)),
-                ("reason", models.TextField(blank=True)),
-                ("ticket", models.CharField(blank=True, max_length=400)),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("open", "open"),
-                            ("applying", "applying"),
-                            ("applied", "applied"),
-                            ("closed", "closed"),
-                        ],
-                        default="open",
-                        max_length=16,
-                    ),
-                ),
-                (
-                    "applied_by",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("", "applyviz"),
-                            ("helm", "Helm"),
-                            ("argocd", "Argo CD"),
-                            ("flux", "Flux"),
-                            ("other", "another tool"),
-                        ],
-                        default="",
-                        max_length=16,
-                    ),
-                ),
-                ("created_at", models.DateTimeField()),
-                ("updated_at", models.DateTimeField()),
-                ("preset_version", models.PositiveIntegerField(default=0)),
-                ("preset_changes", models.JSONField(default=list)),
-                (
-                    "author",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="reviews", to=settings.AUTH_USER_MODEL
-                    ),
-                ),
-                (
-                    "preset",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="reviews",
-                        to="records.preset",
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["-number"],
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1238,13 +1551,6 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["created_at", "id"],
             },
-        ),
-        migrations.AddField(
-            model_name="plan",
-            name="review",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="plans", to="records.review"
-            ),
         ),
         migrations.CreateModel(
             name="Comment",
@@ -1321,26 +1627,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["created_at", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("withdrawn_at", None)),
+                        fields=("review", "effect", "object_key", "risk", "by"),
+                        name="one_acknowledgment_per_person",
+                    )
+                ],
             },
-        ),
-        migrations.CreateModel(
-            name="ReviewScope",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("namespace", models.CharField(blank=True, max_length=253)),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="records.cluster"
-                    ),
-                ),
-                (
-                    "review",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="scopes", to="records.review"
-                    ),
-                ),
-            ],
         ),
         migrations.CreateModel(
             name="RolloutSample",
@@ -1386,61 +1680,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["number"],
+                "constraints": [models.UniqueConstraint(fields=("run", "number"), name="one_row_per_attempt")],
             },
-        ),
-        migrations.CreateModel(
-            name="SandboxChange",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("revision", models.BigIntegerField()),
-                ("group", models.CharField(blank=True, max_length=253)),
-                ("plural", models.CharField(max_length=253)),
-                ("namespace", models.CharField(blank=True, max_length=253)),
-                ("name", models.CharField(max_length=253)),
-                ("body", applyviz.records.fields.SealedField()),
-                ("size", models.PositiveIntegerField()),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="sandbox_changes",
-                        to="records.cluster",
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
-            name="SandboxMeta",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("name", models.CharField(max_length=120)),
-                ("value", models.JSONField(null=True)),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="sandbox_meta", to="records.cluster"
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
-            name="SandboxObject",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("group", models.CharField(blank=True, max_length=253)),
-                ("plural", models.CharField(max_length=253)),
-                ("namespace", models.CharField(blank=True, max_length=253)),
-                ("name", models.CharField(max_length=253)),
-                ("body", applyviz.records.fields.SealedField()),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="sandbox_objects",
-                        to="records.cluster",
-                    ),
-                ),
-            ],
         ),
         migrations.CreateModel(
             name="ScheduledStart",
@@ -1517,131 +1758,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["created_at", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "waiting")), fields=("plan",), name="one_scheduled_start_per_plan"
+                    )
+                ],
             },
-        ),
-        migrations.CreateModel(
-            name="ServiceAccount",
-            fields=[
-                (
-                    "person",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        primary_key=True,
-                        related_name="service",
-                        serialize=False,
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                ("purpose", models.CharField(blank=True, max_length=200)),
-                ("created_at", models.DateTimeField()),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="services",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["person__username"],
-            },
-        ),
-        migrations.CreateModel(
-            name="SignInLimit",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("name", "name"),
-                            ("address", "address"),
-                            ("pair", "name and address"),
-                            ("visitor", "playground visitor"),
-                            ("session", "session"),
-                            ("comparer", "person comparing files"),
-                            ("push", "deliveries of git hosts"),
-                        ],
-                        max_length=8,
-                    ),
-                ),
-                ("bucket", models.PositiveIntegerField()),
-                ("failures", models.PositiveIntegerField(default=0)),
-                ("since", models.DateTimeField()),
-            ],
-            options={
-                "constraints": [models.UniqueConstraint(fields=("kind", "bucket"), name="one_row_per_bucket")],
-            },
-        ),
-        migrations.CreateModel(
-            name="SourceRevision",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("digest", models.CharField(db_index=True, max_length=80)),
-                ("salt", models.CharField(blank=True, max_length=32)),
-                ("provenance", models.JSONField(default=dict)),
-                ("created_at", models.DateTimeField()),
-                (
-                    "created_by",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
-            name="SourceFile",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("position", models.PositiveIntegerField()),
-                ("name", models.CharField(max_length=400)),
-                ("content", applyviz.records.fields.SealedField()),
-                ("digest", models.CharField(max_length=80)),
-                ("size", models.PositiveIntegerField()),
-                ("provenance", models.JSONField(default=dict)),
-                (
-                    "revision",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="files", to="records.sourcerevision"
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["position"],
-            },
-        ),
-        migrations.AddField(
-            model_name="plan",
-            name="revision",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="plans", to="records.sourcerevision"
-            ),
-        ),
-        migrations.CreateModel(
-            name="Target",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="targets", to="records.cluster"
-                    ),
-                ),
-                (
-                    "review",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="targets", to="records.review"
-                    ),
-                ),
-            ],
-        ),
-        migrations.AddField(
-            model_name="plan",
-            name="target",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="plans", to="records.target"
-            ),
         ),
         migrations.CreateModel(
             name="RepositoryCredential",
@@ -1678,6 +1800,18 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["prefix", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("archived_at", None), ("team__isnull", False)),
+                        fields=("prefix", "team"),
+                        name="one_credential_per_team",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("archived_at", None), ("team", None)),
+                        fields=("prefix",),
+                        name="one_credential_for_everybody",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1735,6 +1869,28 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["cluster", "-number"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("cluster", "number"), name="one_mapping_per_number"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at", None), ("person__isnull", False)),
+                        fields=("cluster", "person"),
+                        name="one_mapping_per_person",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at", None), ("team__isnull", False)),
+                        fields=("cluster", "team"),
+                        name="one_mapping_per_team",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at", None), ("person", None), ("team", None)),
+                        fields=("cluster",),
+                        name="one_mapping_for_everybody",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("person", None), ("team", None), _connector="OR"),
+                        name="mapping_of_a_person_or_a_team",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1807,6 +1963,17 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["id"],
+                "indexes": [models.Index(fields=["person", "ended_at"], name="grant_by_person")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("person", None), ("team__isnull", False)),
+                            models.Q(("person__isnull", False), ("team", None)),
+                            _connector="OR",
+                        ),
+                        name="grant_to_a_person_or_a_team",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1851,6 +2018,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at", None)),
+                        fields=("team", "person"),
+                        name="one_membership_at_a_time",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1925,6 +2099,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("digest", "by", "object_key"), name="viewed_once")],
+            },
         ),
         migrations.CreateModel(
             name="Webhook",
@@ -1984,6 +2161,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-id"],
+                "indexes": [models.Index(fields=["state", "due_at"], name="delivery_due")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("webhook", "notification_event"), name="delivered_once")
+                ],
             },
         ),
         migrations.CreateModel(
@@ -2061,303 +2242,6 @@ class Migration(migrations.Migration):
                 "ordering": ["-id"],
             },
         ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(fields=["kind", "namespace", "name", "-id"], name="audit_by_object"),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(fields=["namespace", "-id"], name="audit_by_namespace"),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(fields=["name", "-id"], name="audit_by_name"),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(fields=["actor_name", "-id"], name="audit_by_person"),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(fields=["field_manager", "-id"], name="audit_by_manager"),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(fields=["action", "-id"], name="audit_by_action"),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(fields=["cluster", "-id"], name="audit_by_cluster"),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(fields=["review"], name="audit_by_review"),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(fields=["run"], name="audit_by_run"),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(
-                condition=models.Q(("pruned_by__isnull", False)), fields=["pruned_by"], name="audit_by_pruning"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="auditentry",
-            constraint=models.UniqueConstraint(fields=("chain", "sequence"), name="audit_one_per_place"),
-        ),
-        migrations.AddConstraint(
-            model_name="cluster",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("uid", ""), _negated=True), fields=("uid",), name="one_cluster_per_identity"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="clusterscan",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("finished_at", None)), fields=("cluster",), name="one_scan_at_a_time"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="livefinding",
-            index=models.Index(fields=["cluster", "gone_at", "sort"], name="finding_by_state"),
-        ),
-        migrations.AddIndex(
-            model_name="livefinding",
-            index=models.Index(fields=["changed_at"], name="finding_by_time"),
-        ),
-        migrations.AddConstraint(
-            model_name="livefinding",
-            constraint=models.UniqueConstraint(fields=("cluster", "key"), name="one_finding_per_key"),
-        ),
-        migrations.AddConstraint(
-            model_name="notificationchoice",
-            constraint=models.UniqueConstraint(fields=("person", "event"), name="one_choice_per_event"),
-        ),
-        migrations.AddIndex(
-            model_name="notification",
-            index=models.Index(fields=["person", "is_shown", "read_at"], name="notification_unread"),
-        ),
-        migrations.AddIndex(
-            model_name="notification",
-            index=models.Index(fields=["mail_due_at"], name="notification_mail_due"),
-        ),
-        migrations.AddConstraint(
-            model_name="notification",
-            constraint=models.UniqueConstraint(fields=("notification_event", "person"), name="told_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="objectresult",
-            constraint=models.UniqueConstraint(fields=("run", "change"), name="one_result_per_change"),
-        ),
-        migrations.AddConstraint(
-            model_name="journalentry",
-            constraint=models.UniqueConstraint(fields=("result", "sequence"), name="one_entry_per_sequence"),
-        ),
-        migrations.AddIndex(
-            model_name="objectchange",
-            index=models.Index(fields=["plan", "position"], name="change_by_position"),
-        ),
-        migrations.AddIndex(
-            model_name="objectchange",
-            index=models.Index(fields=["group", "kind", "namespace", "name"], name="change_by_object"),
-        ),
-        migrations.AddIndex(
-            model_name="objectchange",
-            index=models.Index(fields=["name", "kind"], name="change_by_name"),
-        ),
-        migrations.AddConstraint(
-            model_name="conflictrule",
-            constraint=models.UniqueConstraint(fields=("cluster", "number"), name="one_rule_per_number"),
-        ),
-        migrations.AddConstraint(
-            model_name="conflictrule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("agreed_by", None),
-                    models.Q(("agreed_by", models.F("proposed_by")), _negated=True),
-                    _connector="OR",
-                ),
-                name="rule_needs_two_people",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="conflictrule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "in-force"), _negated=True), ("agreed_by__isnull", False), _connector="OR"
-                ),
-                name="rule_in_force_was_agreed",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="approval",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("revoked_at", None)),
-                fields=("plan", "digest", "by"),
-                name="one_approval_per_person",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="approval",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("revoked_at", None), ("spent_at", None), _connector="OR"),
-                name="spent_is_not_revoked",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="applyrun",
-            index=models.Index(fields=["state", "lease_until"], name="run_by_state"),
-        ),
-        migrations.AddConstraint(
-            model_name="plannedsecretvalue",
-            constraint=models.UniqueConstraint(
-                fields=("human", "cluster", "namespace", "name", "day", "value"), name="one_value_a_day"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="policyversion",
-            constraint=models.UniqueConstraint(fields=("policy", "number"), name="one_version_per_number"),
-        ),
-        migrations.AddConstraint(
-            model_name="acknowledgment",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("withdrawn_at", None)),
-                fields=("review", "effect", "object_key", "risk", "by"),
-                name="one_acknowledgment_per_person",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="reviewscope",
-            constraint=models.UniqueConstraint(fields=("review", "cluster", "namespace"), name="one_place_per_review"),
-        ),
-        migrations.AddConstraint(
-            model_name="runattempt",
-            constraint=models.UniqueConstraint(fields=("run", "number"), name="one_row_per_attempt"),
-        ),
-        migrations.AddConstraint(
-            model_name="sandboxchange",
-            constraint=models.UniqueConstraint(fields=("cluster", "revision"), name="one_sandbox_change_per_revision"),
-        ),
-        migrations.AddConstraint(
-            model_name="sandboxmeta",
-            constraint=models.UniqueConstraint(fields=("cluster", "name"), name="one_sandbox_value_per_name"),
-        ),
-        migrations.AddConstraint(
-            model_name="sandboxobject",
-            constraint=models.UniqueConstraint(
-                fields=("cluster", "group", "plural", "namespace", "name"), name="one_sandbox_object_per_key"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="scheduledstart",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "waiting")), fields=("plan",), name="one_scheduled_start_per_plan"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="sourcefile",
-            constraint=models.UniqueConstraint(fields=("revision", "position"), name="one_file_per_position"),
-        ),
-        migrations.AddConstraint(
-            model_name="target",
-            constraint=models.UniqueConstraint(fields=("review", "cluster"), name="one_target_per_cluster"),
-        ),
-        migrations.AddConstraint(
-            model_name="plan",
-            constraint=models.UniqueConstraint(fields=("review", "number"), name="one_plan_per_number"),
-        ),
-        migrations.AddConstraint(
-            model_name="repositorycredential",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("archived_at", None), ("team__isnull", False)),
-                fields=("prefix", "team"),
-                name="one_credential_per_team",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="repositorycredential",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("archived_at", None), ("team", None)),
-                fields=("prefix",),
-                name="one_credential_for_everybody",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="identitymapping",
-            constraint=models.UniqueConstraint(fields=("cluster", "number"), name="one_mapping_per_number"),
-        ),
-        migrations.AddConstraint(
-            model_name="identitymapping",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at", None), ("person__isnull", False)),
-                fields=("cluster", "person"),
-                name="one_mapping_per_person",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="identitymapping",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at", None), ("team__isnull", False)),
-                fields=("cluster", "team"),
-                name="one_mapping_per_team",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="identitymapping",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at", None), ("person", None), ("team", None)),
-                fields=("cluster",),
-                name="one_mapping_for_everybody",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="identitymapping",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("person", None), ("team", None), _connector="OR"),
-                name="mapping_of_a_person_or_a_team",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="grant",
-            index=models.Index(fields=["person", "ended_at"], name="grant_by_person"),
-        ),
-        migrations.AddConstraint(
-            model_name="preset",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("archived_at", None)), fields=("slug",), name="one_preset_per_slug"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="grant",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("person", None), ("team__isnull", False)),
-                    models.Q(("person__isnull", False), ("team", None)),
-                    _connector="OR",
-                ),
-                name="grant_to_a_person_or_a_team",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="teammember",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at", None)), fields=("team", "person"), name="one_membership_at_a_time"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="viewedobject",
-            constraint=models.UniqueConstraint(fields=("digest", "by", "object_key"), name="viewed_once"),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(fields=["state", "due_at"], name="delivery_due"),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.UniqueConstraint(fields=("webhook", "notification_event"), name="delivered_once"),
-        ),
         migrations.CreateModel(
             name="CommitRange",
             fields=[
@@ -2423,6 +2307,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["location", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("archived_at", None)),
+                        fields=("location",),
+                        name="one_push_webhook_per_repository",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -2462,6 +2353,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-id"],
+                "indexes": [models.Index(fields=["webhook", "state"], name="push_by_state")],
             },
         ),
         migrations.CreateModel(
@@ -2668,15 +2560,5 @@ class Migration(migrations.Migration):
                 "ordering": ["-id"],
                 "indexes": [models.Index(fields=["location", "branch", "after"], name="push_by_commit")],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="pushwebhook",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("archived_at", None)), fields=("location",), name="one_push_webhook_per_repository"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="pushdelivery",
-            index=models.Index(fields=["webhook", "state"], name="push_by_state"),
         ),
     ]
