@@ -160,9 +160,17 @@ def list_test_lanes() -> list[Lane]:
 
 
 def make_environment(*, with_long: bool) -> dict[str, str]:
-    """Return what all lanes are given: the faults are always the same, with `--long` those of the day it began."""
+    """Return what all lanes are given: the faults are always the same, with `--long` those of the day it began.
+
+    Compiled modules are kept even where the environment forbids it: else each of the many processes that tests start
+    compiles all of the product again.
+    """
     seed = int(time.time() // 86400) if with_long else FAULT_SEED
-    return {"DJANGO_SETTINGS_MODULE": "tests.settings", "APPLYVIZ_FAULT_SEED": str(seed)}
+    return {
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "APPLYVIZ_FAULT_SEED": str(seed),
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
 
 
 def time_calculation() -> float:

@@ -68,7 +68,7 @@ def test_nobody_learns_from_a_deletion_whether_the_manifest_holds_the_live_value
     compare(choose_readers(right), choose_readers(wrong))
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ApplyMode, ids=["allowlist", "applyset"])
 def test_nobody_learns_from_a_pruned_secret_whether_it_changed_since_it_was_applied(monkeypatch, mode) -> None:
     with time_machine.travel(datetime(2026, 11, 21, 10, tzinfo=UTC), tick=False):

@@ -29,7 +29,7 @@ CHOICES = {
 }
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("choice", CHOICES)
 def test_nobody_learns_from_a_move_of_ownership_whether_the_value_is_live(

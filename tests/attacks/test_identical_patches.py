@@ -52,7 +52,7 @@ def patch_it(team: Team, value: str, mode: ApplyMode, *, patch_type: str) -> Wor
     return world
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("patch_type", BODIES)
 def test_nobody_learns_from_a_patch_whether_it_sets_the_live_value(monkeypatch, patch_type) -> None:
     mode = ApplyMode.CLIENT

@@ -31,7 +31,7 @@ def test_server_knows_people_by_their_tokens(control_plane, tmp_path):
     assert json.loads(answer.stdout)["status"]["userInfo"]["username"] == "alice"
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_kubectl_applies_the_shop_alike_in_two_namespaces(control_plane, mode):
     left, right = (run_with_kubectl(control_plane, tell_shop(f"{mode}-{side}"), mode) for side in ("left", "right"))

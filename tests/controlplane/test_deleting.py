@@ -53,6 +53,7 @@ def wait_for(plane, namespace: str, names: set[str]) -> dict[str, int]:
     return found
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("propagation", Propagation)
 def test_rest_is_what_kubectl_leaves(managed_plane, propagation):
     plane, word = managed_plane, propagation.value.lower()
@@ -73,6 +74,7 @@ def test_rest_is_what_kubectl_leaves(managed_plane, propagation):
     assert set(read_rest(plane, mine)) == names
 
 
+@pytest.mark.long
 def test_namespace_takes_everything_with_it(managed_plane):
     namespace = "mine-delete-namespace"
     fill(managed_plane, namespace)

@@ -28,6 +28,7 @@ def write(namespace: str, value: str, *names: str) -> dict[str, str]:
     return {f"{name}.yaml": config(name, namespace, value) for name in names}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_others_are_what_kubectl_makes_of_them_and_the_left_out_object_stays(control_plane, mode):
     theirs, mine = f"theirs-others-{mode.value}", f"mine-others-{mode.value}"

@@ -118,6 +118,7 @@ def test_way_back_writes_last_applied_and_leaves_no_apply_entry_of_the_named(con
     assert "paused" in left.stdout  # the next client-side apply removes what the manifest drops
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("mode", "manager"), [(ApplyMode.SERVER, "applyviz"), (ApplyMode.CLIENT, CLIENT_MANAGER)])
 def test_hand_edits_are_taken_into_the_file(control_plane, mode, manager):
     product, namespace = Product(control_plane), f"taken-{mode}"
@@ -163,6 +164,7 @@ def apply_patch(text: str, patched: str) -> str:
     return "".join(found + lines[at:])
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_scaled", [False, True])
 def test_handover_is_reverted_and_what_somebody_scaled_meanwhile_is_a_conflict(control_plane, is_scaled):
     product, namespace = Product(control_plane), f"reverted-{is_scaled}".lower()

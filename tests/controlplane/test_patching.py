@@ -118,7 +118,7 @@ def options_in(namespace: str) -> ApplyOptions:
     return ApplyOptions(action=SetAction.PATCH, namespace=namespace, field_manager=MANAGER)
 
 
-@pytest.mark.core(10)
+@pytest.mark.core(3)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("name", CASES)
 def test_patched_object_is_what_kubectl_leaves(control_plane, name, mode):

@@ -16,6 +16,7 @@ def product(control_plane) -> Product:
     return Product(control_plane)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_product_leaves_the_shop_as_kubectl_does(product, mode):
     theirs = run_with_kubectl(product.plane, tell_shop(f"kubectl-{mode}"), mode)
@@ -26,6 +27,7 @@ def test_product_leaves_the_shop_as_kubectl_does(product, mode):
     assert [len(objects) for objects in ours] == [48, 50]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_product_leaves_online_boutique_as_kubectl_does(product, public_manifests, mode):
     theirs = run_with_kubectl(product.plane, tell_boutique(public_manifests, f"kubectl-{mode}"), mode)

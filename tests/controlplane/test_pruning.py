@@ -135,6 +135,7 @@ def product(control_plane) -> Product:
     return Product(control_plane)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("way", [BY_SELECTOR, OF_TWO_KINDS, OF_A_ROLE], ids=["selector", "two-kinds", "role"])
 def test_product_prunes_by_allowlist_what_kubectl_prunes(product, way, request):
     plane, told = product.plane, request.node.callspec.id
@@ -157,7 +158,7 @@ def test_product_prunes_by_allowlist_what_kubectl_prunes(product, way, request):
     assert {(kind.lower(), name) for kind, name in list_deletions(plan)} == gone
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("kind", ["secret", "configmap", "bundles.prune.example.com"])
 def test_product_keeps_an_applyset_as_kubectl_does(product, kind, mode, request):

@@ -155,7 +155,7 @@ def find_plane(request: pytest.FixtureRequest, kind: str) -> ControlPlane:
     return plane
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("kind", CASES)
 def test_replaced_object_is_what_kubectl_makes_of_it(request, kind, mode):
@@ -222,6 +222,7 @@ def wait_until_created(plane: ControlPlane, namespace: str, *, is_refused: bool)
         time.sleep(0.2)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_object_whose_creation_fails_after_its_deletion_is_offered_back_at_once(control_plane, client, mode):
     product, namespace, kind = Product(control_plane), f"refused-{mode.value}", "core/ConfigMap"

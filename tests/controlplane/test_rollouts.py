@@ -52,6 +52,7 @@ def test_controllers_act_when_they_are_started(plane):
     assert "replicaset.apps/acting-" in plane.kubectl("get", "replicasets", "-o", "name").stdout
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("name", "spec", "seconds", "rollout", "said"),
     [
@@ -88,6 +89,7 @@ def _list_uids(plane: ControlPlane, kind: str, name: str) -> list[str]:
     return plane.kubectl("get", kind, "-l", f"app={name}", "--sort-by=.metadata.name", "-o", path).stdout.split()
 
 
+@pytest.mark.long
 def test_paused_deployment_keeps_its_pods_until_it_is_resumed(plane):
     product, name = Product(plane), "halting"
     _run(product, {"web.yaml": _deployment(name, replicas=2)}, 1)
@@ -113,6 +115,7 @@ def test_paused_deployment_keeps_its_pods_until_it_is_resumed(plane):
     assert len(_list_uids(plane, "replicasets", name)) == 2
 
 
+@pytest.mark.long
 def test_partition_keeps_the_pods_below_it(plane):
     product, name = Product(plane), "parted"
     spec = {"replicas": 2, "serviceName": name, "podManagementPolicy": "Parallel"}

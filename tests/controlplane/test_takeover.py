@@ -36,6 +36,7 @@ def _tell(capsys, steps: list[Step]) -> None:
         sys.stdout.write(f"\n{render_table(steps)}\n")
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("mode", "manager"), UPGRADES)
 def test_online_boutique_is_taken_over_and_brought_back(product, public_manifests, capsys, mode, manager):
     namespace = f"boutique-{mode.value}-{manager}"

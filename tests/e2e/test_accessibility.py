@@ -260,7 +260,7 @@ def make_push_webhook(page: Page, slug: str) -> str:
 
 @contextmanager
 def every_page(sign_in) -> Iterator[Iterator[tuple[Page, str]]]:
-    """Each page in the browser of who may open it; what is made for it is taken back."""
+    """Every page in the browser of who may open it; what is made for it is taken back."""
     browsers = {name: sign_in(name) for name in PAGES}
     slug = f"a{secrets.token_hex(4)}"
     places = {"slug": slug, "review": make_plans(browsers["alice"])}
@@ -275,11 +275,18 @@ def every_page(sign_in) -> Iterator[Iterator[tuple[Page, str]]]:
         expect(browsers["dana"].locator(".messages")).to_contain_text("Policy archived.")
 
 
-@pytest.mark.parametrize("only", [MAIN, pytest.param(None, marks=pytest.mark.long)], ids=["main", "all"])
-def test_pages_have_no_finding_and_fit_every_screen(sign_in, only):
+@contextmanager
+def main_pages(sign_in) -> Iterator[Iterator[tuple[Page, str]]]:
+    """The pages of every day, for which nothing has to be made."""
+    browsers = {name: sign_in(name) for name in PAGES}
+    yield ((browsers[name], address) for name in PAGES for address in PAGES[name] if address in MAIN)
+
+
+@pytest.mark.parametrize("which", [main_pages, pytest.param(every_page, marks=pytest.mark.long)])
+def test_pages_have_no_finding_and_fit_every_screen(sign_in, which):
     found, wide = {}, {}
-    with every_page(sign_in) as pages:
-        for page, address in ((page, address) for page, address in pages if only is None or address in only):
+    with which(sign_in) as pages:
+        for page, address in pages:
             answer = page.goto(address)
             assert (address, answer and answer.status) == (address, 200)
             for row in page.locator("[data-field-row] > summary").all()[:2]:
@@ -326,6 +333,7 @@ def test_login_has_no_finding(product, browser):
     visitor.close()
 
 
+@pytest.mark.long
 def test_claim_of_an_account_has_no_finding_and_fits_every_screen(sign_in, browser):
     page = sign_in("dana")
     page.goto("/settings/people/new/")
@@ -346,6 +354,7 @@ def test_claim_of_an_account_has_no_finding_and_fits_every_screen(sign_in, brows
     assert (invited, claim, refused) == (([], {}), ([], {}), ([], {}))
 
 
+@pytest.mark.long
 def test_verified_history_has_no_finding(sign_in):
     page = sign_in("bob")
     page.goto("/history/verify/")

@@ -140,7 +140,7 @@ def test_risk_tag_opens_the_drawer_at_that_risk(changes):
     expect(changes.locator("#risk-conflict")).to_be_focused()
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("query", ["", "?show=all", "?view=diff", "?view=yaml"])
 def test_scroll_has_no_finding(sign_in, query):
     page = sign_in("alice", reduced_motion="reduce")

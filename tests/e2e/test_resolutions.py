@@ -196,6 +196,7 @@ def test_conflicts_are_decided_home_and_made_a_rule(sign_in, tmp_path):
     expect(bob.locator(".review-header")).to_contain_text("conflict rule")
 
 
+@pytest.mark.long
 def test_deciding_needs_no_script(product, browser, sign_in):
     alice = sign_in("alice")
     address = conflict_row(alice, sign_in("bob"), ("plain-one",))
@@ -211,6 +212,7 @@ def test_deciding_needs_no_script(product, browser, sign_in):
     plain.close()
 
 
+@pytest.mark.long
 def test_conflict_page_has_no_finding_and_fits(sign_in):
     page = sign_in("alice")
     for address in ("/reviews/2/plans/1/changes/", "/clusters/demo/rules/"):

@@ -106,6 +106,7 @@ def test_objects_arrive_by_server_sent_events(sign_in, public_manifests):
     expect(page.locator("#strip .counts")).to_have_attribute("aria-label", re.compile("to create"))
 
 
+@pytest.mark.long
 def test_page_asks_from_time_to_time_where_nothing_streams(sign_in, public_manifests):
     page = sign_in("alice")
     page.route("**/events/**", lambda route: route.fulfill(status=204))
@@ -139,6 +140,7 @@ def test_list_is_narrowed_in_the_address_and_stands_as_a_tree(boutique):
     expect(page.get_by_label("By namespace")).to_be_checked()
 
 
+@pytest.mark.long
 def test_escape_and_f_do_not_race(boutique):
     page = boutique
     expect(page.locator("[data-object]").first).to_be_visible()
@@ -229,6 +231,7 @@ def show_all_fields(page: Page) -> None:
     expect(chosen).to_have_attribute("aria-current", "true")
 
 
+@pytest.mark.long
 def test_row_that_is_opened_while_another_filter_is_under_way_stays_open(boutique):
     page = boutique
     choose(page, "Deployment", "frontend")
@@ -247,6 +250,7 @@ def test_row_that_is_opened_while_another_filter_is_under_way_stays_open(boutiqu
     expect(row).to_have_attribute("open", "")
 
 
+@pytest.mark.long
 def test_address_of_a_field_holds_for_others_who_first_sign_in(boutique, sign_in, browser, product):
     page = boutique
     choose(page, "Deployment", "frontend")
@@ -302,6 +306,7 @@ def test_version_is_folded_searched_and_kept(boutique):
     assert saved.value.suggested_filename == "deployment-frontend-after.yaml"
 
 
+@pytest.mark.long
 def test_plan_that_is_made_again_says_that_nothing_moved(boutique):
     page = boutique
     address = re.sub(r"(/reviews/\d+/).*", r"\1", page.url)

@@ -96,6 +96,7 @@ def test_risk_is_acknowledged_in_the_drawer(sign_in):
     expect(count).to_be_focused()
 
 
+@pytest.mark.long
 def test_risks_are_acknowledged_without_script(sign_in, product, browser):
     alice = sign_in("alice")
     address = make_review(alice, ROLE)

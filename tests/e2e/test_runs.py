@@ -45,6 +45,7 @@ def test_what_would_undo_a_run_is_a_review_that_needs_approval(sign_in):
     expect(bob.locator(".bell .count")).to_be_visible()
 
 
+@pytest.mark.long
 def test_what_another_tool_applies_is_verified_and_never_applied(sign_in):
     page = sign_in("alice")
     page.goto("/reviews/new/")

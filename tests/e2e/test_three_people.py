@@ -73,6 +73,7 @@ def read_all(page: Page, addresses: list[str]) -> list[int]:
     return [answer.status for address in addresses if (answer := page.goto(address))]
 
 
+@pytest.mark.long
 def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
     alice, bob = sign_in("alice"), sign_in("bob")
     role_name = f"readers-{secrets.token_hex(3)}"
@@ -136,6 +137,7 @@ def test_outsider_sees_nothing_and_an_auditor_reads_all(sign_in, product):
     expect(outsider.locator(".next-acts")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_policy_asks_for_more_and_the_plan_says_so(sign_in):
     alice, bob, dana = sign_in("alice"), sign_in("bob"), sign_in("dana")
     files = {"greeter.yaml": DEPLOYMENT.format(replicas=1, version="3"), "secret.yaml": SECRET.format(version=7)}

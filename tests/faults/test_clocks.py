@@ -37,6 +37,7 @@ def test_worker_with_another_clock_takes_no_run_that_somebody_has(stage, hours):
     assert (run in found, told.state, told.epoch) == (False, "applied", 1)
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("hours", [-24, 24])
 @pytest.mark.parametrize("point", ["run.claimed", "run.intended", "run.concluded"])
 def test_run_of_a_lost_worker_with_another_clock_waits_for_one_lease(stage, hours, point):
@@ -49,6 +50,7 @@ def test_run_of_a_lost_worker_with_another_clock_waits_for_one_lease(stage, hour
     assert _judge(stage, run).state == "applied"
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("hours", [-24, 24])
 def test_message_of_a_web_process_with_another_clock_is_sent_again(stage, hours):
     """It dies before it hands its message to the broker; the sweep of another host finds the run all the same."""

@@ -29,6 +29,7 @@ def _finish(stage, run):
     assert sum(e.is_effective for e in history.exchanges) == 3
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(
     ("refusal", "action"),
     [
@@ -92,6 +93,7 @@ def test_confirmation_that_dies_is_made_or_is_not(stage, point):
     assert _judge(stage, run).runs[0].state == "applied"
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("point", ["plan.claimed", "plan.stored", "plan.completing", "plan.completed"])
 def test_planning_that_dies_is_done_anew_and_once(stage, point):
     stage.seed()

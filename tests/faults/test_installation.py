@@ -36,6 +36,7 @@ def test_broker_that_is_away_delays_and_loses_nothing(installation):
     installation.wait(runs)
 
 
+@pytest.mark.long
 def test_broker_that_forgets_everything_loses_nothing(installation):
     with installation.without_worker():
         runs = installation.bring(3)
@@ -192,6 +193,7 @@ def test_confirmation_whose_process_dies_before_it_sends_is_found(installation):
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.long
 def test_crashed_database_comes_back_and_everything_ends(installation):
     runs = installation.bring(6)
     installation.stage.postgres.crash()

@@ -159,7 +159,7 @@ def _judge(stage: Stage, run: int, direction: Direction, about: object) -> None:
     assert (live["data"], owners) == (direction.data, set(direction.owners)), about
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("direction", DIRECTIONS, ids=lambda direction: direction.name)
 def test_next_worker_finishes_what_a_killed_one_began_at_any_request(stage, direction):
     points = _list_points(stage, direction)

@@ -119,7 +119,7 @@ def _judge(stage: Stage, run: int, case: Case, about: Any) -> None:
     assert case.read(stage.api.find(case.path)) == case.after, about
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.subresource or case.name)
 def test_next_worker_finishes_a_patch_that_a_killed_one_began_at_any_request(stage, case):
     points = _list_points(stage, case)

@@ -25,7 +25,7 @@ def _try(stage, point, record_property):
         assert (stage.struck, run.state) == (True, "applied"), f"seed {find_seed()}, {point}: {run.error}"
 
 
-@pytest.mark.core(16)
+@pytest.mark.core(10)
 @pytest.mark.parametrize("point", choose(QUICK), ids=str)
 def test_run_survives(stage, point, record_property):
     _try(stage, point, record_property)

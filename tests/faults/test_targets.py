@@ -44,6 +44,7 @@ def _release(stage: Stage, pids: list[int]) -> list[int]:
     return [stage.forge.wait(pid) for pid in pids]
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("point", ["run.claimed", "run.prepared", "run.checked", "run.intended", "run.answered"])
 def test_credential_swapped_under_a_worker_leads_no_write_astray(stage, point):
     run = stage.bring()
@@ -58,6 +59,7 @@ def test_credential_swapped_under_a_worker_leads_no_write_astray(stage, point):
     assert history.runs[0].state in ("applied", "failed")
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("point", ["run.claimed", "run.checked", "run.intended", "run.answered", "run.concluded"])
 def test_next_worker_writes_nothing_to_another_cluster(stage, point):
     run = stage.bring()
@@ -100,6 +102,7 @@ def test_confirmations_at_once_make_one_run(stage):
     assert _judge(stage, run).runs[0].state == "applied"
 
 
+@pytest.mark.long
 def test_run_over_which_every_worker_is_lost_ends_and_says_so(stage):
     """What kills each worker that touches it is given up, so that others flow."""
     run = stage.bring()

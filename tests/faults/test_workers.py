@@ -31,6 +31,7 @@ def _judge(stage, run):
     return history
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("second", ["run.checked", "run.intended", "run.claimed", "run.object"])
 @pytest.mark.parametrize("first", ["run.checked", "run.intended"])
 def test_late_write_of_a_frozen_worker_spoils_nothing(stage, first, second):
@@ -90,6 +91,7 @@ def test_worker_that_is_killed_again_and_again_comes_to_an_end(stage):
     assert sum(e.is_effective for e in history.exchanges) == 3
 
 
+@pytest.mark.long
 def test_retry_whose_processes_are_killed_again_and_again_writes_once(stage):
     """One object is refused; its retry loses web processes and workers, and two clicks make one attempt."""
     stage.seed()

@@ -106,7 +106,7 @@ def _interfere(scene, monkeypatch, number: int, act: Callable[[Any], Any]) -> li
     return before
 
 
-@pytest.mark.core(10)
+@pytest.mark.core(4)
 @EACH_MODE
 @pytest.mark.parametrize("mutation", MOVING)
 def test_moved_field_in_any_gap_means_that_nothing_is_written(scene, monkeypatch, mutation, mode):
@@ -172,7 +172,7 @@ def test_object_that_is_set_back_between_two_writes_is_left_alone(scene, mode):
     assert (told.state, _list_effective(scene)) == ("stale", MODES[mode][2][:1])
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(3)
 @EACH_MODE
 @pytest.mark.parametrize("mutation", STAYING)
 def test_what_the_plan_does_not_touch_may_move_in_any_gap(scene, monkeypatch, mutation, mode):

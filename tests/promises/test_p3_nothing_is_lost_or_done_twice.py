@@ -46,6 +46,7 @@ def _kill_at(point: str, time: int) -> list[str]:
     return reached
 
 
+@pytest.mark.core(16)
 @pytest.mark.parametrize("time", [1, 2])
 @pytest.mark.parametrize("point", POINTS)
 def test_worker_killed_at_a_named_point_loses_and_repeats_nothing(scene: Scene, point, time):

@@ -126,6 +126,7 @@ def test_texts_that_are_no_expression_are_refused(text):
         evaluate(text, SELF)
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(
     "text",
     [

@@ -82,12 +82,14 @@ def test_test_that_fails_three_times_fails_its_lane_and_is_named_with_its_error(
     )
 
 
+@pytest.mark.long
 def test_test_that_skips_the_second_time_has_failed(tmp_path):
     result = run(tmp_path, skips=1)
 
     assert [test.node for test in result.failures] == ["test_it.py::test_skips_when_run_again"]
 
 
+@pytest.mark.long
 def test_lane_with_many_failures_is_not_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr(lane_runs, "RETRIED_TESTS", 1)
 
@@ -104,6 +106,7 @@ def test_lane_that_ends_without_a_test_names_its_last_line(tmp_path):
     assert lane_reports.render_failures([result]) == "some: some\n    exit status 3: why"
 
 
+@pytest.mark.long
 def test_report_names_what_failed_and_what_was_unstable(tmp_path, capsys):
     result = run(tmp_path, twice=1, always=3)
 

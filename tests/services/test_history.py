@@ -181,6 +181,7 @@ def test_whatever_a_superuser_touches_is_named(installation):
     touch(installation)
 
 
+@pytest.mark.long
 def test_whoever_holds_the_file_is_named_as_well(tmp_path):
     filled = Installation(f"sqlite:///{tmp_path / 'history.sqlite3'}", tmp_path)
     filled.run(FILL)
@@ -188,6 +189,7 @@ def test_whoever_holds_the_file_is_named_as_well(tmp_path):
     touch(filled)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("sql", "back", "bad"),
     [

@@ -40,6 +40,7 @@ def test_whoever_is_first_wins_and_nothing_else_runs(capsys):
     _judge(_race(40, int(os.environ.get("APPLYVIZ_FAULT_SEED", "1"))), capsys)
 
 
+@pytest.mark.long
 @pytest.mark.services
 def test_missing_locks_are_found(capsys):
     figures = _race(200, 1, "forget_locks")

@@ -106,6 +106,7 @@ def test_web_says_that_it_is_ready(team):
 CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid != pg_backend_pid()"
 
 
+@pytest.mark.long
 def test_burst_of_requests_shares_the_connections_of_the_pool(team):
     alice = sign_in(team, "alice")
     before, most = int(team.query(CONNECTIONS)), 0

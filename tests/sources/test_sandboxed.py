@@ -42,6 +42,7 @@ def bundle_of(**texts: str | bytes) -> SourceBundle:
     )
 
 
+@pytest.mark.core(6)
 @pytest.mark.parametrize("name", BOMBS)
 def test_bomb_is_refused_with_its_reason(name: str) -> None:
     text, reason = BOMBS[name]

@@ -79,6 +79,7 @@ def refuse_with_read_only(home, path) -> str:
     return done.stderr
 
 
+@pytest.mark.long
 def test_database_that_cannot_be_written_is_named(tmp_path):
     assert manage(tmp_path, "migrate", "--verbosity", "0").returncode == 0
 
@@ -87,6 +88,7 @@ def test_database_that_cannot_be_written_is_named(tmp_path):
     assert f"the database {tmp_path / 'applyviz.sqlite3'} is read-only; make it writable for this account" in told
 
 
+@pytest.mark.long
 def test_folder_that_cannot_be_written_is_named(tmp_path):
     assert manage(tmp_path, "migrate", "--verbosity", "0").returncode == 0
 

@@ -134,6 +134,7 @@ def test_what_cannot_be_asked_is_neither_applied_nor_refused(installation, token
     assert "bad.yaml:2" in found[0].said
 
 
+@pytest.mark.long
 def test_server_that_goes_away_and_comes_back_is_waited_for(installation, token, manifest):
     gate = Gate(installation, token, manifest("patient"))
     number = gate.wait_for(SHOWN)

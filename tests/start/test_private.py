@@ -54,6 +54,7 @@ def test_data_is_private_whatever_the_umask(tmp_path, is_old):
     assert set(files.values()) == {"0o600"}
 
 
+@pytest.mark.long
 def test_links_out_of_the_folder_are_left_alone(tmp_path):
     home, other = tmp_path / "home", tmp_path / "other"
     (home / "keys").mkdir(parents=True)

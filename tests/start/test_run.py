@@ -120,6 +120,7 @@ def test_run_tells_its_story_and_a_second_start_keeps_it(start):
     assert second.press_control_c() == 0
 
 
+@pytest.mark.long
 def test_run_begins_anew_when_asked(start):
     before = start()
     before.press_control_c()

@@ -27,6 +27,7 @@ def told():
     return demo.seed_demo(load_shop("v1"), load_shop("v2"), load_shop("trial"))
 
 
+@pytest.mark.long
 def test_story_is_told_once(told):
     assert [(account.name, account.title) for account in told] == [
         ("alice", "author"),

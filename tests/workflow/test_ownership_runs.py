@@ -86,6 +86,7 @@ def test_revert_of_a_client_side_handover_applies_the_field_again(team):
     assert '"kept":"1"' in annotation
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("move", ["taken", "from managers"])
 def test_revert_says_that_moved_fields_stay_where_they_are(team, move):
     team.apply(TEXT)

@@ -91,7 +91,7 @@ def test_run_ends_verified_and_the_next_plan_has_nothing_to_apply(team, manager)
     assert [change.operation for change in team.plan(AFTER, field_manager=manager).changes.all()] == ["unchanged"]
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(3)
 @pytest.mark.parametrize("time", [1, 2])
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("meets", [None, write_status])
@@ -129,6 +129,7 @@ def test_writes_of_controllers_in_between_are_no_moves(team, at_point, time):
     assert_taken_over(team, "applyviz")
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(("point", "time"), [("run.answered", 1), ("run.recorded", 1), ("run.intended", 2)])
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_value_that_others_change_in_between_stops_the_object(team, at_point, point, time, is_killed):
@@ -151,7 +152,7 @@ def test_value_that_others_change_in_between_stops_the_object(team, at_point, po
     assert team.live()["data"]["a"] == "by hand"
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("fault", ["lose answer", "lose request", "refuse connection"])
 @pytest.mark.parametrize("meets", [None, write_status])
@@ -226,7 +227,7 @@ def test_first_write_back_without_an_answer_is_unknown_once_another_manager_wrot
     assert team.live()["data"] == {"a": "1", "old": "x", "kept": "k"}
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(3)
 @pytest.mark.parametrize(("meets", "point", "time"), WAYS_BACK)
 def test_next_worker_goes_on_from_every_point_of_the_way_back(server_side, at_point, point, time, meets):
     team, run = server_side, server_side.start(server_side.plan(HANDED_BACK, **KUBECTL))
@@ -268,6 +269,7 @@ def test_write_between_a_read_and_a_dry_run_of_the_way_back_is_no_move(server_si
     assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"]), run.results.get().detail
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("fault", ["lose answer", "lose request", "refuse connection"])
 def test_lost_messages_of_the_way_back_are_resolved_by_reading_live(server_side, fault, number):

@@ -162,6 +162,7 @@ def dump_rows():
     }
 
 
+@pytest.mark.long
 def test_auditor_reads_all_and_changes_nothing(as_auditor, box, run):
     scan(box)
     before = dump_rows()

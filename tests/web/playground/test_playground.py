@@ -158,6 +158,7 @@ def test_every_problem_is_told_at_once(client, db):
     assert text.count('class="error"') == 3
 
 
+@pytest.mark.core(15)
 @pytest.mark.parametrize("name", library.list_examples())
 def test_example_opens_in_every_view(client, db, name):
     page = client.get(reverse("playground:show-answer", args=[name]))

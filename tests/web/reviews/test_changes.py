@@ -216,6 +216,7 @@ def number_change(number):
     return replace(change, versions=replace(change.versions, after=after, manifest=after))
 
 
+@pytest.mark.long
 def test_chunks_cover_the_plan_at_a_bounded_cost(as_bob, alice, capsys, django_assert_max_num_queries):
     """With 5,000 objects: the first page, and each chunk that scrolling fetches."""
     plan = rows.make_plan(alice, [number_change(n) for n in range(OBJECTS)])

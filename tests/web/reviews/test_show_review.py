@@ -141,6 +141,7 @@ def test_review_refuses_other_methods(as_alice, plan):
 QUERIES = {"overview": 17, "changes": 16, "graph": 15, "owners": 15, "requests": 16, "activity": 20}
 
 
+@pytest.mark.core(8)
 @pytest.mark.parametrize("objects", [3, 20])
 @pytest.mark.parametrize("name", list(QUERIES))
 @pytest.mark.parametrize("operation", [Operation.UPDATE, Operation.BLOCKED])

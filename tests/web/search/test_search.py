@@ -131,6 +131,7 @@ def test_every_page_has_the_field(as_viewer):
     assert "js/frame/search.js" in page
 
 
+@pytest.mark.long
 def test_answer_is_quick_among_many_reviews_and_objects(as_viewer, alice, shop):
     changes = [update(f"frontend-{n}") for n in range(OBJECTS)]
     rows.make_plan(alice, changes)
