@@ -1,5 +1,6 @@
 """Acknowledging risks on the page: offered to who may, linked from what blocks, only what was shown, undone."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -34,6 +35,10 @@ def dangerous(alice):
 
 def url(plan, name="acknowledge"):
     return reverse(f"reviews:{name}", args=[plan.review.number, plan.number])
+
+
+def link_object(plan, position):
+    return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
 
 
 def show(browser, plan, position=0):
@@ -164,9 +169,9 @@ def test_acknowledging_in_the_list_without_script_leads_back_to_it(as_bob, dange
 
 def test_all_that_the_list_named_is_acknowledged_at_once(as_bob, alice):
     plan = make_dangerous(alice, "one", "two", "three")
-    pairs = [f"0:{KIND}", f"2:{KIND}", "x", "1:nothing", "-2:rbac"]
+    risks = [f"{KIND}:0,2", "x", "nothing:1", "rbac:-2", f"{KIND}:1,", f"{KIND}:1,x"]
 
-    answer = as_bob.post(url(plan, "acknowledge-all"), {"pair": pairs, "note": "read"})
+    answer = as_bob.post(url(plan, "acknowledge-all"), {"risk": risks, "note": "read"})
 
     assert answer.headers["Location"] == url(plan, "show-risks")
     found = {(a.object_key.rpartition("/")[2], a.note) for a in Acknowledgment.objects.all()}
@@ -174,10 +179,10 @@ def test_all_that_the_list_named_is_acknowledged_at_once(as_bob, alice):
 
 
 def test_naming_no_risk_acknowledges_nothing(as_bob, as_viewer, dangerous):
-    forms = [{}, {"pair": ["7:pods-restart"]}]
+    forms = [{}, {"risk": [f"{KIND}:7"]}]
 
     assert [as_bob.post(url(dangerous, "acknowledge-all"), form).status_code for form in forms] == [409, 409]
-    assert as_viewer.post(url(dangerous, "acknowledge-all"), {"pair": [f"0:{KIND}"]}).status_code == 403
+    assert as_viewer.post(url(dangerous, "acknowledge-all"), {"risk": [f"{KIND}:0"]}).status_code == 403
     assert not Acknowledgment.objects.exists()
 
 
@@ -202,13 +207,19 @@ def test_same_kind_at_two_levels_has_two_places(as_bob, alice):
     assert page.count("data-acknowledge") == 1
 
 
-def test_long_risk_is_folded_and_acknowledged_for_the_listed_objects(as_bob, alice):
+def test_long_risk_is_folded_names_every_object_and_is_acknowledged_for_all(as_bob, alice):
     plan = make_dangerous(alice, *(f"o{n:03}" for n in range(60)))
 
     page = as_bob.get(url(plan, "show-risks")).content.decode()
+    sent = re.findall(r'name="risk" value="([^"]+)"', page)
 
-    assert "Acknowledge for 50 objects" in page
-    assert "and 10 more objects" in page
+    assert ("Acknowledge for 60 objects" in page, "and 10 more objects" in page) == (True, True)
+    assert re.findall(r'<a href="([^"]+)">Deployment/o059', page) == [link_object(plan, 59)]
+    everywhere = f"{KIND}:{','.join(map(str, range(60)))}"
+    assert sent == [everywhere, "many-objects:-1", everywhere]
+    answer = as_bob.post(url(plan, "acknowledge-all"), {"risk": sent[:2]}, headers=HTMX).content.decode()
+    assert (Acknowledgment.objects.count(), 'name="risk"' in answer) == (61, False)
+    assert answer.count("✓") >= 10
 
 
 def test_blocked_objects_are_one_medium_risk_that_leads_to_the_conflict(as_alice, as_viewer, refused_plan):

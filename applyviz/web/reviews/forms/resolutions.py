@@ -124,17 +124,17 @@ class RiskForm(forms.Form):
 
 
 class RiskPairsForm(forms.Form):
-    """The risks that a list showed, each as its kind and the position of its object."""
+    """The risks that a list named, each as its kind and the positions of its objects: `pods-restart:0,2`."""
 
     note = forms.CharField(required=False, max_length=2000)
 
     @property
     def shown(self) -> dict[RiskKind, list[int]]:
-        """Return the positions by kind; ignore pairs that name no risk."""
+        """Return the positions by kind; ignore what names no risk."""
         found: dict[RiskKind, list[int]] = {}
-        given = self.data.getlist("pair") if isinstance(self.data, QueryDict) else []
-        for pair in given:
-            position, _colon, kind = pair.partition(":")
-            if kind in set(RiskKind) and re.fullmatch("-1|[0-9]{1,6}", position):
-                found.setdefault(RiskKind(kind), []).append(int(position))
+        given = self.data.getlist("risk") if isinstance(self.data, QueryDict) else []
+        for text in given:
+            kind, _colon, positions = text.partition(":")
+            if kind in set(RiskKind) and re.fullmatch("-1|[0-9]{1,6}(?:,[0-9]{1,6})*", positions):
+                found.setdefault(RiskKind(kind), []).extend(map(int, positions.split(",")))
         return found

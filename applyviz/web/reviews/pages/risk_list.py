@@ -68,13 +68,18 @@ class RiskEntry:
 
 @dataclass(frozen=True, slots=True)
 class RiskRow:
-    """One risk with its objects; those beyond `LISTED` are only counted."""
+    """One risk with its objects; those beyond `LISTED` (`rest`) are named, and their lines are not read."""
 
     style: Appearance
     slug: str
     title: str
     entries: tuple[RiskEntry, ...]
-    total: int
+    rest: tuple[RiskEntry, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """The number of objects that have the risk."""
+        return len(self.entries) + len(self.rest)
 
     @property
     def is_folded(self) -> bool:
@@ -82,14 +87,15 @@ class RiskRow:
         return self.total > OPENED
 
     @property
-    def more(self) -> int:
-        """The number of objects that are not listed."""
-        return self.total - len(self.entries)
+    def open_entries(self) -> tuple[RiskEntry, ...]:
+        """The objects whose risk this person may acknowledge."""
+        return tuple(e for e in (*self.entries, *self.rest) if e.act is not None and e.act.url and e.is_open)
 
     @property
-    def open_entries(self) -> tuple[RiskEntry, ...]:
-        """The listed objects whose risk this person may acknowledge."""
-        return tuple(e for e in self.entries if e.act is not None and e.act.url and e.is_open)
+    def open_value(self) -> str:
+        """What a form sends to acknowledge them, as `RiskPairsForm` reads it: the kind and the positions."""
+        kinds = {entry.act.kind for entry in self.open_entries if entry.act is not None}
+        return f"{''.join(kinds)}:{','.join(str(entry.position) for entry in self.open_entries)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +153,17 @@ def _present_entry(
     return RiskEntry(row.position, row.kind, row.name, row.namespace, url, tuple(texts), shown_lines, more_lines, act)
 
 
+def _name_entry(row: ObjectChange, kind: RiskKind, url: str, acts: Acts) -> RiskEntry:
+    """An object that is only named."""
+    return RiskEntry(row.position, row.kind, row.name, row.namespace, url, (), act=acts.get((row.position, kind)))
+
+
 def _present_plan_row(risk: PlanRisk, acts: Acts) -> RiskRow:
     facts = {"count": str(len(risk.positions)), "limit": str(risk.limit), "unsure": str(risk.unsure or "")}
     facts |= {"who": "; ".join(risk.unknown)} if risk.unknown else {}
     text = describe_risk(Risk(risk.kind, risk.level, facts=facts))
     entry = RiskEntry(PLAN_ITSELF, "", "", "", "", (text,), act=acts.get((PLAN_ITSELF, risk.kind)))
-    return RiskRow(LEVEL_STYLES[risk.level], risk.kind.value, _(title(risk.kind, risk.level)), (entry,), 1)
+    return RiskRow(LEVEL_STYLES[risk.level], risk.kind.value, _(title(risk.kind, risk.level)), (entry,))
 
 
 def _present_rows(context: PlanContext, acts: Acts) -> list[tuple[RiskLevel, RiskRow]]:
@@ -160,6 +171,7 @@ def _present_rows(context: PlanContext, acts: Acts) -> list[tuple[RiskLevel, Ris
     wanted = {p for risk in context.risks if not risk.is_of_plan for p in risk.positions[:LISTED]}
     stored = plan.changes.filter(position__in=wanted).defer("sealed") if wanted else ()
     changes = {row.position: (row, view.read(row)) for row in stored}
+    named = {row.position: row for row in context.changes}
     rows = []
     for risk in context.risks:
         if risk.is_of_plan:
@@ -169,10 +181,9 @@ def _present_rows(context: PlanContext, acts: Acts) -> list[tuple[RiskLevel, Ris
             _present_entry(changes[p][1], changes[p][0], risk.kind, risk.level, url_of(p), acts)
             for p in risk.positions[:LISTED]
         )
+        rest = tuple(_name_entry(named[p], risk.kind, url_of(p), acts) for p in risk.positions[LISTED:])
         words = _(title(risk.kind, risk.level))
-        shown = RiskRow(
-            LEVEL_STYLES[risk.level], name_place(risk.kind, risk.level), words, entries, len(risk.positions)
-        )
+        shown = RiskRow(LEVEL_STYLES[risk.level], name_place(risk.kind, risk.level), words, entries, rest)
         rows.append((risk.level, shown))
     return rows
 
@@ -195,7 +206,10 @@ def _present_blocked(context: PlanContext) -> RiskRow | None:
         )
         for n, row in enumerate(blocked[:LISTED])
     )
-    return RiskRow(LEVEL_STYLES[RiskLevel.MEDIUM], "conflict", _("Blocked by conflict"), entries, len(blocked))
+    rest = tuple(
+        RiskEntry(row.position, row.kind, row.name, row.namespace, url_of(row.position), ()) for row in blocked[LISTED:]
+    )
+    return RiskRow(LEVEL_STYLES[RiskLevel.MEDIUM], "conflict", _("Blocked by conflict"), entries, rest)
 
 
 def _note(level: RiskLevel, rows: Sequence[RiskRow]) -> str:
