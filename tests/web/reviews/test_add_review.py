@@ -57,6 +57,22 @@ def test_form_is_there_for_authors_alone(as_alice, as_viewer, as_charlie):
     assert [browser.get(URL).status_code for browser in (as_alice, as_viewer, as_charlie)] == [200, 403, 404]
 
 
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "---\n---\n", "kind: List\napiVersion: v1\nitems: []\n"])
+def test_manifests_without_an_object_are_named(as_alice, text):
+    rows.make_cluster()
+    pages = [
+        as_alice.post(address, fill(**form))
+        for address in (URL, CHECK)
+        for form in ({"manifests": [SimpleUploadedFile("empty.yaml", text.encode())]}, {"text": text or "# none"})
+    ]
+
+    assert [answer.status_code for answer in pages] == [422, 422, 200, 200]
+    assert Review.objects.count() == 0
+    assert [re.findall(r"<li>\s*<code>(.*?)</code>: (There is no object here)", a.content.decode()) for a in pages] == [
+        [(name, "There is no object here")] for name in ("empty.yaml", "pasted.yaml") * 2
+    ]
+
+
 def test_files_open_a_review(as_alice):
     rows.make_cluster()
 

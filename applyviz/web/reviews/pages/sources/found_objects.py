@@ -101,6 +101,12 @@ def _present_problems(parsed: Iterable[ParsedFile], charts: list[str]) -> tuple[
     )
 
 
+def _name_empty(bundle: SourceBundle) -> tuple[FoundProblem, ...]:
+    """Return why nothing can be planned where nothing is wrong either; kubectl says: no objects passed to apply."""
+    reason = _("There is no object here: it is empty or holds nothing but comments.")
+    return tuple(FoundProblem(reason, file.name) for file in bundle.files) or (FoundProblem(reason),)
+
+
 def read_source(given: ReviewInput, *, by: Person) -> ReadSource:
     """Freeze and parse manifests; fetches links and repositories."""
     try:
@@ -120,4 +126,5 @@ def read_source(given: ReviewInput, *, by: Person) -> ReadSource:
         *_present_problems(taken.files, charts),
         *of_channel,
     )
-    return ReadSource(taken.bundle, _present_found(taken.files), problems, taken.files)
+    found = _present_found(taken.files)
+    return ReadSource(taken.bundle, found, problems if found or problems else _name_empty(taken.bundle), taken.files)
