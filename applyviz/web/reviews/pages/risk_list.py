@@ -93,7 +93,7 @@ class RiskRow:
 
     @property
     def open_value(self) -> str:
-        """What a form sends to acknowledge them, as `RiskPairsForm` reads it: the kind and the positions."""
+        """Return the form value that acknowledges them, in the format of `RiskPairsForm`: kind and positions."""
         kinds = {entry.act.kind for entry in self.open_entries if entry.act is not None}
         return f"{''.join(kinds)}:{','.join(str(entry.position) for entry in self.open_entries)}"
 
