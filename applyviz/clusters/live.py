@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import urllib3
 from kubernetes import client, config
@@ -30,6 +30,7 @@ from applyviz.clusters.deadlines import install_deadline
 from applyviz.clusters.failures import explain_failure
 from applyviz.clusters.identity import Identity
 from applyviz.clusters.kubeconfig import Credential
+from applyviz.clusters.request_guard import check_request
 from applyviz.engine.objects.errors import ClusterError, ClusterTimeoutError, UnreachableError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.json_text import read_answer, write_json
@@ -113,7 +114,11 @@ class LiveTransport:
         return str(self._configuration.host)
 
     def send(self, request: Request) -> Answer:
-        """Send one request; retry a 429 with `Retry-After` within the budget."""
+        """Send one request; retry a 429 with `Retry-After` within the budget.
+
+        - Raises `NotSentError` for a path that applyviz did not build.
+        """
+        check_request(request)
         waited = 0.0
         for _ in range(self._limits.max_retries):
             answer = self._send_once(request)
@@ -148,7 +153,7 @@ class LiveTransport:
 
     def _send_once(self, request: Request) -> Answer:
         body = None if request.body is None else write_json(request.body)
-        url = self.server.rstrip("/") + quote(request.path, safe="/:.-_~")
+        url = self.server.rstrip("/") + request.path
         if request.query:
             url += "?" + urlencode(request.query)
         deadline = self._clock() + self._limits.total

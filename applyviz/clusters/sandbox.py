@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from applyviz.clusters.identity import Identity
+from applyviz.clusters.request_guard import check_request
 from applyviz.clusters.storage import DatabaseStore
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.records.models import Cluster
@@ -47,7 +48,11 @@ class SandboxTransport:
         self._identity = identity or Identity()
 
     def send(self, request: Request) -> Answer:
-        """Return the sandbox's answer; there always is one, with discovery in the aggregated form."""
+        """Return the sandbox's answer, with discovery in the aggregated form.
+
+        - Raises `NotSentError` for a path that applyviz did not build.
+        """
+        check_request(request)
         if request.method == "GET" and request.path in ("/api", "/apis"):
             return Answer(200, self._sandbox.discover(request.path))
         identity = self._identity

@@ -2,7 +2,8 @@
 
 Rule: unstructured decoding of k8s.io/apimachinery (anything with `items` is a list; its items may inherit apiVersion
 and kind from the list; a list in a list cannot be read), the metadata check of k8s.io/cli-runtime (names are text,
-labels hold text), and `kubectl apply` (`generateName` is refused).
+labels hold text), the segments of client-go (a name that is no segment of a path is refused), and `kubectl apply`
+(`generateName` is refused).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from applyviz.engine.manifests.addresses import list_address_parts
 from applyviz.engine.manifests.documents import (
     DuplicateKey,
     ManifestDocument,
@@ -23,6 +25,7 @@ from applyviz.engine.manifests.documents import (
 from applyviz.engine.manifests.metadata import find_type_problem, name_of_type
 from applyviz.engine.manifests.tree_parts import Tree
 from applyviz.engine.objects.errors import ManifestError
+from applyviz.engine.objects.request_paths import find_segment_problem
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 
@@ -168,11 +171,19 @@ class DocumentReader:
 
     def _find_name_error(self, obj: JSONObject, path: PlainPath) -> ManifestError | None:
         meta = obj.get("metadata") or {}
-        if meta.get("name"):
-            return None
         where: PlainPath = (*path, "metadata")
+        if meta.get("name"):
+            return self._find_address_error(obj, path)
         generated = _as_text(meta.get("generateName"))
         if generated:
             reason = f"from {generated}: cannot use generate name with apply"
             return self._error(reason, (*where, "generateName"))
         return self._error("resource name may not be empty", where)
+
+    def _find_address_error(self, obj: JSONObject, path: PlainPath) -> ManifestError | None:
+        """Return the first part of the object's address that would lead somewhere else in the path of a request."""
+        for part in list_address_parts(obj):
+            problem = find_segment_problem(part.text)
+            if problem:
+                return self._error(f'invalid {part.what} "{part.text}": [{problem}]', (*path, *part.path))
+        return None

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from applyviz.engine.manifests.addresses import list_address_parts
 from applyviz.engine.manifests.documents import (
     DocumentProblem,
     DuplicateKey,
@@ -24,6 +25,7 @@ from applyviz.engine.manifests.documents import (
     to_field_path,
 )
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.request_paths import find_segment_problem
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 _Note = TypeVar("_Note", Retyped, DuplicateKey)
@@ -85,7 +87,12 @@ class _PatchReader:
             if not texts[name] and isinstance(target.get(name), str | None):
                 self._note("is missing", "target", name)
         metadata = {key: texts[key] for key in ("name", "namespace") if texts[key]}
-        return {"apiVersion": texts["apiVersion"], "kind": texts["kind"], "metadata": metadata}
+        found = {"apiVersion": texts["apiVersion"], "kind": texts["kind"], "metadata": metadata}
+        for part in list_address_parts(found):
+            problem = find_segment_problem(part.text)
+            if problem:
+                self._note(problem, "target", part.path[-1])
+        return found
 
     def _check_map(self, body: JSONValue) -> None:
         if not isinstance(body, Mapping):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.request_paths import find_segment_problem
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.requests.calls import list_objects
 from applyviz.engine.requests.flow import Catalog, Flow, is_conflict, is_not_found, refusal, send
@@ -110,6 +111,9 @@ def find_parent(text: str, *, namespace: str, catalog: Catalog, tooling: str = K
     name = name if slash else text
     if not name:
         raise ApplySetError(f'invalid parent reference "{text}": name cannot be blank')
+    problem = find_segment_problem(name)
+    if problem:
+        raise ApplySetError(f'invalid parent reference "{text}": name {problem}')
     resource = _find_plural(catalog, plural, group)
     if resource is None:
         raise ApplySetError(f'invalid parent reference "{text}": no matches for {kind}')

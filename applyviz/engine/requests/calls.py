@@ -21,6 +21,7 @@ from applyviz.engine.objects.exchange import (
 )
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.request_paths import make_path
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.requests.flow import Deletion
 from applyviz.engine.requests.options import ApplyOptions, DryRun
@@ -178,7 +179,7 @@ def moves_ownership(request: Request) -> bool:
 
 def read_namespace(name: str) -> Request:
     """GET a namespace, as kubectl does if an object in it was not found."""
-    return Request("GET", f"/api/v1/namespaces/{name}", purpose="read")
+    return Request("GET", make_path("", "v1", "namespaces", name=name), purpose="read")
 
 
 def list_objects(resource: Resource, namespace: str, selector: str) -> Request:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.request_paths import find_segment_problem
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import ApplyOptions
@@ -68,7 +69,8 @@ def _find_unversioned(gvk: GroupVersionKind, catalog: Catalog) -> Resource | Non
 def place_member(obj: JSONObject, *, options: ApplyOptions, catalog: Catalog) -> Member:
     """Resolve one object.
 
-    - Raises `ManifestError` for a kind that is not served, or a namespace that differs from the explicit one.
+    - Raises `ManifestError` for a kind that is not served, a name or namespace that is no segment of a path, or a
+      namespace that differs from the explicit one.
     """
     gvk = GroupVersionKind.from_object(obj)
     resource = catalog.find_resource(gvk) if gvk.version else _find_unversioned(gvk, catalog)
@@ -77,4 +79,14 @@ def place_member(obj: JSONObject, *, options: ApplyOptions, catalog: Catalog) ->
             f'no matches for kind "{gvk.kind}" in version "{gvk.api_version}": ensure CRDs are installed first',
             path=fields("kind"),
         )
-    return Member(_place(obj, resource, options), resource, catalog.find_kind(gvk))
+    member = Member(_place(obj, resource, options), resource, catalog.find_kind(gvk))
+    _check_address(member)
+    return member
+
+
+def _check_address(member: Member) -> None:
+    """Raise `ManifestError` for a name or namespace that would lead somewhere else in the path of a request."""
+    for what, key, text in (("resource name", "name", member.ref.name), ("namespace", "namespace", member.namespace)):
+        problem = find_segment_problem(text)
+        if problem:
+            raise ManifestError(f'invalid {what} "{text}": [{problem}]', path=fields("metadata", key))

@@ -13,6 +13,7 @@ from typing import Final
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.request_paths import is_segment, make_path
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.references.listing import list_references, list_selections
 from applyviz.engine.references.model import Key
@@ -73,6 +74,8 @@ def _read_objects(
         resource = resources.find_preferred(group, kind)
         if key in placed or resource is None or (resource.is_namespaced and namespace not in namespaces):
             continue
+        if not is_segment(name):  # no object can have this name
+            continue
         ref = ObjectRef(resource.gvk, namespace, name)
         path = resource.path(namespace if resource.is_namespaced else "", name)
         yield ReferenceRead(Request("GET", path, ref=ref, purpose="read"), key=key)
@@ -99,7 +102,7 @@ def _read_pods(placed: Mapping[Key, tuple[ObjectRef, JSONObject]]) -> Iterator[R
             if is_plain and not any(True for _ in index.select(selection)):
                 asked = ",".join("=".join(equal) for equal in selection.selector.equals)
                 query = {"labelSelector": asked, "limit": _FEW}
-                path = f"/api/v1/namespaces/{selection.namespace}/pods"
+                path = make_path("", "v1", "pods", namespace=selection.namespace)
                 request = Request("GET", path, query, purpose="list")
                 yield ReferenceRead(request, None, str(selection.selector), "", selection.namespace, frozenset(placed))
 

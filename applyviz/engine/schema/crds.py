@@ -14,6 +14,7 @@ from typing import Any
 from applyviz.engine.objects.errors import SchemaError
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.request_paths import is_segment
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.definitions import OBJECT_META, DefinitionSet
@@ -89,6 +90,13 @@ class _Definition:
             }
         return self._roots
 
+    @property
+    def is_addressable(self) -> bool:
+        """Whether group, plural and versions can be segments of a path; the server accepts only a group with a dot."""
+        plural = self.names.get("plural") or ""
+        is_text = all(isinstance(part, str) for part in (self.group, plural, *self.versions))
+        return is_text and "." in self.group and all(map(is_segment, (self.group, plural, *self.versions)))
+
     def has_subresource(self, version: str, name: str) -> bool:
         """Return whether a version has the status or scale subresource."""
         return get_at(self.versions[version], ("subresources", name)) is not None
@@ -142,7 +150,7 @@ class CRDSource:
             d.read_resource(v)
             for d in self._definitions.values()
             for v in sorted(d.versions, key=_rank)
-            if d.versions[v].get("served", True)
+            if d.versions[v].get("served", True) and d.is_addressable
         )
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:

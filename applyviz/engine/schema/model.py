@@ -15,6 +15,7 @@ from typing import Protocol
 
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.request_paths import make_path
 from applyviz.engine.objects.values import JSONValue
 
 
@@ -144,12 +145,10 @@ class Resource:
     categories: tuple[str, ...] = ()
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """Return the URL path of the collection, an object, or a subresource of it."""
-        gvk = self.gvk
-        root = "/".join(p for p in ("/apis" if gvk.group else "/api", gvk.group, gvk.version) if p)
-        if self.is_namespaced and namespace:
-            root += f"/namespaces/{namespace}"
-        return "/".join(p for p in (f"{root}/{self.plural}", name, subresource) if p)
+        """Return the URL path of the collection, an object, or a subresource of it; every segment is encoded."""
+        place = namespace if self.is_namespaced else ""
+        group, version, _ = self.gvk
+        return make_path(group, version, self.plural, namespace=place, name=name, subresource=subresource)
 
 
 class SchemaSource(Protocol):

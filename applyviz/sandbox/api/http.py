@@ -87,7 +87,7 @@ class HttpFace:
             if not self._authenticate(given):
                 raise StatusError(401, "Unauthorized", "Unauthorized")
             caller = _read_caller(given)
-            request, payload = _read_request(method, unquote(path), query, given, body)
+            request, payload = _read_request(method, path, query, given, body)
             if is_watch(method, path, query):
                 return self._watch(request, given, None, has_bookmark=True).response
             return self._answer(request, payload, given, caller)
@@ -112,7 +112,7 @@ class HttpFace:
         try:
             if not self._authenticate(given):
                 raise StatusError(401, "Unauthorized", "Unauthorized")
-            request, _ = _read_request("GET", unquote(path), query, given, b"")
+            request, _ = _read_request("GET", path, query, given, b"")
             return self._watch(request, given, position, has_bookmark=has_bookmark)
         except StatusError as error:
             return refuse_watch(_render(Answer(error.code, error.render())))
@@ -175,7 +175,7 @@ class HttpFace:
 def is_watch(method: str, path: str, query: str) -> bool:
     """Return whether a request is a watch of a collection; a watch of a named object is answered at once."""
     wanted = dict(parse_qsl(query, keep_blank_values=True)).get("watch")
-    route = parse_path(unquote(path))
+    route = parse_path(path)
     return method == "GET" and wanted in ("true", "1") and route is not None and not route.name
 
 

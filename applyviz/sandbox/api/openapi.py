@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
+from urllib.parse import unquote
 
 from applyviz.engine.objects.exchange import (
     APPLY_PATCH,
@@ -80,7 +81,7 @@ def _collect(names: list[str]) -> MutableObject:
 def _describe_path(resource: Resource, *, is_strategic: bool) -> tuple[str, MutableObject]:
     gvk = resource.gvk
     types = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH, *([STRATEGIC_MERGE_PATCH] if is_strategic else [])]
-    path = resource.path("{namespace}" if resource.is_namespaced else "", "{name}")
+    path = unquote(resource.path("{namespace}" if resource.is_namespaced else "", "{name}"))
     patch = {
         "x-kubernetes-action": "patch",
         "x-kubernetes-group-version-kind": {"group": gvk.group, "version": gvk.version, "kind": gvk.kind},

@@ -6,7 +6,10 @@ Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#standard-api-
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from applyviz.engine.objects.request_paths import split_path
 
 _NAMESPACE_PARTS = frozenset({"status", "finalize"})
 
@@ -23,7 +26,7 @@ class Route:
     subresource: str = ""
 
 
-def _split_root(parts: list[str]) -> tuple[str, str, list[str]] | None:
+def _split_root(parts: Sequence[str]) -> tuple[str, str, Sequence[str]] | None:
     if len(parts) >= 3 and parts[0] == "api":
         return "", parts[1], parts[2:]
     if len(parts) >= 4 and parts[0] == "apis":
@@ -32,8 +35,9 @@ def _split_root(parts: list[str]) -> tuple[str, str, list[str]] | None:
 
 
 def parse_path(path: str) -> Route | None:
-    """Parse the path of a request."""
-    root = _split_root([p for p in path.split("/") if p])
+    """Parse the path of a request; None also where a segment, once decoded, is no segment."""
+    parts = split_path("/" + path.strip("/"))
+    root = _split_root(parts) if parts is not None else None
     if root is None:
         return None
     group, version, rest = root

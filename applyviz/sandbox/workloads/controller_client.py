@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.exchange import JSON, MERGE_PATCH, Request
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.request_paths import make_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json, clone
 from applyviz.engine.ownership import updates
 from applyviz.sandbox.lifecycle.finalizers import is_deleted, update_metadata
@@ -63,12 +65,12 @@ class ControllerClient:
 
     def replace(self, plural: str, obj: JSONObject, subresource: str = "") -> JSONObject:
         """Replace an object, or update it through a subresource; raises `StatusError` where the server refuses it."""
-        path = "/".join(filter(None, (_path(obj, plural), obj["metadata"]["name"], subresource)))
+        path = _path(obj, plural, obj["metadata"]["name"], subresource)
         return self._send(Request("PUT", path, {"fieldManager": MANAGER}, JSON, obj))
 
     def scale(self, key: ObjectKey, replicas: int) -> None:
         """Scale a workload through its subresource; raises `StatusError` where the server refuses it."""
-        path = f"/apis/{key.group}/v1/namespaces/{key.namespace}/{key.plural}/{key.name}/scale"
+        path = make_path(key.group, "v1", key.plural, namespace=key.namespace, name=key.name, subresource="scale")
         body = {"spec": {"replicas": replicas}}
         self._send(Request("PATCH", path, {"fieldManager": MANAGER}, MERGE_PATCH, body))
 
@@ -141,10 +143,10 @@ class ControllerClient:
         store.put_meta(_EVENTS, names[-MOST_EVENTS:])
 
 
-def _path(obj: JSONObject, plural: str) -> str:
-    version, namespace = obj["apiVersion"], obj["metadata"].get("namespace", "")
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
+def _path(obj: JSONObject, plural: str, name: str = "", subresource: str = "") -> str:
+    group, version, _ = GroupVersionKind.from_object(obj)
+    namespace = obj["metadata"].get("namespace", "")
+    return make_path(group, version, plural, namespace=namespace, name=name, subresource=subresource)
 
 
 def _refer(about: JSONObject, field: str) -> JSONObject:

@@ -10,6 +10,7 @@ from functools import partial
 
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.request_paths import make_path
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
 from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, Sleep
@@ -23,7 +24,7 @@ def _served_path(crd: JSONObject) -> str:
     spec = crd.get("spec") or {}
     versions = [v.get("name") for v in spec.get("versions") or [] if v.get("served")]
     plural = get_at(spec, ("names", "plural"), "")
-    return f"/apis/{spec.get('group')}/{versions[0]}/{plural}" if versions and plural else ""
+    return make_path(str(spec.get("group")), str(versions[0]), plural) if versions and plural else ""
 
 
 def wait_until_served(reader: ClusterReader, change: PlannedObject, *, clock: Callable[[], float]) -> ObjectFlow[bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.request_paths import join_path
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.objects.withheld_messages import without_messages
 from applyviz.records.enums import Outcome
@@ -32,7 +33,7 @@ def withhold_texts(live: JSONObject | None) -> JSONObject | None:
 def find_object_path(ref: ObjectRef, method: str, path: str) -> str:
     """Return the path of an object from that of a write to it, which may lead to its collection or a subresource."""
     if method == "POST":
-        return f"{path}/{ref.name}"
+        return path + join_path(ref.name)
     parts = path.split("/")
     start = 3 if parts[1] == "api" else 4
     return "/".join(parts[: start + (4 if ref.namespace else 2)])

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.request_paths import make_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.readiness.conditions import is_condition
 from applyviz.engine.readiness.pods import PodProblem, find_pod_problems, write_selector
@@ -39,7 +40,7 @@ class PodReport:
 
 
 def _list(reader: ClusterReader, namespace: str, plural: str, query: Mapping[str, str]) -> Answer:
-    return reader.try_send(Request("GET", f"/api/v1/namespaces/{namespace}/{plural}", query, purpose="list"))
+    return reader.try_send(Request("GET", make_path("", "v1", plural, namespace=namespace), query, purpose="list"))
 
 
 def _read_items(answer: Answer) -> list[JSONObject]:

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.request_paths import join_path
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import SchemaOrigin
@@ -62,7 +63,7 @@ def find_object_path(change: PlannedObject) -> str:
     if request is None:
         return _find_builtin_path(change.ref)
     if request.method == "POST":
-        return f"{request.path}/{change.ref.name}"
+        return request.path + join_path(change.ref.name)
     return request.path.removesuffix(f"/{change.subresource}") if change.subresource else request.path
 
 

@@ -18,6 +18,7 @@ from applyviz.engine.objects.errors import ManifestError, MergeError
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.request_paths import make_path
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions
 from applyviz.engine.planning.objects.context import PlanningContext
@@ -126,7 +127,9 @@ def _read_definition(member: Member, patch: ObjectPatch) -> Flow[Member]:
     gvk = member.resource.gvk
     if patch.subresource != "scale" or member.kind is None or bundled().find_resource(gvk) is not None:
         return member
-    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{member.resource.plural}.{gvk.group}"
+    path = make_path(
+        "apiextensions.k8s.io", "v1", "customresourcedefinitions", name=f"{member.resource.plural}.{gvk.group}"
+    )
     answer = yield Request("GET", path, purpose="read")
     if not answer.is_ok:
         raise ManifestError(f"the definition of {gvk.kind} cannot be read, so its replica count is unknown")
