@@ -26,6 +26,7 @@ from applyviz.records.enums import Role
 from applyviz.records.models import (
     AuditEntry,
     Cluster,
+    ConflictRule,
     Grant,
     LiveFinding,
     Review,
@@ -170,12 +171,26 @@ def require(user: Visitor, action: Action, at: Iterable[ScopeEntry] | None = Non
     if not _suffices(grants, Action.VIEW, scopes):
         raise NotVisibleError("there is nothing here")
     if not _suffices(grants, action, scopes):
-        wanted = _(" or ").join(sorted(str(role.label) for role in _GRANTED[action]))
-        facts = {"what": _WORDS[action], "name": user.get_username(), "wanted": wanted}
+        facts = {"what": _WORDS[action], "name": user.get_username(), "wanted": _wanted(action)}
         if _suffices(grants, action, None):
             raise NotAllowedError(_("%(name)s needs the role %(wanted)s there to %(what)s") % facts)
         raise NotAllowedError(_("%(name)s needs the role %(wanted)s to %(what)s") % facts)
     return user
+
+
+def require_on(user: Visitor, action: Action, slug: str) -> Person:
+    """Return the person if they may perform an action in at least one scope of a cluster; raise otherwise."""
+    person = require(user, action)
+    if not may_use(person, action, slug):
+        raise NotAllowedError(
+            _("%(name)s needs the role %(wanted)s there to %(what)s")
+            % {"name": person.get_username(), "wanted": _wanted(action), "what": _WORDS[action]}
+        )
+    return person
+
+
+def _wanted(action: Action) -> str:
+    return _(" or ").join(sorted(str(role.label) for role in _GRANTED[action]))
 
 
 def scopes_of(review: Review) -> Iterator[ScopeEntry]:
@@ -220,6 +235,14 @@ def limit_findings(findings: QuerySet[LiveFinding], user: Visitor) -> QuerySet[L
     if grants is None:
         return findings
     return findings.filter(select_covered(grants, cluster="cluster__slug", namespace="namespace"))
+
+
+def limit_rules(rules: QuerySet[ConflictRule], user: Visitor) -> QuerySet[ConflictRule]:
+    """Return the conflict rules of namespaces that a person may view, and those of every namespace."""
+    grants = _list_viewing(user)
+    if grants is None:
+        return rules
+    return rules.filter(Q(namespace="") | select_covered(grants, cluster="cluster__slug", namespace="namespace"))
 
 
 def sees_cluster(user: Visitor, slug: str) -> bool:

@@ -90,16 +90,20 @@ def _find_targets(reader: ClusterReader, objects: Sequence[Mapping[str, str]]) -
         resource = catalog.find_preferred(one["group"], one["kind"])
         if resource is None:
             raise NotVisibleError(f"the cluster does not serve {one['kind']}")
-        ref = ObjectRef(resource.gvk, one["namespace"], one["name"])
+        ref = ObjectRef(resource.gvk, one["namespace"] if resource.is_namespaced else "", one["name"])
         found.append(_Target(ref, Request("GET", resource.path(ref.namespace, ref.name), purpose="read")))
     return found
 
 
 def _read(cluster: Cluster, objects: Sequence[Mapping[str, str]], by: Person) -> list[tuple[ObjectRef, JSONObject]]:
-    """Read live objects; raises `NotVisibleError` for one that cannot be read, of several an error that names them."""
+    """Read live objects; raises `NotVisibleError` for one that cannot be read, of several an error that names them.
+
+    - The right is asked for where the objects are: a namespace that is named for a kind without one counts for nothing.
+    """
     access.require(by, Action.WRITE, {ScopeEntry(cluster.slug, one["namespace"]) for one in objects})
     with impersonation.open_reader(cluster, for_user=by) as reader:
         targets = _find_targets(reader, objects)
+        access.require(by, Action.WRITE, {ScopeEntry(cluster.slug, target.ref.namespace) for target in targets})
         answers = reader.try_send_all([target.request for target in targets])
     pairs = list(zip(targets, answers, strict=True))
     lost = [target.text for target, answer in pairs if not answer.is_ok or not isinstance(answer.body, Mapping)]

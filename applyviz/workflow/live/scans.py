@@ -115,7 +115,7 @@ def _read_writes(cluster: Cluster) -> Iterator[tuple[Key, ExternalWrite]]:
 def request_scan(cluster: Cluster, *, by: Person | None) -> ClusterScan:
     """Request a scan of a cluster; raises when one is already running. `by` None: the recovery task."""
     if by is not None:
-        access.require(by, Action.WRITE)
+        access.require_on(by, Action.WRITE, cluster.slug)
     if cluster.archived_at is not None:
         raise NotPossibleError(_("this cluster is archived"))
     try:

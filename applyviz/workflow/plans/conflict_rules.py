@@ -173,9 +173,9 @@ def revoke_rule(rule: ConflictRule, *, by: Person, note: str = "") -> None:
 
 
 def list_rules(cluster: Cluster, *, for_user: Visitor) -> QuerySet[ConflictRule]:
-    """Return every rule of a cluster, ended ones included, newest first."""
+    """Return the rules of a cluster that this person may see, ended ones included, newest first."""
     access.require(for_user, Action.VIEW)
-    rows = ConflictRule.objects.filter(cluster=cluster).order_by("-number")
+    rows = access.limit_rules(ConflictRule.objects.filter(cluster=cluster), for_user).order_by("-number")
     return rows.select_related("proposed_by", "agreed_by", "ended_by", "plan__review", "cluster")
 
 

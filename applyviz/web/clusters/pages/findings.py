@@ -185,7 +185,7 @@ def present_findings(cluster: Cluster, *, for_user: Person, only: FindingSort | 
         scan=scan,
         is_looking=scan is not None and scan.finished_at is None,
         groups=tuple(group for group in groups if group.total or only is not None),
-        can_scan=access.can(for_user, Action.WRITE),
+        can_scan=access.may_use(for_user, Action.WRITE, cluster.slug),
         total=sum(counts.values()),
         later_run=last.number if last is not None and is_later else None,
     )
