@@ -15,6 +15,7 @@ from applyviz.workflow.foundation.plan_rows import list_rows
 from tests.builders import grant_role
 from tests.following import make_begun, make_people, make_session_authority, make_stage  # noqa: F401 - fixtures
 from tests.web import builders, rows
+from tests.web.template_names import note_missing
 
 
 def _person(name: str, role: str = "") -> User:
@@ -92,3 +93,11 @@ def plan(alice):
 @pytest.fixture
 def run(plan, bob):
     return rows.make_run(plan, bob)
+
+
+@pytest.fixture(autouse=True)
+def _templates_name_what_exists():
+    """Fail a test that renders a template with a field that its read model does not have."""
+    with note_missing() as missing:
+        yield
+    assert missing == set()

@@ -1,0 +1,69 @@
+"""Every name in a template is that of something, also where no test renders it: of a field of a read model, or of a part
+that a view or another template passes on."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+import pytest
+from django.contrib.auth.models import User
+from django.contrib.messages.storage.base import Message
+from django.forms import BoundField, Form
+from django.forms.boundfield import BoundWidget
+from django.http import HttpRequest
+
+from tests.architecture.tracked import ROOT, files_below
+
+TEMPLATES = files_below("templates", ".html")
+_TAG = re.compile(r"\{\{(.*?)\}\}|\{%(.*?)%\}", re.DOTALL)
+_QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
+_PATH = re.compile(r"(?<![\w|:.])[A-Za-z]\w*(?:\.\w+)+")
+_CLASSES = (User, BoundField, BoundWidget, Form, HttpRequest, Message, str, dict)
+# What Django gives to templates beside the attributes of these classes: of loops, of requests and of models with choices.
+_DJANGO = {"super", "counter", "counter0", "first", "last", "parentloop", "COOKIES", "resolver_match", "view_name"}
+_DJANGO |= {"url_name", "theme", "get_kind_display", "get_state_display"}
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.AnnAssign | ast.Assign):
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.keyword) and node.arg:
+            yield node.arg
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            yield node.value
+
+
+@lru_cache(maxsize=1)
+def _known() -> frozenset[str]:
+    """The names that Python gives to fields, properties, and parts of pages."""
+    found = {name for known in _CLASSES for name in dir(known)} | _DJANGO
+    for path in files_below("applyviz", ".py"):
+        found.update(_names(ast.parse(path.read_text())))
+    return frozenset(found)
+
+
+def find_unknown(text: str) -> set[str]:
+    """The paths of a template with a part behind a dot that nothing in Python is called."""
+    expressions = (_QUOTED.sub(" ", found[1] or found[2]) for found in _TAG.finditer(text))
+    paths = {path for expression in expressions for path in _PATH.findall(expression)}
+    return {path for path in paths if any(not n.isdigit() and n not in _known() for n in path.split(".")[1:])}
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_template_names_fields_that_exist(path):
+    assert find_unknown(path.read_text()) == set()
+
+
+def test_field_that_nothing_is_called_is_found():
+    text = (
+        "{% for need in page.consent.needs %}{{ need.text|visible }}{% if not need.consentt %}{% endif %}{% endfor %}"
+    )
+
+    assert find_unknown(text) == {"page.consent.needs", "need.consentt"}
