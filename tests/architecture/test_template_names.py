@@ -1,5 +1,4 @@
-"""Every name in a template is that of something, also where no test renders it: of a field of a read model, or of a part
-that a view or another template passes on."""
+"""Every field that a template names is that of a read model or of Django, also where no test renders the template."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ _TAG = re.compile(r"\{\{(.*?)\}\}|\{%(.*?)%\}", re.DOTALL)
 _QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
 _PATH = re.compile(r"(?<![\w|:.])[A-Za-z]\w*(?:\.\w+)+")
 _CLASSES = (User, BoundField, BoundWidget, Form, HttpRequest, Message, str, dict)
-# What Django gives to templates beside the attributes of these classes: of loops, of requests and of models with choices.
+# What Django gives to templates beside the attributes of these classes: of loops, requests and models with choices.
 _DJANGO = {"super", "counter", "counter0", "first", "last", "parentloop", "COOKIES", "resolver_match", "view_name"}
 _DJANGO |= {"url_name", "theme", "get_kind_display", "get_state_display"}
 

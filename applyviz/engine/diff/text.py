@@ -7,7 +7,7 @@ masked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -92,11 +92,16 @@ def diff_lines(
     return tuple(_number(pairs))
 
 
-def fold_rows(rows: Sequence[TextDiffRow], *, context: int = 3) -> tuple[TextDiffRow | Fold, ...]:
-    """Return the rows with long equal runs folded; `context` equal rows stay around each difference."""
+def fold_rows(
+    rows: Sequence[TextDiffRow], *, context: int = 3, keep: Callable[[TextDiffRow], bool] = lambda _row: False
+) -> tuple[TextDiffRow | Fold, ...]:
+    """Return the rows with long equal runs folded; `context` equal rows stay around each difference.
+
+    - `keep`: rows that stay although they are equal, as if they differed.
+    """
     shown = bytearray(len(rows))
     for position, row in enumerate(rows):
-        if row.state is not LineState.SAME:
+        if row.state is not LineState.SAME or keep(row):
             first, last = max(position - context, 0), min(position + context + 1, len(rows))
             shown[first:last] = b"\x01" * (last - first)
     folded: list[TextDiffRow | Fold] = []

@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation, Versions
-from tests.web import builders, rows
+from tests.web import builders, reading, rows
 
 HTMX = {"HX-Request": "true"}
 
@@ -34,6 +34,24 @@ def test_tab_is_a_page_and_a_fragment(as_viewer, plan, tab, text):
     assert text in fragment.content.decode()
     assert ("<html" in page, "<html" in fragment.content.decode()) == (True, False)
     assert "HX-Request" in fragment.headers["Vary"]
+
+
+@pytest.mark.parametrize("view", ["unified", "split"])
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_diff_marks_the_line_of_a_conflict_and_never_folds_it(as_viewer, alice, view, is_alone):
+    change = builders.build_change()
+    live = change.versions.live
+    live = {**live, "spec": {**live["spec"], "aaa": {f"k{n}": n for n in range(20)}}}
+    after = live if is_alone else {**live, "metadata": {**live["metadata"], "labels": {"a": "b"}}}
+    change = replace(change, versions=replace(change.versions, live=live, after=after))
+    plan = rows.make_plan(alice, [change])
+
+    page = reading.read(as_viewer, url(plan, "diff") + f"?view={view}")
+
+    marked = [reading.text_of(row) for row in reading.find_all(page, "tr") if "Conflict" in reading.text_of(row)]
+    assert len(marked) == 1
+    assert "image: registry.example/frontend:hotfix-3" in marked[0]
+    assert any("unchanged lines" in reading.text_of(row) for row in reading.find_all(page, "tr"))
 
 
 def test_going_back_in_history_gets_the_whole_page(as_viewer, plan):

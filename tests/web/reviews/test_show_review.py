@@ -1,5 +1,6 @@
 """The review: its frame, its tabs, and their states."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -92,6 +93,44 @@ def test_plan_that_is_being_made_polls_and_its_fragment_ends_with_it(as_alice, a
     assert "<span data-progress-done>1</span> of 9 objects planned" in page
     assert ("<html" in fragment, 'hx-trigger="look, every' in fragment) == (False, True)
     assert 'hx-trigger="look, every' not in finished
+
+
+def test_tabs_get_their_numbers_with_the_end_of_planning(as_alice, alice):
+    plan = rows.make_plan(alice, [builders.build_change()], state="planning")
+    address = tab(plan, "overview")
+
+    page = as_alice.get(address).content.decode()
+    type(plan).objects.filter(pk=plan.pk).update(
+        state="complete", digest=rows.DIGEST, counts={"create": 2, "update": 36}
+    )
+    finished = as_alice.get(address, headers=HTMX).content.decode()
+
+    parts = [part.partition("</hx-partial>")[0] for part in finished.split("<hx-partial ")]
+    (links,) = (part for part in parts if part.startswith('hx-target="#tab-links"'))
+    assert 'id="tab-links"' in page
+    assert re.findall(r'count">(\d+)<', links)[:2] == ["38", "38"]
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("planning", ["Risks are listed when the plan is complete.", "Restarts are listed when the plan is complete."]),
+        ("failed", ["Unknown: the plan is not complete.", "Unknown: the plan is not complete."]),
+    ],
+)
+def test_plan_that_is_not_complete_claims_no_number(as_alice, alice, state, said):
+    plan = rows.make_plan(alice, [builders.build_change()], state=state)
+
+    page = reading.read(as_alice, tab(plan, "overview"))
+
+    cards = [
+        (reading.text_of(reading.find_all(card, "header")[0]), reading.text_of(reading.find_all(card, "p")[0]))
+        for card in reading.find_all(page, "section")
+        if reading.attribute(card, "aria-labelledby") in ("risks-title", "pods-title")
+    ]
+    (links,) = (nav for nav in reading.find_all(page, "nav") if reading.attribute(nav, "id") == "tab-links")
+    assert cards == list(zip(["Risks", "Pods that restart"], said, strict=True))
+    assert [reading.text_of(a) for a in reading.find_all(links, "a")][1:5] == ["Changes", "Graph", "Owners", "Requests"]
 
 
 def test_failed_plan_tells_the_reason_and_offers_another(as_alice, alice):

@@ -34,20 +34,20 @@ class ReviewTab(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TabEntry:
-    """One tab: its label and its number; None for a tab without one."""
+    """One tab: its label and its number; None for a tab without one, or while the number is unknown."""
 
     tab: ReviewTab
     word: Promise
-    count: Callable[[PlanContext], int] | None = None
+    count: Callable[[PlanContext], int | None] | None = None
 
 
-def _count_changes(context: PlanContext) -> int:
+def _count_changes(context: PlanContext) -> int | None:
     counts: dict[str, int] = context.plan.counts
-    return sum(counts.values()) - counts.get("unchanged", 0)
+    return sum(counts.values()) - counts.get("unchanged", 0) if context.is_complete else None
 
 
-def _count_requests(context: PlanContext) -> int:
-    return count_effects(context.plan)
+def _count_requests(context: PlanContext) -> int | None:
+    return count_effects(context.plan) if context.is_complete else None
 
 
 TABS = (

@@ -17,6 +17,7 @@ from django.utils.translation import ngettext
 from applyviz.engine.diff.text import DiffLine, Fold, LineState, diff_lines, fold_rows, unify_rows
 from applyviz.engine.diff.text import TextDiffRow as PairedRow
 from applyviz.engine.diff.words import Part
+from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject
@@ -47,7 +48,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """One row of the table; `fold` is its text if it replaces hidden rows."""
+    """One row of the table; `fold` is its text if it replaces hidden rows.
+
+    - `has_conflict`: the field that begins here is in conflict with another manager.
+    """
 
     state: str
     before: Side | None = None
@@ -55,6 +59,7 @@ class DiffRow:
     owners: tuple[OwnerChip, ...] = ()
     source_line: int = 0
     fold: str = ""
+    has_conflict: bool = False
 
     @property
     def sign(self) -> str:
@@ -69,10 +74,17 @@ class DiffRow:
 
 @dataclass(frozen=True, slots=True)
 class _Gutter:
-    """The margin of a line: field owners after apply, and the line of the manifest."""
+    """The margin of a line: field owners after apply, the line of the manifest, and whether it conflicts."""
 
     owners: Mapping[FieldPath, tuple[OwnerChip, ...]]
     lines: Mapping[FieldPath, int]
+    conflicts: frozenset[FieldPath] = frozenset()
+
+    def find_conflict(self, path: FieldPath) -> FieldPath:
+        """Return the field in conflict that a path is or lies in; () for another path."""
+        if not self.conflicts:
+            return ()
+        return next((path[:n] for n in range(len(path), 0, -1) if path[:n] in self.conflicts), ())
 
 
 _NO_GUTTER = _Gutter({}, {})
@@ -91,7 +103,9 @@ def leave_out_server_managed(obj: Mapping[str, Any] | None) -> Mapping[str, Any]
 
 def _read_gutter(change: PlannedObject, you: str) -> _Gutter:
     owners = {r.path: present_owners(r.owners_after or r.owners_before, you=you) for r in change.fields}
-    return _Gutter(owners, {r.path: r.position.line for r in change.fields if r.position.line})
+    lines = {r.path: r.position.line for r in change.fields if r.position.line}
+    conflicts = frozenset(r.path for r in change.fields if r.operation is FieldOperation.CONFLICT)
+    return _Gutter(owners, lines, conflicts)
 
 
 def _present_side(side: DiffLine | None) -> Side | None:
@@ -105,18 +119,23 @@ def _present_side(side: DiffLine | None) -> Side | None:
 def _present_rows(rows: Iterable[PairedRow | Fold], gutter: _Gutter) -> Iterator[DiffRow]:
     """Yield the printed rows; the owners of a field are beside its first line."""
     path: FieldPath = ()
+    marked: set[FieldPath] = {()}
     for row in rows:
         is_first, path = isinstance(row, Fold) or row.path != path, () if isinstance(row, Fold) else row.path
         if isinstance(row, Fold):
             text = ngettext("%(n)d unchanged line", "%(n)d unchanged lines", row.count) % {"n": row.count}
             yield DiffRow("fold", fold=text)
             continue
+        conflict = gutter.find_conflict(row.path)
+        is_marked = conflict in marked
+        marked.add(conflict)
         yield DiffRow(
             row.state.value,
             _present_side(row.before),
             _present_side(row.after),
             owners=gutter.owners.get(row.path, ()) if is_first else (),
             source_line=gutter.lines.get(row.path, 0) if is_first else 0,
+            has_conflict=not is_marked,
         )
 
 
@@ -151,22 +170,25 @@ class DiffPage:
 def present_diff(
     change: PlannedObject, *, you: str, is_split: bool, has_server_managed: bool, is_raw: bool = False, start: int = 1
 ) -> DiffPage:
-    """Return a page of the rows of an object; empty when nothing differs.
+    """Return a page of the rows of an object; empty when nothing differs and nothing is in conflict.
+
+    - Lines of a field in conflict are marked and never folded: live keeps its value, so they are often equal.
 
     - `is_raw`: texts with JSON or YAML are compared by line.
     """
     before, after = change.versions.live, change.versions.after
     if not has_server_managed:
         before, after = leave_out_server_managed(before), leave_out_server_managed(after)
-    if before == after:
+    gutter = _read_gutter(change, you)
+    if before == after and not gutter.conflicts:
         return DiffPage()
     kind = bundled().find_kind(change.ref.gvk)
     found = diff_lines(before, after, root=kind.root if kind else None, looks_inside=not is_raw)
-    rows = fold_rows(found if is_split else unify_rows(found))
+    rows = fold_rows(found if is_split else unify_rows(found), keep=lambda row: bool(gutter.find_conflict(row.path)))
     first = min(start, max(1, len(rows)))
     page = rows[first - 1 : first - 1 + PAGE]
     has_inside = any(row.after is not None and row.after.line.inside for row in found)
-    return DiffPage(tuple(_present_rows(page, _read_gutter(change, you))), first, len(rows), has_inside)
+    return DiffPage(tuple(_present_rows(page, gutter)), first, len(rows), has_inside)
 
 
 def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
