@@ -19,9 +19,10 @@ from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.engine.risks.sentences import title
-from applyviz.records.models import ObjectChange
+from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.badges import LEVEL_STYLES, Appearance
 from applyviz.web.components.notices import AcknowledgeAction
+from applyviz.web.components.object_links import link_change
 from applyviz.web.components.phrases import describe_risk
 from applyviz.web.reviews.pages.acknowledgments import present_all_acts
 from applyviz.web.reviews.pages.approval_state import link_conflict
@@ -34,8 +35,10 @@ from applyviz.workflow.plans.live_values import view_of
 from applyviz.workflow.policies.risks import PlanRisk
 
 LISTED, OPENED, LINES, TEXTS = 50, 3, 12, 4
-# Lines that are counted beyond those that are shown.
-_COUNTED = 200
+# Of what decides a risk whole lines are left out only beyond this.
+DECISIVE_LINES = 200
+# What these add is what they grant, demand or refuse: every line of it decides.
+_DECIDED_BY_ADDITIONS = frozenset({RiskKind.RBAC_CHANGED, RiskKind.ADMISSION_RULES_CHANGED})
 _STRATEGY = fields("spec", "strategy")
 _WORDS: dict[RiskLevel, str | Promise] = {
     RiskLevel.HIGH: gettext_lazy("High"),
@@ -57,6 +60,7 @@ class RiskEntry:
     texts: tuple[str, ...]
     lines: tuple[DiffRow, ...] = ()
     more_lines: int = 0
+    diff_url: str = ""
     act: AcknowledgeAction | None = None
     resolve_url: str = ""
 
@@ -132,14 +136,23 @@ class RiskList:
 def _find_lines(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow, ...]:
     """The lines that cause a risk; none for restarts, which every line of a pod template causes."""
     if risk.kind is RiskKind.PODS_RESTART:
-        return diff_at(change, _STRATEGY, most=_COUNTED) if risk.level is RiskLevel.HIGH else ()
+        return diff_at(change, _STRATEGY) if risk.level is RiskLevel.HIGH else ()
     if change.operation not in (Operation.UPDATE, Operation.REPLACE):
         return ()
-    return diff_at(change, risk.path, most=_COUNTED)
+    return diff_at(change, risk.path)
+
+
+def _choose_lines(lines: Sequence[DiffRow], kind: RiskKind) -> tuple[DiffRow, ...]:
+    """Return the lines to show, in their order: what is added before what is removed, and no decisive one left out."""
+    added = [n for n, line in enumerate(lines) if line.after is not None]
+    kept = added[: DECISIVE_LINES if kind in _DECIDED_BY_ADDITIONS else LINES]
+    removed = [n for n, line in enumerate(lines) if line.after is None]
+    kept += removed[: max(LINES - len(kept), 0)]
+    return tuple(lines[n] for n in sorted(kept))
 
 
 def _present_entry(
-    change: engine.PlannedObject, row: ObjectChange, kind: RiskKind, level: RiskLevel, url: str, acts: Acts
+    plan: Plan, change: engine.PlannedObject, row: ObjectChange, kind: RiskKind, level: RiskLevel, url: str, acts: Acts
 ) -> RiskEntry:
     found = [risk for risk in change.risks if risk.kind is kind and risk.level is level]
     shown = found[:TEXTS]
@@ -148,9 +161,19 @@ def _present_entry(
         more = len(found) - TEXTS
         texts.append(ngettext("and %(n)d more field", "and %(n)d more fields", more) % {"n": more})
     lines = [line for risk in shown for line in _find_lines(change, risk)] if level is not RiskLevel.INFO else []
-    act = acts.get((row.position, kind))
-    shown_lines, more_lines = tuple(lines[:LINES]), max(len(lines) - LINES, 0)
-    return RiskEntry(row.position, row.kind, row.name, row.namespace, url, tuple(texts), shown_lines, more_lines, act)
+    chosen = _choose_lines(lines, kind)
+    return RiskEntry(
+        position=row.position,
+        kind=row.kind,
+        name=row.name,
+        namespace=row.namespace,
+        url=url,
+        texts=tuple(texts),
+        lines=chosen,
+        more_lines=len(lines) - len(chosen),
+        diff_url=link_change(plan, row.position, "diff") if len(chosen) < len(lines) else "",
+        act=acts.get((row.position, kind)),
+    )
 
 
 def _name_entry(row: ObjectChange, kind: RiskKind, url: str, acts: Acts) -> RiskEntry:
@@ -178,7 +201,7 @@ def _present_rows(context: PlanContext, acts: Acts) -> list[tuple[RiskLevel, Ris
             rows.append((risk.level, _present_plan_row(risk, acts)))
             continue
         entries = tuple(
-            _present_entry(changes[p][1], changes[p][0], risk.kind, risk.level, url_of(p), acts)
+            _present_entry(plan, changes[p][1], changes[p][0], risk.kind, risk.level, url_of(p), acts)
             for p in risk.positions[:LISTED]
         )
         rest = tuple(_name_entry(named[p], risk.kind, url_of(p), acts) for p in risk.positions[LISTED:])

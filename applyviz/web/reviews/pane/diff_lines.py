@@ -243,8 +243,8 @@ def _is_short(value: JSONValue) -> bool:
     return len(str(value)) <= SHORT
 
 
-def diff_at(change: PlannedObject, path: FieldPath, *, most: int) -> tuple[DiffRow, ...]:
-    """Return the first differing lines at a path of an object, without their neighbors; empty when nothing differs.
+def diff_at(change: PlannedObject, path: FieldPath) -> tuple[DiffRow, ...]:
+    """Return the differing lines at a path of an object, without their neighbors; empty when nothing differs.
 
     - Without a path it compares the whole object; its metadata only when nothing else differs.
     """
@@ -262,7 +262,7 @@ def diff_at(change: PlannedObject, path: FieldPath, *, most: int) -> tuple[DiffR
         if before == then:
             before, then = dict(live), dict(after)
     rows = [row for row in unify_rows(diff_lines(before, then)) if row.state is not LineState.SAME]
-    return _dedent(tuple(_present_rows(rows[:most], _NO_GUTTER)))
+    return _dedent(tuple(_present_rows(rows, _NO_GUTTER)))
 
 
 def _dedent(rows: tuple[DiffRow, ...]) -> tuple[DiffRow, ...]:

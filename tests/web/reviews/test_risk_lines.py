@@ -1,0 +1,66 @@
+"""The lines beside a risk: the decisive ones are there, and what is left out is counted and linked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from django.urls import reverse
+
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.planning.model.plan import Operation, Versions
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from tests.web import builders, reading, rows
+
+ROLE = ObjectRef(GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role"), "shop", "deployer")
+
+
+def make_role(*rules: list[str]) -> dict[str, object]:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "deployer", "namespace": "shop"},
+        "rules": [{"apiGroups": ["apps"], "resources": [f"r{n}"], "verbs": verbs} for n, verbs in enumerate(rules)],
+    }
+
+
+def show_risks(browser, author, live, after, kind=RiskKind.RBAC_CHANGED):
+    risk = Risk(kind, RiskLevel.HIGH, (), {"kind": "Role", "name": "deployer"})
+    change = replace(
+        builders.build_change(), ref=ROLE, operation=Operation.UPDATE, conflicts=(), open_fields=(), fields=(),
+        versions=Versions(None, after, live, after, after), risks=(risk,),
+    )  # fmt: skip
+    plan = rows.make_plan(author, [change])
+    page = reading.read(browser, reverse("reviews:show-risks", args=[plan.review.number, plan.number]))
+    return plan, page
+
+
+def lines_of(page) -> list[str]:
+    (table,) = reading.find_all(page, "table")
+    return [reading.text_of(row) for row in reading.find_all(table, "tr")]
+
+
+def test_every_permission_that_is_granted_is_shown(as_bob, alice):
+    live = make_role(*[["get", f"verb-{n}"] for n in range(10)])
+    after = make_role(*[["get", "patch", f"other-{n}"] for n in range(10)])
+
+    plan, page = show_risks(as_bob, alice, live, after)
+
+    lines = lines_of(page)
+    assert [sum(line.endswith("- patch") for line in lines), sum("other-" in line for line in lines)] == [10, 10]
+    (link,) = [a for a in reading.find_all(page, "a") if "in the diff" in reading.text_of(a)]
+    assert reading.text_of(link) == "and 10 more lines in the diff"
+    assert reading.attribute(link, "href") == reverse(
+        "reviews:show-object", args=[plan.review.number, plan.number, 0, "diff"]
+    )
+
+
+@pytest.mark.parametrize("count", [20, 300])
+def test_all_lines_that_are_left_out_are_counted(as_bob, alice, count):
+    live = make_role(["get"])
+    after = make_role(["get", *(f"verb-{n}" for n in range(count))])
+
+    _plan, page = show_risks(as_bob, alice, live, after, RiskKind.CLUSTER_SCOPED)
+
+    assert len(lines_of(page)) == 12
+    assert f"and {count - 12} more lines in the diff" in reading.text_of(page)
