@@ -158,7 +158,8 @@ def test_object_that_was_deleted_is_said_to_be_deleted(team):
     team.send(Request("DELETE", SETTINGS))
 
     assert team.work(run).state == RunState.STALE
-    assert run.results.get(outcome="stale").detail == "it was deleted since it was reviewed"
+    result = run.results.get(outcome="stale")
+    assert (result.detail, result.differences) == ("it was deleted since it was reviewed", [])
 
 
 def test_object_that_was_created_is_said_to_be_created(team):
@@ -166,7 +167,8 @@ def test_object_that_was_created_is_said_to_be_created(team):
     team.apply_as("somebody", config_map(z="9"))
 
     assert team.work(run).state == RunState.STALE
-    assert run.results.get(outcome="stale").detail == "it was created since it was reviewed"
+    result = run.results.get(outcome="stale")
+    assert (result.detail, result.differences) == ("it was created since it was reviewed", [])
 
 
 def test_object_that_was_made_anew_makes_the_run_stale(team):

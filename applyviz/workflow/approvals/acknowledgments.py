@@ -72,8 +72,11 @@ def list_required(plan: Plan, *, policy: PolicyRules | None = None) -> tuple[Ope
 
 
 def list_acknowledgments(plan: Plan) -> list[Acknowledgment]:
-    """Return the acknowledgments in the review of a plan, oldest first; each is valid for the effect that it names."""
-    rows = Acknowledgment.objects.filter(review=plan.review_id, withdrawn_at=None)
+    """Return the acknowledgments of a plan and of the plans before it, oldest first; each holds for its effect.
+
+    - Those of a later plan are no part of what was known about this one.
+    """
+    rows = Acknowledgment.objects.filter(review=plan.review_id, plan__number__lte=plan.number, withdrawn_at=None)
     return list(rows.select_related("by", "plan"))
 
 

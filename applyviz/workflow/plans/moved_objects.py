@@ -40,11 +40,16 @@ def is_going(row: ObjectChange, now: PlannedObject) -> bool:
 def find_moved(
     row: ObjectChange, now: PlannedObject, *, tag_key: bytes, policy: MaskPolicy, kind: KindSchema | None
 ) -> list[dict[str, JSONValue]] | None:
-    """Return what changed since the review, masked; None when the effect is the reviewed one."""
+    """Return the fields that changed since the review, masked; None when the effect is the reviewed one.
+
+    - An object that was created or deleted meanwhile has none: `describe_move` says what happened to it.
+    """
     if digest_effect(now) == row.effect or is_going(row, now):
         return None
-    reviewed = changes.read_masked_core(row).versions.live or {}
-    present = mask_change(now, tag_key=tag_key, policy=policy).versions.live or {}
+    reviewed = changes.read_masked_core(row).versions.live
+    present = mask_change(now, tag_key=tag_key, policy=policy).versions.live
+    if reviewed is None or present is None:
+        return []
     root = kind.root if kind else None
     found = [d for d in diff_objects(reviewed, present, root=root) if not render_path(d.path).startswith(_NOISE)]
     return [

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.planning.digest.serialize import change_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.models import Acknowledgment
@@ -227,3 +228,15 @@ def test_blocked_objects_are_one_medium_risk_that_leads_to_the_conflict(as_alice
 
     assert ["#conflict-" in page and ">Resolve <" in page for page in pages] == [True, False]
     assert all("Blocked by conflict" in page for page in pages)
+
+
+def test_superseded_plan_shows_no_acknowledgment_of_the_next_one(as_bob, dangerous, bob):
+    changes = [change_from_json(row.document) for row in dangerous.changes.all()]
+    following = rows.add_plan(dangerous, changes)
+    acknowledgments.acknowledge_risks(following, RiskKind.PODS_RESTART, by=bob)
+
+    old, new = (as_bob.get(url(plan, "show-risks")).content.decode() for plan in (dangerous, following))
+    after_it = rows.add_plan(following, changes)
+
+    assert ("acknowledged by bob" in old, "acknowledged by bob" in new) == (False, True)
+    assert "acknowledged by bob" in as_bob.get(url(after_it, "show-risks")).content.decode()

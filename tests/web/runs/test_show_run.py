@@ -168,6 +168,20 @@ def test_stale_object_tells_what_was_reviewed_and_what_is_live(as_viewer, plan, 
     assert "3 when reviewed, nothing now" in page
 
 
+def test_stale_object_is_counted_as_stale_and_not_as_failed(as_viewer, plan, bob):
+    run = rows.make_run(plan, bob, state="stale", outcome="stale")
+    ObjectResult.objects.update(detail="it was deleted since it was reviewed", differences=[])
+
+    page = reading.read(as_viewer, url(run))
+    text = reading.text_of(page)
+
+    assert "frontend changed after the plan was created" in text
+    assert "it was deleted since it was reviewed" in text
+    (counts,) = [one for one in reading.find_all(page, "ul") if "failed" in reading.text_of(one)]
+    assert ("0 failed" in reading.text_of(counts), "1 stale" in reading.text_of(counts)) == (True, True)
+    assert "1 failed" not in text
+
+
 def test_skipped_object_says_why(as_viewer, plan, bob):
     run = rows.make_run(plan, bob, state="failed", outcome="left-out")
     ObjectResult.objects.update(detail="it needs ConfigMap shop/settings, which was refused")

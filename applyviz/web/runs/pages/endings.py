@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, ObjectResult
-from applyviz.web.runs.pages.object_states import BAD, NOT_READY, ObjectState, find_object_state
+from applyviz.web.runs.pages.object_states import BAD, NOT_AS_APPROVED, NOT_READY, ObjectState, find_object_state
 from applyviz.workflow.clusters.states import find_stop
 from applyviz.workflow.foundation import clock
 from applyviz.workflow.runs import find_run_before, has_turn
@@ -52,7 +52,7 @@ def describe_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Pro
     if (
         run.state == RunState.FAILED
         and run.attempt > 1
-        and not any(find_object_state(r) is ObjectState.FAILED for r in results)
+        and not any(find_object_state(r) in NOT_AS_APPROVED for r in results)
     ):
         return _("The retry succeeded. Objects that were not attempted need a new plan.")
     if run.state == RunState.FAILED and not any(r.outcome in BAD for r in results):

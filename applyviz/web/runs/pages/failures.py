@@ -13,7 +13,13 @@ from applyviz.records.enums import Outcome
 from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.server_text import ServerText, fold
-from applyviz.web.runs.pages.object_states import NOT_READY, OBJECT_STATE_STYLES, ObjectState, find_object_state
+from applyviz.web.runs.pages.object_states import (
+    NOT_AS_APPROVED,
+    NOT_READY,
+    OBJECT_STATE_STYLES,
+    ObjectState,
+    find_object_state,
+)
 from applyviz.web.runs.pages.pod_lines import list_pod_lines
 from applyviz.web.runs.pages.results import OUTCOME_STYLES, describe_difference
 from applyviz.web.runs.pages.retries import RetryOffer
@@ -87,7 +93,7 @@ def present_failures(
     - `undo_url`: where lost objects can be restored; "" if this person cannot, or not now.
     """
     lost = {result.pk for result in find_lost(results)}
-    bad = [result for result in results if find_object_state(result) is ObjectState.FAILED]
+    bad = [result for result in results if find_object_state(result) in NOT_AS_APPROVED]
     bad.sort(key=lambda result: result.pk not in lost)
     left = sum(find_object_state(result) is ObjectState.NOT_ATTEMPTED for result in results)
     text = ngettext("%(n)d object was not attempted.", "%(n)d objects were not attempted.", left) % {"n": left}

@@ -24,6 +24,7 @@ class ObjectState(StrEnum):
     """The groups that the page counts and sorts by, in their order."""
 
     FAILED = "failed"
+    STALE = "stale"
     ROLLING = "rolling"
     NOT_ATTEMPTED = "not-attempted"
     VERIFIED = "verified"
@@ -36,12 +37,15 @@ OBJECT_STATE_STYLES: dict[ObjectState, Appearance] = {
     ObjectState.VERIFIED: Appearance("✓", gettext_lazy("verified"), "add"),
     ObjectState.ROLLING: Appearance("◔", gettext_lazy("rolling out"), "change"),
     ObjectState.FAILED: Appearance("×", gettext_lazy("failed"), "remove"),  # noqa: RUF001 the cross is drawn
+    ObjectState.STALE: Appearance("!", gettext_lazy("stale"), "warn"),
     ObjectState.NOT_ATTEMPTED: Appearance("○", gettext_lazy("not attempted"), "calm"),
     ObjectState.LEFT_OUT: Appearance("○", gettext_lazy("left out"), "calm"),
     ObjectState.UNCHANGED: Appearance("=", gettext_lazy("unchanged"), "calm"),
     ObjectState.HIDDEN: Appearance("?", gettext_lazy("not shown"), "calm"),
 }
 _ORDER = list(ObjectState)
+# What is not as it was approved.
+NOT_AS_APPROVED = (ObjectState.FAILED, ObjectState.STALE)
 
 
 def find_object_state(result: ObjectResult) -> ObjectState:
@@ -50,6 +54,8 @@ def find_object_state(result: ObjectResult) -> ObjectState:
         return ObjectState.HIDDEN
     if is_left_out(result.change):
         return ObjectState.LEFT_OUT
+    if result.outcome == Outcome.STALE:
+        return ObjectState.STALE
     if result.outcome in BAD or result.rollout in NOT_READY:
         return ObjectState.FAILED
     if result.outcome == Outcome.APPLYING or result.rollout == RolloutState.WAITING:

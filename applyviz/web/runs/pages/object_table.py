@@ -15,6 +15,7 @@ from applyviz.web.components.badges import Appearance
 from applyviz.web.components.server_text import fold
 from applyviz.web.runs.pages.before_after import BeforeAfter, present_before_after
 from applyviz.web.runs.pages.object_states import (
+    NOT_AS_APPROVED,
     OBJECT_STATE_STYLES,
     ObjectState,
     describe_pods,
@@ -79,7 +80,7 @@ def _look(result: ObjectResult) -> Appearance:
 
 def _describe_detail(result: ObjectResult) -> str:
     """One sentence for what is not as it was approved."""
-    if find_object_state(result) is not ObjectState.FAILED and result.outcome != Outcome.LEFT_OUT:
+    if find_object_state(result) not in NOT_AS_APPROVED and result.outcome != Outcome.LEFT_OUT:
         return ""
     return (
         result.rollout_detail

@@ -43,7 +43,13 @@ STATE_STYLES: dict[RunState, Appearance] = {
     RunState.STALE: Appearance("!", RunState.STALE.label, "warn"),
     RunState.CANCELED: Appearance("−", RunState.CANCELED.label, "warn"),  # noqa: RUF001 the minus sign is drawn
 }
-_COUNTED = (ObjectState.VERIFIED, ObjectState.ROLLING, ObjectState.FAILED, ObjectState.NOT_ATTEMPTED)
+_COUNTED = (
+    ObjectState.VERIFIED,
+    ObjectState.ROLLING,
+    ObjectState.FAILED,
+    ObjectState.STALE,
+    ObjectState.NOT_ATTEMPTED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +183,8 @@ def _present_strip(
     total = sum(found[counted] for counted in _COUNTED)
     counts, x = [], 0.0
     for counted in _COUNTED:
+        if counted is ObjectState.STALE and not found[counted]:
+            continue
         width = found[counted] / total * 100 if total else 0.0
         counts.append(Count(OBJECT_STATE_STYLES[counted], found[counted], f"{x:.2f}%", f"{width:.2f}%"))
         x += width

@@ -30,6 +30,7 @@ _LEGEND = (
     (ObjectState.VERIFIED, "run-verified"),
     (ObjectState.ROLLING, "run-rolling"),
     (ObjectState.FAILED, "run-failed"),
+    (ObjectState.STALE, "run-stale"),
     (ObjectState.NOT_ATTEMPTED, "run-waiting"),
     (ObjectState.UNCHANGED, "run-calm is-calm"),
 )
@@ -84,7 +85,11 @@ class RunGraph:
 
 def _list_legend(states: Mapping[int, NodeState]) -> tuple[StateLegend, ...]:
     counts = Counter(state.state for state in states.values())
-    return tuple(StateLegend(css, OBJECT_STATE_STYLES[state], counts[state]) for state, css in _LEGEND)
+    return tuple(
+        StateLegend(css, OBJECT_STATE_STYLES[state], counts[state])
+        for state, css in _LEGEND
+        if counts[state] or state is not ObjectState.STALE
+    )
 
 
 def _list_rows(

@@ -25,6 +25,7 @@ _BAR = 4
 # In a group the first of these states that one of its objects has counts.
 _LOUDEST = (
     ObjectState.FAILED,
+    ObjectState.STALE,
     ObjectState.ROLLING,
     ObjectState.NOT_ATTEMPTED,
     ObjectState.VERIFIED,
@@ -34,6 +35,7 @@ _CLASSES = {
     ObjectState.VERIFIED: "run-verified",
     ObjectState.ROLLING: "run-rolling",
     ObjectState.FAILED: "run-failed",
+    ObjectState.STALE: "run-stale",
     ObjectState.NOT_ATTEMPTED: "run-waiting",
 }
 
@@ -64,7 +66,7 @@ class NodeState:
     @property
     def mark(self) -> str:
         """Return the sign at the end of a node that is done or failed."""
-        return self.style.glyph if self.state in (ObjectState.VERIFIED, ObjectState.FAILED) else ""
+        return self.style.glyph if self.state in (ObjectState.VERIFIED, ObjectState.FAILED, ObjectState.STALE) else ""
 
 
 def _name_failure(result: ObjectResult) -> str:
@@ -86,7 +88,7 @@ def _describe(result: ObjectResult, state: ObjectState, *, is_over: bool) -> str
             return _("rolling out %(pods)s") % {"pods": pods} if pods else _("rolling out")
         case ObjectState.VERIFIED if pods:
             return _("rolled out %(pods)s") % {"pods": pods}
-        case ObjectState.FAILED:
+        case ObjectState.FAILED | ObjectState.STALE:
             return _name_failure(result)
         case _:
             return str(OBJECT_STATE_STYLES[state].word)
