@@ -71,7 +71,7 @@ def test_run_that_only_waits_for_rollouts_has_no_worker(slow, memory, settings, 
     assert (runs.find_unfinished(now=run.watch_at), runs.find_parked(now=run.watch_at)) == ([], [run.pk])
     assert slow.apply(config_map("other")).state == RunState.APPLIED
     client.force_login(slow.bob)
-    assert "stopped responding" not in client.get(f"/runs/{run.number}/").text
+    assert "Another worker is taking" not in client.get(f"/runs/{run.number}/").text
 
 
 def test_parked_run_is_resumed_once_its_objects_are_ready(slow, memory):

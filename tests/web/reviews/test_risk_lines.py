@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.objects import paths
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
@@ -64,3 +67,45 @@ def test_all_lines_that_are_left_out_are_counted(as_bob, alice, count):
 
     assert len(lines_of(page)) == 12
     assert f"and {count - 12} more lines in the diff" in reading.text_of(page)
+
+
+def test_forced_fields_are_those_that_another_manager_loses(as_bob, alice):
+    you, other = builders.YOU, builders.SETTER
+    fields = [
+        FieldReason(builders.LABEL, FieldOperation.CHANGED, Reason.MANIFEST_SETS, "", (you,), (you,)),
+        FieldReason(builders.STRATEGY, FieldOperation.CHANGED, Reason.MANIFEST_SETS, "", (you,), (you,)),
+        FieldReason(builders.IMAGE, FieldOperation.CHANGED, Reason.MANIFEST_SETS, "", (other,), (you,)),
+    ]
+    base = builders.build_change()
+    change = replace(
+        base, operation=Operation.UPDATE, conflicts=(), open_fields=(), fields=tuple(fields),
+        versions=replace(base.versions, after=base.versions.manifest),
+        risks=(Risk(RiskKind.FORCED, RiskLevel.HIGH, facts={"owners": "kubectl-set"}),),
+    )  # fmt: skip
+    plan = rows.make_plan(alice, [change])
+
+    page = reading.read(as_bob, reverse("reviews:show-risks", args=[plan.review.number, plan.number]))
+
+    assert [line[2:].replace(" ", "") for line in lines_of(page)] == [
+        "image:registry.example/frontend:hotfix-3",
+        "image:registry.example/frontend:v0.10.1",
+    ]
+
+
+def test_lines_of_a_value_that_is_cut_are_counted_as_at_least(as_bob, alice):
+    old = "\n".join(f"line {n}" for n in range(400))
+    new = "\n".join(f"other {n}" for n in range(400))
+    path = paths.fields("data", "text")
+    reason = FieldReason(path, FieldOperation.CHANGED, Reason.MANIFEST_SETS, "", (builders.YOU,), (builders.YOU,))
+    live, after = ({"data": {"text": text}} for text in (old, new))
+    change = replace(
+        builders.build_change(), operation=Operation.UPDATE, conflicts=(), open_fields=(), risks=(), fields=(reason,),
+        versions=Versions(None, after, live, after, after),
+    )  # fmt: skip
+    plan = rows.make_plan(alice, [change])
+
+    page = reading.read(as_bob, reverse("reviews:show-changes", args=[plan.review.number, plan.number]))
+
+    text = reading.text_of(page)
+    assert "more lines: see the diff" in text
+    assert re.search(r"at least (\+\d+ )?.\d+ lines", text)

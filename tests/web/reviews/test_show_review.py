@@ -133,6 +133,19 @@ def test_plan_that_is_not_complete_claims_no_number(as_alice, alice, state, said
     assert [reading.text_of(a) for a in reading.find_all(links, "a")][1:5] == ["Changes", "Graph", "Owners", "Requests"]
 
 
+@pytest.mark.parametrize(("operation", "is_assessed"), [(Operation.ERROR, False), (Operation.UPDATE, True)])
+def test_object_with_an_error_is_not_said_to_have_no_risk(as_alice, alice, operation, is_assessed):
+    calm = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), open_fields=(), risks=())
+    risks = () if is_assessed else (Risk(RiskKind.IMMUTABLE_FIELD, RiskLevel.HIGH),)
+    other = replace(calm, ref=calm.ref._replace(name="other"), operation=operation, risks=risks)
+    plan = rows.make_plan(alice, [calm, other])
+
+    page = reading.text_of(reading.read(as_alice, tab(plan, "overview")))
+
+    assert "No risks found; objects with errors are not assessed." in page or is_assessed
+    assert ("No risks found." in page) == is_assessed
+
+
 def test_failed_plan_tells_the_reason_and_offers_another(as_alice, alice):
     plan = rows.make_plan(alice, [], state="failed", error="the cluster did not answer")
 

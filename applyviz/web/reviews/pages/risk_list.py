@@ -133,12 +133,25 @@ class RiskList:
         return sum(len(row.open_entries) for row in self.open_rows)
 
 
+def _find_overwritten(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow, ...]:
+    """The lines of the fields that other managers lose by force; most changes of the object are not among them."""
+    losing = set(risk.facts.get("owners", "").split(", "))
+    lines: list[DiffRow] = []
+    for reason in change.fields:
+        lost = {owner.manager for owner in reason.owners_before} - {owner.manager for owner in reason.owners_after}
+        if lost & losing:
+            lines += diff_at(change, reason.path)
+    return tuple(lines)
+
+
 def _find_lines(change: engine.PlannedObject, risk: Risk) -> tuple[DiffRow, ...]:
     """The lines that cause a risk; none for restarts, which every line of a pod template causes."""
     if risk.kind is RiskKind.PODS_RESTART:
         return diff_at(change, _STRATEGY) if risk.level is RiskLevel.HIGH else ()
     if change.operation not in (Operation.UPDATE, Operation.REPLACE):
         return ()
+    if risk.kind is RiskKind.FORCED:
+        return _find_overwritten(change, risk)
     return diff_at(change, risk.path)
 
 

@@ -98,7 +98,10 @@ class RiskCounts:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The strip."""
+    """The strip.
+
+    - `has_unplanned`: some objects have errors, so that their risks do not count and may be more.
+    """
 
     counts: tuple[CountLink, ...]
     sentence: str
@@ -108,6 +111,7 @@ class Strip:
     risks_url: str
     error: str = ""
     is_complete: bool = True
+    has_unplanned: bool = False
 
 
 def describe_certainty(changes: Iterable[ObjectChange]) -> str:
@@ -164,4 +168,5 @@ def present_strip(context: PlanContext) -> Strip:
         risks_url=reverse("reviews:show-risks", args=context.address),
         error=plan.error if plan.state == PlanState.FAILED else "",
         is_complete=context.is_complete,
+        has_unplanned=bool(plan.counts.get(Operation.ERROR)),
     )

@@ -51,6 +51,7 @@ class DiffRow:
     """One row of the table; `fold` is its text if it replaces hidden rows.
 
     - `has_conflict`: the field that begins here is in conflict with another manager.
+    - `is_rest`: the fold hides rows that nobody compared, so they may differ.
     """
 
     state: str
@@ -60,6 +61,7 @@ class DiffRow:
     source_line: int = 0
     fold: str = ""
     has_conflict: bool = False
+    is_rest: bool = False
 
     @property
     def sign(self) -> str:
@@ -208,7 +210,7 @@ def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow
     hidden += sum(row.count if isinstance(row, Fold) else 1 for row in rows[SHOWN:])
     if hidden:
         text = ngettext("%(n)d more line: see the diff", "%(n)d more lines: see the diff", hidden) % {"n": hidden}
-        shown.append(DiffRow("fold", fold=text))
+        shown.append(DiffRow("fold", fold=text, is_rest=True))
     return tuple(shown)
 
 

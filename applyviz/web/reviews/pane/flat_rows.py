@@ -133,7 +133,9 @@ def _summarize(row: FieldRow) -> str:
     removed = sum(line.state in ("removed", "changed") for line in row.lines)
     if not added and not removed:
         return _("replaced") if row.is_changed else _("unchanged")
-    return _count(added, removed)
+    counted = _count(added, removed)
+    # What is beyond the lines of a row is not compared, so that its number is not known.
+    return _("at least %(counted)s") % {"counted": counted} if any(line.is_rest for line in row.lines) else counted
 
 
 def _count(added: int, removed: int) -> str:
