@@ -6,7 +6,6 @@ becomes a section. Values come from masked versions and are looked up by path.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -170,11 +169,9 @@ def render_short(path: FieldPath) -> str:
     return text
 
 
-def _is_named_by(path: FieldPath, siblings: Counter[FieldPath]) -> bool:
-    """Return whether a field only repeats the key of its list entry, and the entry has other rows."""
-    if len(path) < 2 or path[-2][0] != "k" or siblings[path[:-1]] < 2:
-        return False
-    return path[-1][2:] in element_value(path[-2])
+def _repeats_key(path: FieldPath) -> bool:
+    """Return whether a field only repeats a key of its list entry."""
+    return len(path) > 1 and path[-2][0] == "k" and path[-1][2:] in element_value(path[-2])
 
 
 def _falls_back(change: PlannedObject, reason: FieldReason, chosen: FieldFilter) -> bool:
@@ -198,11 +195,14 @@ def select_reasons(change: PlannedObject, chosen: FieldFilter) -> list[tuple[int
     found = [(n, r) for n, r in enumerate(change.fields) if r.operation in shown or _falls_back(change, r, chosen)]
     if chosen is FieldFilter.ALL:
         return found
-    siblings = Counter(r.path[:-1] for _n, r in found)
+    # The key of an entry goes without saying where the entry has another row.
+    told = {r.path[:-1] for _n, r in found if not _repeats_key(r.path)}
     return [
         (n, r)
         for n, r in found
-        if r.reason is not Reason.BOOKKEEPING and not _is_named_by(r.path, siblings) and not _is_identity(change, r)
+        if r.reason is not Reason.BOOKKEEPING
+        and not (_repeats_key(r.path) and r.path[:-1] in told)
+        and not _is_identity(change, r)
     ]
 
 
