@@ -24,6 +24,7 @@ class Advice(StrEnum):
     REPLICAS_KEEP = "replicas-keep"
     REPLICAS_HAND_OVER = "replicas-hand-over"
     REPLICAS_FORGET = "replicas-forget"
+    PUT_BACK = "put-back"
     RECREATE = "re-create"
     APPLY_SERVER_SIDE = "apply-server-side"
 
@@ -50,6 +51,7 @@ ADVICE: dict[Advice, str] = {
         "To let the autoscaler manage it, first remove replicas from the last-applied annotation (kubectl apply "
         "edit-last-applied), then remove it from the manifest."
     ),
-    Advice.RECREATE: "Delete the object and re-create it.",
+    Advice.PUT_BACK: "Put the live value back into the manifest.",
+    Advice.RECREATE: "Or delete the object and re-create it.",
     Advice.APPLY_SERVER_SIDE: "Server-side apply does not need this annotation.",
 }

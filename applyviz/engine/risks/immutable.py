@@ -1,8 +1,8 @@
 """A change to an immutable field: the server answers 422, and only delete and create helps.
 
 Rule: the update validation of each kind in kube-apiserver v1.36.3, as it answered (`kept_values` holds the tables);
-custom resources by rules of their CustomResourceDefinition that compare `self` with `oldSelf`. A list whose live
-entries only have more fields than the manifest's (defaults) counts as equal.
+custom resources by rules of their CustomResourceDefinition that compare `self` with `oldSelf`. The server compares the
+live object with the resulting one, after defaults: what the merge drops and a default brings back does not change.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.risks.kept_values import FIXED, FIXED_BUT, FIXED_ONCE_SET, Kind, Place
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
-from applyviz.engine.risks.walking import field_path, is_within, list_at, position_of
+from applyviz.engine.risks.walking import field_path, list_at, position_of
 
 # The fields of a pod template that a suspended Job may change before its first start: scheduling and resources.
 _FREE_OF_SUSPENDED = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
 _MISSING: Any = object()
-
-
-def _differs(live: JSONValue, result: JSONValue) -> bool:
-    return not is_same_json(live, result) and not (isinstance(result, list) and is_within(result, live))
+# What goes with an object of a kind when it is deleted, so that replacing it is not the first thing to try.
+_LOSES = {
+    "PersistentVolumeClaim": "the data of its volume",
+    "CustomResourceDefinition": "every object of its kind",
+}
 
 
 def _compare(live: JSONObject, result: JSONObject, where: Place) -> bool:
     before, now = get_at(live, where, _MISSING), get_at(result, where, _MISSING)
     if before is _MISSING and now is _MISSING:
         return False
-    return before is _MISSING or now is _MISSING or _differs(before, now)
+    return before is _MISSING or now is _MISSING or not is_same_json(before, now)
 
 
 def _fixed_but(live: JSONObject, result: JSONObject, key: Kind) -> Iterator[Place]:
@@ -84,7 +85,7 @@ def _without_free(template: JSONValue) -> Any:
 def _job(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     template = ("spec", "template")
     if get_at(live, ("spec", "suspend")) is True and not get_at(live, ("status", "startTime")):
-        is_changed = _differs(_without_free(get_at(live, template)), _without_free(get_at(result, template)))
+        is_changed = not is_same_json(*(_without_free(get_at(obj, template)) for obj in (live, result)))
     else:
         is_changed = _compare(live, result, template)
     if is_changed:
@@ -109,7 +110,7 @@ def _pod(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     for part in ("containers", "initContainers"):
         before, now = get_at(live, ("spec", part)) or [], get_at(result, ("spec", part)) or []
         plain = [[{k: v for k, v in each.items() if k != "image"} for each in entries] for entries in (before, now)]
-        if _differs(*plain):
+        if not is_same_json(*plain):
             yield "spec", part
     tolerated = get_at(result, ("spec", "tolerations")) or []
     if any(each not in tolerated for each in get_at(live, ("spec", "tolerations")) or []):
@@ -199,20 +200,46 @@ def _list_fixed(subject: RiskSubject, live: JSONObject, result: JSONObject) -> l
     return list(dict.fromkeys((*_changes(subject, live, result), *_custom(subject, live, result))))
 
 
-def _find_answer(subject: RiskSubject) -> JSONObject | None:
-    """Return the object after apply; None if the server refused it, so that only the merge is known."""
-    return None if subject.dry_run_answer and subject.after == subject.live else subject.after
+def _fill(result: JSONValue, live: JSONValue) -> Any:
+    """Return a merge with what only live has: a server defaults what a merge lacks."""
+    if isinstance(result, Mapping) and isinstance(live, Mapping):
+        filled = {name: _fill(value, live[name]) if name in live else value for name, value in result.items()}
+        return {**live, **filled}
+    if isinstance(result, list) and isinstance(live, list) and len(result) == len(live):
+        return [_fill(item, old) for item, old in zip(result, live, strict=True)]
+    return result
+
+
+def _is_named(where: PlainPath, named: str) -> bool:
+    """Return whether the field that a server names is this one, or above or below it."""
+    text = ".".join(str(step) for step in where)
+    return text == named or text.startswith(f"{named}.") or named.startswith((f"{text}.", f"{text}["))
+
+
+def _find_unanswered(subject: RiskSubject, live: JSONObject, merged: JSONObject) -> list[PlainPath]:
+    """Return the immutable fields that differ where only the merge is known.
+
+    - A field that the merge drops counts only if the server refuses it, and nothing else explains the refusal.
+    """
+    changed = _list_fixed(subject, live, _fill(merged, live))
+    named = [r for r in subject.refused_fields if not any(_is_named(where, r) for where in changed)]
+    dropped = (where for where in _list_fixed(subject, live, merged) if where not in changed)
+    return [*changed, *(where for where in dropped if any(_is_named(where, r) for r in named))]
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the immutable fields whose value would change."""
-    live, result = subject.live, subject.merged or subject.after
+    live, result = subject.live, subject.result
     if live is None or result is None or subject.manifest is None:
         return
-    found, after = _list_fixed(subject, live, result), _find_answer(subject)
-    if after is not None and after is not result:  # a default may bring the old value back
-        found = [where for where in _list_fixed(subject, live, after) if where in found]
+    if subject.is_merge_only or subject.after is None:
+        found = _find_unanswered(subject, live, subject.merged or result)
+    else:
+        found = _list_fixed(subject, live, result)
+    kind = subject.ref.gvk.kind
     for where in found:
-        facts = {"field": ".".join(str(step) for step in where), "kind": subject.ref.gvk.kind}
+        facts = {"field": ".".join(str(step) for step in where), "kind": kind}
+        if kind in _LOSES:
+            facts["loses"] = _LOSES[kind]
         position = position_of(subject, where)
         yield Risk(RiskKind.IMMUTABLE_FIELD, RiskLevel.HIGH, field_path(where), facts, position)

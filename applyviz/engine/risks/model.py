@@ -154,6 +154,8 @@ class RiskSubject:
     - `applyset`: id of the ApplySet that this plan applies to, "" if none.
     - `resource_versions`: apiVersions of this group that the cluster serves; () if unknown.
     - `taken_managers`: field managers whose Update entries this one takes over before it applies.
+    - `is_merge_only`: the server refused the object or left it alone, so `merged` was not completed by defaults;
+      `refused_fields`: the fields that the server names.
     - `plural`: the resource's name; `dry_run_answer`: why the server's dry run gave no result, "" if it did.
     """
 
@@ -175,6 +177,8 @@ class RiskSubject:
     plural: str = ""
     taken_managers: tuple[str, ...] = ()
     dry_run_answer: str = ""
+    is_merge_only: bool = False
+    refused_fields: tuple[str, ...] = ()
 
     @property
     def result(self) -> JSONObject | None:

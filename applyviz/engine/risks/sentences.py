@@ -196,6 +196,13 @@ def _dangling(f: Facts) -> Templates:
     return ("{source} refers to {target}, which does not exist" + _EFFECTS[f["effect"]],)
 
 
+def _immutable(f: Facts) -> Templates:
+    fixed, back = "{field} of a {kind} cannot be changed.", ADVICE[Advice.PUT_BACK]
+    if f.get("loses"):
+        return (fixed, back, "Deleting the {kind} loses {loses}.")
+    return (fixed, back, ADVICE[Advice.RECREATE])
+
+
 def _replaced(f: Facts) -> Templates:
     lost = (
         "{kind} {name} is deleted and re-created: it gets a new uid, and anything that exists only in the live "
@@ -241,7 +248,7 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
         ADVICE[_SIBLING[f["remedy"]]],
     ),
     RiskKind.NULL_DEFAULTS_AGAIN: "{field} is cleared with null, and the server sets its default again.",
-    RiskKind.IMMUTABLE_FIELD: lambda f: ("{field} of a {kind} cannot be changed.", ADVICE[Advice.RECREATE]),
+    RiskKind.IMMUTABLE_FIELD: _immutable,
     RiskKind.AUTOSCALED_FIELD: _autoscaled,
     RiskKind.DUPLICATE_MERGE_KEY: ("{list} has two entries with the same key ({keys}); the merge treats them as one."),
     RiskKind.ORDER_CHURN: "The {count} entries of {list} only change their order.",

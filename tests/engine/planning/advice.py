@@ -261,6 +261,23 @@ def forget_replicas(box: Box) -> None:
     assert box.get(path_of(wanted))["spec"]["replicas"] == 3
 
 
+@follows(Advice.PUT_BACK)
+def put_back(box: Box) -> None:
+    box.apply(text_of(workload("kept", replicas=1)))
+    wanted = workload("kept", replicas=2)
+    wanted["spec"]["selector"]["matchLabels"]["tier"] = "web"
+    wanted["spec"]["template"]["metadata"]["labels"]["tier"] = "web"
+    change = box.plan_one(text_of(wanted))
+    assert Advice.PUT_BACK in find_advice(change)
+    assert change.operation is Operation.ERROR
+
+    del wanted["spec"]["selector"]["matchLabels"]["tier"]
+    expect_clean(box.plan_one(text_of(wanted)))
+    box.apply(text_of(wanted))
+
+    assert box.get(path_of(wanted))["spec"]["replicas"] == 2
+
+
 @follows(Advice.RECREATE)
 def recreate(box: Box) -> None:
     box.apply(text_of(workload("fixed")))

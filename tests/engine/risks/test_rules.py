@@ -46,6 +46,8 @@ def make_subject(case: dict[str, Any]) -> RiskSubject:
         resource_versions=tuple(case.get("resource_versions", ())),
         plural=case.get("plural", ""),
         dry_run_answer=case.get("dry_run_answer", ""),
+        is_merge_only=case.get("is_merge_only", False),
+        refused_fields=tuple(case.get("refused_fields", ())),
     )
 
 
