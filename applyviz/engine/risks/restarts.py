@@ -104,18 +104,25 @@ def count_pods(kind: str, live: JSONObject) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def _is_template_changed(live: JSONValue, result: JSONValue) -> bool:
-    # A list that is replaced whole lacks the defaults that the server will add again.
+def _is_template_changed(live: JSONValue, result: JSONValue, *, is_merge_only: bool) -> bool:
+    """Return whether a template differs for the controller, to which absent and empty values are the same.
+
+    - `is_merge_only`: a list that the merge replaces whole lacks the defaults that the server will add again.
+    """
     if live is result:
         return False
     if isinstance(live, Mapping) and isinstance(result, Mapping):
         return any(
-            _is_template_changed(live.get(name), result.get(name))
+            _is_template_changed(live.get(name), result.get(name), is_merge_only=is_merge_only)
             for name in dict.fromkeys((*live, *result))
             if (name in live) == (name in result) or live.get(name, result.get(name)) not in (None, {}, [])
         )
     if isinstance(live, list) and isinstance(result, list):
-        return not is_within(result, live)
+        if is_merge_only:
+            return not is_within(result, live)
+        return len(live) != len(result) or any(
+            _is_template_changed(old, new, is_merge_only=False) for old, new in zip(live, result, strict=True)
+        )
     return not is_same_json(live, result)
 
 
@@ -149,7 +156,8 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     pods, rollout = count_pods(kind, live), read_update_rules(kind, result)
     if pods == 0:
         return
-    if not _is_template_changed(get_at(live, _TEMPLATE), get_at(result, _TEMPLATE)):
+    is_merge_only = subject.is_merge_only or subject.after is None
+    if not _is_template_changed(get_at(live, _TEMPLATE), get_at(result, _TEMPLATE), is_merge_only=is_merge_only):
         released = _find_released(kind, live, result, pods)
         if released:
             awaited = read_update_rules(kind, live).awaits
