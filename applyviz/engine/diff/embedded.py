@@ -21,6 +21,38 @@ _YAML_SECRET = re.compile(
 )
 
 
+_HOLDERS = ("data", "stringdata")
+# The fields of a Secret that are shown, with the type that they have then.
+_SHOWN: Mapping[str, type] = {"apiVersion": str, "kind": str, "type": str, "immutable": bool, "metadata": dict}
+OBJECT_META = frozenset(
+    {
+        *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "labels"),
+        *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "annotations", "ownerReferences"),
+        *("finalizers", "managedFields"),
+    }
+)
+"""The fields of `metadata`; those of a Secret that are not among them are hidden as its other fields are."""
+
+
+def hides_field(name: str, value: JSONValue, *, is_resolved: bool) -> bool:
+    """Return whether a field of a Secret is hidden: every field that is not known to hold no secret.
+
+    - `is_resolved` False: the kind is unknown, so only fields that are called like those of a Secret are hidden.
+    """
+    if not is_resolved:
+        return name.lower() in _HOLDERS
+    if name == "items" and isinstance(value, list):
+        return False
+    return value is not None and not isinstance(value, _SHOWN.get(name, ()))
+
+
+def holds_secret(value: Mapping[str, Any]) -> bool:
+    """Return whether a map inside another object is a Secret, and no reference to one."""
+    if not names_secret(value.get("kind")):
+        return False
+    return ("apiVersion" in value and "metadata" in value) or any(name.lower() in _HOLDERS for name in value)
+
+
 def decode_secret(text: str) -> bytes:
     """Return the bytes of a value of `data`; the text itself when it is not base64."""
     try:
@@ -52,4 +84,5 @@ def looks_secret(text: str) -> bool:
     """Return whether text that is not valid JSON may hold a Secret nevertheless."""
     if _YAML_SECRET.search(text) and _YAML_DATA.search(text):
         return True
-    return "secret" in text.lower() and ('"data"' in text or "stringData" in text)
+    lower = text.lower()
+    return "secret" in lower and ('"data"' in lower or "stringdata" in lower)

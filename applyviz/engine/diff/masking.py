@@ -1,7 +1,8 @@
 """Mask the values of Secrets and other credentials: everything that is shown passes through here.
 
-Masked are `data` and `stringData` of Secrets, also where a Secret is embedded (lists, the last-applied annotation, JSON
-or YAML text), credentials in plain fields, and fields that a policy names. The kind that the server resolved decides
+Masked is everything of a Secret besides `metadata`, `type` and `immutable`, whatever a field is called, also where a
+Secret is embedded (lists, the last-applied annotation, JSON or YAML text); credentials in plain fields, and fields that
+a policy names. The kind that the server resolved decides
 what is a Secret; claims inside the object can only add Secrets. In doubt, the value is masked. Every mask has the same
 length and a tag keyed to the plan and the path of the value, so that it reveals only whether one field of one object
 changed.
@@ -27,7 +28,15 @@ from applyviz.engine.diff.credentials import (
     names_of_keys,
     redact,
 )
-from applyviz.engine.diff.embedded import decode_secret, looks_secret, names_secret, parse_embedded
+from applyviz.engine.diff.embedded import (
+    OBJECT_META,
+    decode_secret,
+    hides_field,
+    holds_secret,
+    looks_secret,
+    names_secret,
+    parse_embedded,
+)
 from applyviz.engine.diff.marks import CLOSE, OPEN, is_masked
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import Repeats, find_secrets
@@ -39,7 +48,6 @@ __all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "find_secrets", "is_masked"
 
 _TAG_LENGTH = 12
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_HOLDERS = ("data", "stringData")
 _DIRECTIVES = frozenset({"delete", "replace", "merge"})
 _ANNOTATIONS = ("metadata", "annotations")
 Path = tuple[str, ...]
@@ -149,17 +157,22 @@ def _make_masker(
     policy = replace(policy, has_plain=False) if is_schema else policy
     plain = PlainValues(policy.names, policy.paths) if plain is None else plain
     plain.add(body)
-    known = find_secrets(body, gvk=gvk, plain=plain) if isinstance(body, Mapping) else frozenset()
+    known: frozenset[str] = frozenset()
+    for part in [body] if isinstance(body, Mapping) else _list_written(body):
+        known |= find_secrets(part, gvk=gvk, plain=plain)
     if beside is None:
-        return _Masker(_Tags(tag_key, scope), policy, Repeats(known), gvk=gvk, plain=plain)
+        return _Masker(_Tags(tag_key, scope), policy, Repeats(known), gvk=gvk, plain=plain, is_resolved=gvk is not None)
     others = tuple(beside)
     is_guarded = bool(known) or any(other.holds_masked for other in others)
-    return _Masker(_Tags(tag_key, scope), policy, Repeats(()), others, is_guarded, gvk, plain)
+    return _Masker(_Tags(tag_key, scope), policy, Repeats(()), others, is_guarded, gvk, plain, gvk is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Masker:
-    """Masks one object; `repeats` are its own secrets, `beside` the versions that a mixed object was made from."""
+    """Masks one object; `repeats` are its own secrets, `beside` the versions that a mixed object was made from.
+
+    - `is_resolved`: the kind is known; without it, only what is called like a field of a Secret is one.
+    """
 
     tags: _Tags
     policy: MaskPolicy
@@ -168,6 +181,7 @@ class _Masker:
     is_guarded: bool = False
     gvk: GroupVersionKind | None = None
     plain: Container[object] = ()
+    is_resolved: bool = True
 
     def mask_value(self, value: JSONValue, path: Path, *, is_encoded: bool = False) -> Any:
         """Return the mask of one value; equal content gets one tag in `data` and `stringData`. Null is not masked."""
@@ -179,17 +193,18 @@ class _Masker:
 
     def mask_object(self, obj: Mapping[str, Any], path: Path, *, is_secret: bool) -> dict[str, Any]:
         """Return an object, or a part of one, masked; every item of a list of Secrets is a Secret."""
-        is_secret = is_secret or names_secret(obj.get("kind"))
+        is_named = names_secret(obj.get("kind"))
+        is_secret, is_resolved = is_secret or is_named, self.is_resolved or is_named
         masked: dict[str, Any] = {}
         for key, value in obj.items():
-            if is_secret and key in _HOLDERS:
+            if is_secret and hides_field(key, value, is_resolved=is_resolved):
                 masked[key] = self._mask_holder(obj, key, path)
             elif key == "items" and isinstance(value, list):
                 masked[key] = [
                     self._mask_item(item, (*path, key, str(n)), is_secret=is_secret) for n, item in enumerate(value)
                 ]
             elif key == "metadata" and isinstance(value, Mapping):
-                masked[key] = self._mask_metadata(value, (*path, key), is_secret)
+                masked[key] = self._mask_metadata(value, (*path, key), is_secret=is_secret, is_resolved=is_resolved)
             else:
                 masked[key] = self._walk(value, (*path, key))
         return masked
@@ -197,27 +212,32 @@ class _Masker:
     def _mask_item(self, item: JSONValue, path: Path, *, is_secret: bool) -> Any:
         if isinstance(item, Mapping):
             return self.mask_object(item, path, is_secret=is_secret)
-        return self._walk(item, path)
+        return self.mask_value(item, path) if is_secret else self._walk(item, path)
 
     def _mask_holder(self, obj: Mapping[str, Any], holder: str, path: Path) -> Any:
         """Mask the values of a Secret; `data` that `stringData` overrides must not allow a second guess."""
         value, is_encoded = obj[holder], holder == "data"
         if not isinstance(value, Mapping):
-            return self.mask_value(value, (*path, holder))
+            return value if _is_directive(holder, value) else self.mask_value(value, (*path, holder))
         texts = obj.get("stringData") if is_encoded else None
         overridden: Mapping[str, Any] = texts if isinstance(texts, Mapping) else {}
         masked = {}
         for key, content in value.items():
-            below = (*path, "data", key, *(("overridden",) if key in overridden else ()))
-            is_directive = key == "$patch" and isinstance(content, str) and content in _DIRECTIVES
-            masked[key] = content if is_directive else self.mask_value(content, below, is_encoded=is_encoded)
+            stored = "data" if holder == "stringData" else holder
+            below = (*path, stored, key, *(("overridden",) if key in overridden else ()))
+            is_shown = _is_directive(key, content)
+            masked[key] = content if is_shown else self.mask_value(content, below, is_encoded=is_encoded)
         return masked
 
-    def _mask_metadata(self, metadata: Mapping[str, Any], path: Path, is_secret: bool) -> dict[str, Any]:
+    def _mask_metadata(
+        self, metadata: Mapping[str, Any], path: Path, *, is_secret: bool, is_resolved: bool
+    ) -> dict[str, Any]:
         masked: dict[str, Any] = {}
         for key, value in metadata.items():
             below = (*path, key)
-            if key == "annotations" and isinstance(value, Mapping):
+            if is_secret and is_resolved and key not in OBJECT_META:
+                masked[key] = self.mask_value(value, below)
+            elif key == "annotations" and isinstance(value, Mapping):
                 masked[key] = {k: self._mask_annotation(v, (*below, k), is_secret) for k, v in value.items()}
             else:
                 masked[key] = self._walk(value, below)
@@ -242,7 +262,7 @@ class _Masker:
 
     def _mask_embedded(self, embedded: Mapping[str, Any] | list[Any], path: Path, text: str, *, is_secret: bool) -> str:
         """Mask an object inside text; it has its own author, so only its own values count as secrets."""
-        inside = replace(self, beside=(), is_guarded=False)
+        inside = replace(self, beside=(), is_guarded=False, is_resolved=False)
         if self.beside:
             own = find_secrets({"items": [embedded]}, gvk=GroupVersionKind("", "v1", "Secret" if is_secret else ""))
             inside = replace(inside, repeats=Repeats(own))
@@ -273,7 +293,7 @@ class _Masker:
         return self.mask_value(value, path) if self._is_credential(path[-1]) else value
 
     def _walk_map(self, value: Mapping[str, Any], path: Path) -> dict[str, Any]:
-        if names_secret(value.get("kind")) and any(h in value for h in _HOLDERS):
+        if holds_secret(value):
             return self.mask_object(value, path, is_secret=True)
         masked = {k: self._walk(v, (*path, k)) for k, v in value.items()}
         name, named = value.get("name"), value.get("value")
@@ -339,10 +359,7 @@ class _Masker:
         path = operation.get("path")
         if not isinstance(path, str):
             return {**operation, "value": self.mask_value(operation["value"], ())}
-        keys = [k.replace("~1", "/").replace("~0", "~") for k in path.split("/")[1:]]
-        whole: JSONValue = operation["value"]
-        for key in reversed(keys):
-            whole = {key: whole}
+        keys, whole = _read_pointer(path), _write_at(path, operation["value"])
         if not isinstance(whole, Mapping):
             return {**operation, "value": self.mask_value(whole, ())}
         masked: JSONValue = self.mask_object(whole, (), is_secret=is_secret)
@@ -351,6 +368,31 @@ class _Masker:
                 break
             masked = masked[key]
         return {**operation, "value": masked}
+
+
+def _read_pointer(pointer: str) -> list[str]:
+    return [k.replace("~1", "/").replace("~0", "~") for k in pointer.split("/")[1:]]
+
+
+def _write_at(pointer: str, value: JSONValue) -> JSONValue:
+    """Return the object that holds a value at a JSON pointer, and nothing else."""
+    whole: JSONValue = value
+    for key in reversed(_read_pointer(pointer)):
+        whole = {key: whole}
+    return whole
+
+
+def _list_written(operations: JSONValue) -> Iterator[Mapping[str, Any]]:
+    """Yield what each operation of a JSON patch writes, as a part of the object."""
+    for operation in operations if isinstance(operations, list) else ():
+        pointer = operation.get("path") if isinstance(operation, Mapping) else None
+        whole = _write_at(pointer, operation.get("value")) if isinstance(pointer, str) else None
+        if isinstance(whole, Mapping):
+            yield whole
+
+
+def _is_directive(key: str, content: JSONValue) -> bool:
+    return key == "$patch" and isinstance(content, str) and content in _DIRECTIVES
 
 
 def _refers(value: JSONValue) -> bool:

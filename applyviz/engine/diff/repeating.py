@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from applyviz.engine.diff.embedded import decode_secret, names_secret, parse_embedded
+from applyviz.engine.diff.embedded import OBJECT_META, decode_secret, hides_field, names_secret, parse_embedded
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONValue
 
@@ -30,27 +30,44 @@ def find_secrets(
 ) -> frozenset[str]:
     """Return every secret value of an object, both encoded and decoded; containers in `plain` are in no Secret."""
     found: set[str] = set()
-    _collect(obj, gvk is None or names_secret(gvk.kind), found, plain)
+    _collect(obj, gvk is None or names_secret(gvk.kind), found, plain, is_resolved=gvk is not None)
     return frozenset(found)
 
 
-def _collect(value: JSONValue, is_secret: bool, found: set[str], plain: Container[object]) -> None:
+def _collect(
+    value: JSONValue, is_secret: bool, found: set[str], plain: Container[object], *, is_resolved: bool = True
+) -> None:
     if not is_secret and value in plain:  # it names no Secret itself
         return
     if isinstance(value, list):
         for item in value:
-            _collect(item, is_secret, found, plain)
+            _collect(item, is_secret, found, plain, is_resolved=is_resolved)
     elif isinstance(value, str):
         embedded = parse_embedded(value) if len(value) > _RUN else None
         if embedded is not None:
-            _collect(embedded, is_secret, found, plain)
+            _collect(embedded, is_secret, found, plain, is_resolved=False)
     elif isinstance(value, Mapping):
-        is_secret = is_secret or names_secret(value.get("kind"))
+        is_named = names_secret(value.get("kind"))
+        is_secret, is_resolved = is_secret or is_named, is_resolved or is_named
         for key, below in value.items():
-            if is_secret and key in ("data", "stringData"):
+            if is_secret and hides_field(key, below, is_resolved=is_resolved):
                 _collect_values(below, key == "data", found)
+            elif is_secret and key == "metadata" and isinstance(below, Mapping):
+                _collect_metadata(below, found, plain)
             else:
-                _collect(below, is_secret, found, plain)
+                is_below = is_secret and (key == "items" or not is_resolved)
+                _collect(below, is_below, found, plain, is_resolved=is_resolved)
+
+
+def _collect_metadata(metadata: Mapping[str, Any], found: set[str], plain: Container[object]) -> None:
+    for key, value in metadata.items():
+        if key not in OBJECT_META:
+            _collect_values(value, False, found)
+        elif key == "annotations" and isinstance(value, Mapping):
+            for text in value.values():  # an object in an annotation of a Secret is taken for a Secret
+                _collect(text, True, found, plain, is_resolved=False)
+        else:
+            _collect(value, False, found, plain)
 
 
 def _collect_values(value: JSONValue, is_encoded: bool, found: set[str]) -> None:

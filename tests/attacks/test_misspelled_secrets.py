@@ -1,0 +1,113 @@
+"""A Secret with a field that is written wrong: its values are masked as those of `data` are.
+
+A review is where such a mistake is found, so the manifest is planned, shown and stored like every other.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+
+import pytest
+import yaml
+from django.test import Client
+from django.urls import reverse
+
+from applyviz.engine.diff.masking import is_masked, mask, mask_patch
+from applyviz.engine.objects.exchange import JSON_PATCH, STRATEGIC_MERGE_PATCH
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.requests.options import ApplyMode
+from tests.attacks.answers import read_words
+from tests.attacks.conftest import find_leaks
+from tests.attacks.test_identical_pages import READ, World
+
+pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
+CANARY = "q7Rz0xWv-canary"
+SECRET = GroupVersionKind("", "v1", "Secret")
+FIELDS = {
+    **{
+        name: {name: {"password": CANARY}}
+        for name in ("stringdata", "Data", "DATA", "string_data", "binaryData", "spec")
+    },
+    "a text": {"stringdata": CANARY},
+    "a list": {"values": [{"password": CANARY}]},
+    "nested": {"values": {"one": {"two": [CANARY]}}},
+    "a type that is none": {"type": {"password": CANARY}},
+    "immutable as a text": {"immutable": CANARY},
+    "a field of metadata": {"metadata": {"name": "login", "stringData": {"password": CANARY}}},
+    "annotations written wrong": {"metadata": {"name": "login", "Annotations": {"copy": CANARY}}},
+    "a copy in an annotation": {
+        "stringdata": {"password": CANARY},
+        "metadata": {"name": "login", "annotations": {"copy": f"the password is {CANARY}"}},
+    },
+}
+
+
+def write(found: dict) -> dict:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, **found}
+
+
+def list_answers(world: World, client: Client) -> Iterator[tuple[str, str]]:
+    for name in READ:
+        if name.startswith(("reviews:", "runs:", "history:", "search", "home")):
+            for address in READ[name](world):
+                yield address, "\n".join(read_words(client.get(address)))
+
+
+@pytest.mark.core(2)
+@pytest.mark.parametrize("mode", ApplyMode)
+@pytest.mark.parametrize("name", FIELDS)
+def test_no_page_shows_a_misspelled_field(team, name, mode) -> None:
+    plan = team.plan(yaml.safe_dump(write(FIELDS[name])), mode=mode)
+    client = Client()
+    client.force_login(team.alice)
+
+    shown = [address for address, text in list_answers(World(team, [plan, plan, plan]), client) if CANARY[:8] in text]
+
+    assert shown == []
+    assert find_leaks(CANARY) == []
+    page = client.get(reverse("reviews:show-object", args=[plan.review.number, plan.number, 0, "yaml"]))
+    assert page.status_code == 200
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_form_of_a_secret_is_masked(name) -> None:
+    """A List, the kind that the server resolved without a claim, an annotation, a text, and patches."""
+    secret = write(FIELDS[name])
+    embedded = json.dumps(secret)
+    config_map = {"kind": "ConfigMap", "metadata": {"annotations": {"a": embedded}}, "data": {"b": embedded}}
+    shown = [
+        mask(secret, gvk=SECRET, tag_key=b"k"),
+        mask({k: v for k, v in secret.items() if k != "kind"}, gvk=SECRET, tag_key=b"k"),
+        mask({"kind": "List", "items": [secret]}, gvk=GroupVersionKind("", "v1", "List"), tag_key=b"k"),
+        mask({"kind": "SecretList", "items": [{**secret, "kind": ""}]}, gvk=SECRET, tag_key=b"k"),
+        mask(config_map, gvk=GroupVersionKind("", "v1", "ConfigMap"), tag_key=b"k"),
+        mask_patch(secret, STRATEGIC_MERGE_PATCH, gvk=SECRET, tag_key=b"k"),
+        mask_patch(
+            [{"op": "add", "path": f"/{key}", "value": value} for key, value in secret.items()],
+            JSON_PATCH,
+            gvk=SECRET,
+            tag_key=b"k",
+        ),
+    ]
+
+    assert [one for one in shown if CANARY[:8] in json.dumps(one)] == []
+    assert all(map(is_masked, shown))
+
+
+def test_what_tells_nothing_of_a_secret_is_still_shown() -> None:
+    labels = {"app": "web"}
+    secret = write({"type": "Opaque", "immutable": True, "metadata": {"name": "login", "labels": labels}})
+    data = {"data": {"password": base64.b64encode(CANARY.encode()).decode()}}
+
+    shown = mask({**secret, **data}, gvk=SECRET, tag_key=b"k")
+
+    assert {key: value for key, value in shown.items() if key != "data"} == secret
+    assert mask({"$patch": "replace"}, gvk=SECRET, tag_key=b"k") == {"$patch": "replace"}
+
+
+def test_a_reference_to_a_secret_is_no_secret() -> None:
+    obj = {"spec": {"sourceRef": {"kind": "Secret", "name": "login", "key": "password-file", "optional": True}}}
+
+    assert mask(obj, gvk=GroupVersionKind("example.com", "v1", "Widget"), tag_key=b"k")["spec"] == obj["spec"]
