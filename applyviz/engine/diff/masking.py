@@ -37,6 +37,7 @@ from applyviz.engine.diff.embedded import (
     names_secret,
     parse_embedded,
 )
+from applyviz.engine.diff.encoded import Decoded, decode_all, looks_encoded
 from applyviz.engine.diff.marks import CLOSE, OPEN, is_masked
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import Repeats, find_secrets
@@ -255,10 +256,33 @@ class _Masker:
         if embedded is not None:
             masked = self._mask_embedded(embedded, path, value, is_secret=is_secret)
             return self.mask_value(value, path) if self.repeats.are_in(masked) else masked
+        if self._hides_secret(value, path, is_compared=True):
+            return self.mask_value(value, path)
         is_unreadable = bool(value) and (path[-1] == _LAST_APPLIED or (is_secret and "{" in value))
         if is_unreadable or looks_secret(value) or self.is_guarded or self.repeats.are_in(value):
             return self.mask_value(value, path)
         return self._walk(value, path)
+
+    def _hides_secret(self, text: str, path: Path, *, is_compared: bool = False) -> bool:
+        """Return whether a text holds, encoded, an object with masked values.
+
+        - `is_compared`: or one of the values of this object; what cannot be decoded within the limits is taken for one.
+        """
+        if not looks_encoded(text):
+            return False
+        decoded = decode_all(text)
+        if is_compared and self._repeats_decoded(decoded):
+            return True
+        return any(self._tells_secret(inner, path) for inner in decoded.texts)
+
+    def _repeats_decoded(self, decoded: Decoded) -> bool:
+        return bool(self.repeats) and (not decoded.is_whole or any(map(self.repeats.are_in, decoded.texts)))
+
+    def _tells_secret(self, text: str, path: Path) -> bool:
+        embedded = parse_embedded(text)
+        if embedded is not None and self._mask_embedded(embedded, path, text, is_secret=False) != text:
+            return True
+        return looks_secret(text)
 
     def _mask_embedded(self, embedded: Mapping[str, Any] | list[Any], path: Path, text: str, *, is_secret: bool) -> str:
         """Mask an object inside text; it has its own author, so only its own values count as secrets."""
@@ -323,6 +347,8 @@ class _Masker:
                 return self._mask_embedded(embedded, path, text, is_secret=False)
             if looks_secret(text):
                 return self.mask_value(text, path)
+        if self._hides_secret(text, path):
+            return self.mask_value(text, path)
         return self._redact(text, path) if self.policy.has_plain else text
 
     def _redact(self, text: str, path: Path) -> Any:

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from applyviz.engine.diff.credentials import compile_globs, is_registry_login, names_credential, redact
 from applyviz.engine.diff.embedded import looks_secret, names_secret, parse_embedded
+from applyviz.engine.diff.encoded import decode_all, looks_encoded
 from applyviz.engine.diff.marks import is_masked_text
 from applyviz.engine.objects.values import JSONValue
 
@@ -28,7 +29,15 @@ def _is_plain_text(text: str) -> bool:
         return False
     if ("ecret" in text or "SECRET" in text) and looks_secret(text):
         return False
+    if looks_encoded(text):
+        decoded = decode_all(text)
+        if not decoded.is_whole or any(map(_holds_object, decoded.texts)):
+            return False
     return redact(text, lambda found, name: "") == text
+
+
+def _holds_object(text: str) -> bool:
+    return parse_embedded(text) is not None or looks_secret(text)
 
 
 class PlainValues:

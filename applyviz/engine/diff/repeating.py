@@ -104,6 +104,10 @@ class Repeats:
         stride = 1 if sum(map(len, long)) <= _MOST_RUNS else _RUN
         self._runs = frozenset(form[n : n + _RUN] for form in long for n in range(0, len(form) - _RUN + 1, stride))
 
+    def __bool__(self) -> bool:
+        """Whether there is any value."""
+        return bool(self._runs or self._short)
+
     def are_in(self, text: str) -> bool:
         """Return whether the text contains one of the values, or a recognizable part of one."""
         if self._runs:

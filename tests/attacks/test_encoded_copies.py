@@ -1,0 +1,111 @@
+"""A copy of a Secret that a tool keeps encoded in an annotation or a text: nobody reads it there.
+
+Tools write their own last-applied as base64 of JSON, often compressed first.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import time
+import zlib
+from urllib.parse import quote
+
+import pytest
+
+from applyviz.engine.diff.encoded import decode_all
+from applyviz.engine.diff.masking import mask, mask_patch
+from applyviz.engine.objects.exchange import JSON_PATCH
+from applyviz.engine.objects.refs import GroupVersionKind
+
+pytestmark = pytest.mark.attacks
+CANARY = "q7Rz0xWv-canary"
+SECRET, MAP = GroupVersionKind("", "v1", "Secret"), GroupVersionKind("", "v1", "ConfigMap")
+DATA = {"password": base64.b64encode(CANARY.encode()).decode()}
+OBJECT = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "data": DATA}
+JSON_TEXT = json.dumps(OBJECT)
+YAML_TEXT = f"apiVersion: v1\nkind: Secret\nmetadata: {{name: login}}\ndata:\n  password: {DATA['password']}\n"
+
+
+def b64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
+
+
+def url64(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+FORMS = {
+    "base64": b64,
+    "base64 for addresses": url64,
+    "base64 in lines": lambda raw: base64.encodebytes(raw).decode(),
+    "hex": bytes.hex,
+    "gzip": lambda raw: b64(gzip.compress(raw)),
+    "gzip in two members": lambda raw: b64(gzip.compress(b"{") + gzip.compress(raw[1:])),
+    "zlib": lambda raw: b64(zlib.compress(raw)),
+    "zlib as hex": lambda raw: zlib.compress(raw, 9).hex(),
+    "of an address": lambda raw: quote(raw.decode(), safe=""),
+    "base64 of base64": lambda raw: b64(b64(raw).encode()),
+    "gzip of base64 of gzip": lambda raw: url64(gzip.compress(b64(gzip.compress(raw)).encode())),
+    "in a JSON text": lambda raw: b64(json.dumps(raw.decode()).encode()),
+}
+
+
+def shows(masked: object, *texts: str) -> bool:
+    shown = json.dumps(masked)
+    return any(text[:24] in shown for text in texts) or CANARY in shown or DATA["password"][:12] in shown
+
+
+@pytest.mark.parametrize("text", [JSON_TEXT, YAML_TEXT], ids=["json", "yaml"])
+@pytest.mark.parametrize("form", FORMS)
+def test_an_encoded_copy_is_masked(form, text) -> None:
+    copy = FORMS[form](text.encode())
+    annotated = {**OBJECT, "metadata": {"name": "login", "annotations": {"tool/last": copy}}}
+    config_map = {"kind": "ConfigMap", "metadata": {"name": "m", "annotations": {"a": copy}}, "data": {"b": copy}}
+    patch = [{"op": "add", "path": "/metadata/annotations", "value": {"a": copy}}]
+
+    assert not shows(mask(annotated, gvk=SECRET, tag_key=b"k"), copy)
+    assert not shows(mask(config_map, gvk=MAP, tag_key=b"k"), copy)
+    assert not shows(mask_patch(patch, JSON_PATCH, gvk=SECRET, tag_key=b"k"), copy)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_encoded_value_is_masked_beside_it(form) -> None:
+    copy = FORMS[form](json.dumps({"note": f"the password is {CANARY}", "more": "x" * 40}).encode())
+    obj = {**OBJECT, "metadata": {"name": "login", "annotations": {"a": copy}}}
+
+    assert not shows(mask(obj, gvk=SECRET, tag_key=b"k"), copy)
+
+
+def test_what_cannot_be_decoded_is_masked_beside_a_masked_value_only() -> None:
+    bomb = b64(gzip.compress(b"0" * 4_000_000))
+    assert not decode_all(bomb).is_whole
+
+    secret = {**OBJECT, "metadata": {"name": "login", "annotations": {"a": bomb}}}
+    config_map = {"kind": "ConfigMap", "metadata": {"annotations": {"a": bomb}}}
+
+    assert not shows(mask(secret, gvk=SECRET, tag_key=b"k"), bomb)
+    assert mask(config_map, gvk=MAP, tag_key=b"k") == config_map
+
+
+def test_encoded_text_without_a_secret_is_shown() -> None:
+    certificate = b64(b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
+    data = {"ca": certificate, "sum": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "n": "a-b-c"}
+    config = {"kind": "ConfigMap", "data": {**data, "json": b64(b'{"kind": "Widget", "metadata": {"name": "one"}}')}}
+
+    assert mask(config, gvk=MAP, tag_key=b"k") == config
+
+
+def test_the_cost_is_linear_in_hostile_text() -> None:
+    """Sixteen times the text costs about sixteen times the CPU; quadratic work would cost 256 times."""
+
+    def measure(size: int) -> float:
+        text = b64(gzip.compress(b64(bytes(range(256)) * size).encode()))
+        obj = {**OBJECT, "metadata": {"annotations": {str(n): text for n in range(size)}}}
+        begun = time.process_time()
+        mask(obj, gvk=SECRET, tag_key=b"k")
+        return time.process_time() - begun
+
+    measure(4)
+    assert min(measure(128) for _ in range(2)) < 40 * max(measure(32), 0.02)
