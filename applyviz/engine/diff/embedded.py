@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 
 _YAML_DATA = re.compile(r"""\b(data|stringData)["']?[ \t]*:""", re.IGNORECASE)
 _YAML_SECRET = re.compile(
@@ -46,7 +46,7 @@ def hides_field(name: str, value: JSONValue, *, is_resolved: bool) -> bool:
     return value is not None and not isinstance(value, _SHOWN.get(name, ()))
 
 
-def holds_secret(value: Mapping[str, Any]) -> bool:
+def holds_secret(value: JSONObject) -> bool:
     """Return whether a map inside another object is a Secret, and no reference to one."""
     if not names_secret(value.get("kind")):
         return False

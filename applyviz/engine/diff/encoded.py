@@ -28,7 +28,7 @@ _ANY_HEADER = 32 + zlib.MAX_WBITS
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedText:
     """The texts in a text, outermost first; `is_whole` False: there is more than the limits allow to decode."""
 
     texts: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ def looks_encoded(text: str) -> bool:
     return _BASE64.fullmatch(_SPACE.sub("", text)) is not None
 
 
-def decode_all(text: str) -> Decoded:
+def decode_all(text: str) -> DecodedText:
     """Return every text that a text holds encoded."""
     found: dict[str, None] = {}
     left = _MOST_GROWTH * len(text)
@@ -67,7 +67,7 @@ def decode_all(text: str) -> Decoded:
         is_whole = not any(map(looks_encoded, layer))
     except _OverError:
         is_whole = False
-    return Decoded(tuple(found), is_whole)
+    return DecodedText(tuple(found), is_whole)
 
 
 def _decode(text: str, most: int) -> list[str]:

@@ -10,11 +10,8 @@ changed.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
-from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -37,17 +34,18 @@ from applyviz.engine.diff.embedded import (
     names_secret,
     parse_embedded,
 )
-from applyviz.engine.diff.encoded import Decoded, decode_all, looks_encoded
-from applyviz.engine.diff.marks import CLOSE, OPEN, is_masked
+from applyviz.engine.diff.encoded import DecodedText, decode_all, looks_encoded
+from applyviz.engine.diff.marks import is_masked
+from applyviz.engine.diff.patch_parts import list_written, read_pointer, write_at
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import Repeats, find_secrets
+from applyviz.engine.diff.tags import MaskTags, encode, name_items
 from applyviz.engine.objects.exchange import JSON_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
 
 __all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "find_secrets", "is_masked", "mask", "mask_patch"]
 
-_TAG_LENGTH = 12
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _DIRECTIVES = frozenset({"delete", "replace", "merge"})
 _ANNOTATIONS = ("metadata", "annotations")
@@ -128,23 +126,6 @@ def mask_patch(
     return None if body is None else masker.mask_value(body, ())
 
 
-@dataclass(frozen=True, slots=True)
-class _Tags:
-    """Makes masks whose tags depend on the key, the object and the path of the value."""
-
-    key: bytes
-    scope: str
-
-    def make(self, content: bytes, path: Path) -> str:
-        parts = (self.scope, *path)
-        message = b"".join(len(part).to_bytes(8, "big") + part for part in (*map(_encode, parts), content))
-        return f"{OPEN} {hmac.new(self.key, message, hashlib.sha256).hexdigest()[:_TAG_LENGTH]}{CLOSE}"
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
 def _make_masker(
     body: JSONValue,
     gvk: GroupVersionKind | None,
@@ -159,13 +140,15 @@ def _make_masker(
     plain = PlainValues(policy.names, policy.paths) if plain is None else plain
     plain.add(body)
     known: frozenset[str] = frozenset()
-    for part in [body] if isinstance(body, Mapping) else _list_written(body):
+    for part in [body] if isinstance(body, Mapping) else list_written(body):
         known |= find_secrets(part, gvk=gvk, plain=plain)
     if beside is None:
-        return _Masker(_Tags(tag_key, scope), policy, Repeats(known), gvk=gvk, plain=plain, is_resolved=gvk is not None)
+        return _Masker(
+            MaskTags(tag_key, scope), policy, Repeats(known), gvk=gvk, plain=plain, is_resolved=gvk is not None
+        )
     others = tuple(beside)
     is_guarded = bool(known) or any(other.holds_masked for other in others)
-    return _Masker(_Tags(tag_key, scope), policy, Repeats(()), others, is_guarded, gvk, plain, gvk is not None)
+    return _Masker(MaskTags(tag_key, scope), policy, Repeats(()), others, is_guarded, gvk, plain, gvk is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +158,7 @@ class _Masker:
     - `is_resolved`: the kind is known; without it, only what is called like a field of a Secret is one.
     """
 
-    tags: _Tags
+    tags: MaskTags
     policy: MaskPolicy
     repeats: Repeats
     beside: tuple[Beside, ...] = ()
@@ -189,8 +172,8 @@ class _Masker:
         if value is None:
             return None
         if isinstance(value, str):
-            return self.tags.make(decode_secret(value) if is_encoded else _encode(value), path)
-        return self.tags.make(b"\x00" + _encode(canonical_json(value)), path)
+            return self.tags.make(decode_secret(value) if is_encoded else encode(value), path)
+        return self.tags.make(b"\x00" + encode(canonical_json(value)), path)
 
     def mask_object(self, obj: Mapping[str, Any], path: Path, *, is_secret: bool) -> dict[str, Any]:
         """Return an object, or a part of one, masked; every item of a list of Secrets is a Secret."""
@@ -275,7 +258,7 @@ class _Masker:
             return True
         return any(self._tells_secret(inner, path) for inner in decoded.texts)
 
-    def _repeats_decoded(self, decoded: Decoded) -> bool:
+    def _repeats_decoded(self, decoded: DecodedText) -> bool:
         return bool(self.repeats) and (not decoded.is_whole or any(map(self.repeats.are_in, decoded.texts)))
 
     def _tells_secret(self, text: str, path: Path) -> bool:
@@ -326,7 +309,7 @@ class _Masker:
         return masked
 
     def _walk_list(self, items: list[JSONValue], path: Path) -> list[JSONValue]:
-        masked = [self._walk(item, below) for item, below in zip(items, _name_items(items, path), strict=True)]
+        masked = [self._walk(item, below) for item, below in zip(items, name_items(items, path), strict=True)]
         for n, (flag, item) in enumerate(pairwise(items), start=1):
             if isinstance(item, str) and self._takes_credential(flag) and not item.startswith("-"):
                 masked[n] = item if is_reference(item) else self.mask_value(item, (*path, str(flag)))
@@ -358,7 +341,7 @@ class _Masker:
 
         def make(found: str, name: str) -> str:
             seen[name] = seen.get(name, 0) + 1
-            return self.tags.make(_encode(found), (*path, "text", name, str(seen[name])))
+            return self.tags.make(encode(found), (*path, "text", name, str(seen[name])))
 
         return redact(text, make, self._shown)
 
@@ -385,7 +368,7 @@ class _Masker:
         path = operation.get("path")
         if not isinstance(path, str):
             return {**operation, "value": self.mask_value(operation["value"], ())}
-        keys, whole = _read_pointer(path), _write_at(path, operation["value"])
+        keys, whole = read_pointer(path), write_at(path, operation["value"])
         if not isinstance(whole, Mapping):
             return {**operation, "value": self.mask_value(whole, ())}
         masked: JSONValue = self.mask_object(whole, (), is_secret=is_secret)
@@ -396,42 +379,9 @@ class _Masker:
         return {**operation, "value": masked}
 
 
-def _read_pointer(pointer: str) -> list[str]:
-    return [k.replace("~1", "/").replace("~0", "~") for k in pointer.split("/")[1:]]
-
-
-def _write_at(pointer: str, value: JSONValue) -> JSONValue:
-    """Return the object that holds a value at a JSON pointer, and nothing else."""
-    whole: JSONValue = value
-    for key in reversed(_read_pointer(pointer)):
-        whole = {key: whole}
-    return whole
-
-
-def _list_written(operations: JSONValue) -> Iterator[Mapping[str, Any]]:
-    """Yield what each operation of a JSON patch writes, as a part of the object."""
-    for operation in operations if isinstance(operations, list) else ():
-        pointer = operation.get("path") if isinstance(operation, Mapping) else None
-        whole = _write_at(pointer, operation.get("value")) if isinstance(pointer, str) else None
-        if isinstance(whole, Mapping):
-            yield whole
-
-
 def _is_directive(key: str, content: JSONValue) -> bool:
     return key == "$patch" and isinstance(content, str) and content in _DIRECTIVES
 
 
 def _refers(value: JSONValue) -> bool:
     return isinstance(value, str) and is_reference(value)
-
-
-def _name_items(items: list[JSONValue], path: Path) -> Iterator[Path]:
-    """Yield a distinct path for each entry of a list, its name and a counter, so that two guesses never share a tag."""
-    seen: Counter[str] = Counter()
-    for number, item in enumerate(items):
-        name = item.get("name") if isinstance(item, Mapping) else None
-        if isinstance(name, str):
-            seen[name] += 1
-            yield (*path, name, str(seen[name]))
-        else:
-            yield (*path, str(number))

@@ -39,8 +39,8 @@ def make_path(
 ) -> str:
     """Return the path of a collection, an object, or a subresource of it."""
     root = ("apis", group) if group else ("api",)
-    place = ("namespaces", namespace) if namespace else ()
-    return join_path(*root, version, *place, plural, name, subresource)
+    scope = ("namespaces", namespace) if namespace else ()
+    return join_path(*root, version, *scope, plural, name, subresource)
 
 
 def split_path(path: str) -> tuple[str, ...] | None:

@@ -146,9 +146,9 @@ class Resource:
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Return the URL path of the collection, an object, or a subresource of it; every segment is encoded."""
-        place = namespace if self.is_namespaced else ""
+        scope = namespace if self.is_namespaced else ""
         group, version, _ = self.gvk
-        return make_path(group, version, self.plural, namespace=place, name=name, subresource=subresource)
+        return make_path(group, version, self.plural, namespace=scope, name=name, subresource=subresource)
 
 
 class SchemaSource(Protocol):
