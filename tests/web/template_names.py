@@ -16,7 +16,7 @@ from django.forms.utils import ErrorDict
 from django.template import Variable, VariableDoesNotExist
 from django.template.context import BaseContext
 
-_resolve = Variable._resolve_lookup
+_resolve = Variable._resolve_lookup  # type: ignore[attr-defined]  # no part of its stubs
 
 
 def _list_forms(parent: type[BaseForm] = BaseForm) -> Iterator[type[BaseForm]]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from django import forms
-from django.template import Context, engines
+from django.template import Context, Engine
 
 from tests.web.template_names import note_missing
 
@@ -18,7 +18,7 @@ class _Form(forms.Form):
 
 
 def find_missing(text: str, **parts: object) -> set[str]:
-    template = engines["django"].from_string(text).template
+    template = Engine.get_default().from_string(text)
     with note_missing() as missing:
         template.render(Context(parts))
     return {one.partition(": ")[2] for one in missing}
