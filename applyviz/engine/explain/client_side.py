@@ -66,6 +66,8 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
     null = find_null(versions, path)
     if null is not None:
         return Reason.NULL_CLEARS, render_above(path, null)
+    if path in versions.manifest:
+        return Reason.MANIFEST_SETS, ""
     if path in versions.last_applied:
         return Reason.REMOVED_FROM_MANIFEST, ""
     retaining = _find_retaining(versions, path)

@@ -107,6 +107,8 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath, was_own: bool, los
     null = find_null(versions, path)
     if null is not None:
         return Reason.NULL_CLEARS, render_above(path, null)
+    if path in versions.manifest:
+        return Reason.MANIFEST_SETS, ""
     if was_own:
         return Reason.REMOVED_SOLE_OWNER, ""
     if losers:

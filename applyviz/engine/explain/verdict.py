@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from applyviz.engine.diff.structural import is_equal_in_meaning
 from applyviz.engine.explain.reasons import FieldOperation, Reason, Stage
 from applyviz.engine.explain.rows import Row
 from applyviz.engine.explain.versions import ObjectVersions, is_same
@@ -54,11 +56,34 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
     if is_same(merged, after):
         return None
     operation = name_operation(live, after)
+    # The server completes and spells anew what the merge asks for. It changed a field itself only if the merge asks for
+    # nothing that live lacks, and nothing of live is gone.
+    if is_answer_to(merged, after) and not (
+        operation is not UNCHANGED and is_answer_to(merged, live) and is_answer_to(live, after)
+    ):
+        return None
     if merged is MISSING and versions.merged.find_above(path) is None:
         if operation in (FieldOperation.SET, FieldOperation.CHANGED):
             operation = FieldOperation.DEFAULTED
         return LeafExplanation(operation, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
     return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
+
+
+def is_answer_to(asked: JSONValue, answer: JSONValue) -> bool:
+    """Return whether an answer only completes what was asked: with defaults, other spellings, or without empty values.
+
+    - Rule: the server fills in defaults inside lists that are replaced whole, writes quantities in its own spelling,
+      and may leave out `[]`, `{}`, `""`, `0` and `false`.
+    """
+    if answer is MISSING or answer is None:
+        return asked is not MISSING and not asked
+    if isinstance(asked, Mapping) and isinstance(answer, Mapping):
+        return all(is_answer_to(value, answer.get(name, MISSING)) for name, value in asked.items())
+    if isinstance(asked, list) and isinstance(answer, list):
+        return len(asked) == len(answer) and all(is_answer_to(a, b) for a, b in zip(asked, answer, strict=True))
+    if isinstance(asked, Mapping | list) or isinstance(answer, Mapping | list) or asked is MISSING:
+        return False
+    return is_same(asked, answer) or is_equal_in_meaning(asked, answer)
 
 
 def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:

@@ -1,17 +1,24 @@
 """A patch that every apply will send again, although nothing changes.
 
-Rule: recorded behavior of kubectl: defaults inside lists that are replaced whole, `stringData` of a Secret, and nulls
-for absent fields make a patch that never becomes empty. A null that only removes what was applied last is sent once.
+Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#merge-patch-calculation, calculated:
+the patch that the next apply of the same manifest makes of the object after this one. Defaults inside lists that are
+replaced whole, `stringData` of a Secret, other spellings, and nulls make one that never becomes empty.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from applyviz.engine.manifests.documents import PlainPath
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.merge import patches
+from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
-from applyviz.engine.risks.walking import field_path, is_within, position_of
+from applyviz.engine.risks.walking import is_within, path_of, position_of, root_of
+from applyviz.engine.schema.model import Node
 
 _DIRECTIVES = ("$patch", "$setElementOrder/", "$deleteFromPrimitiveList/", "$retainKeys")
 
@@ -20,38 +27,79 @@ def _is_directive(name: str) -> bool:
     return name.startswith(_DIRECTIVES)
 
 
-def _holds_directive(items: list[JSONValue]) -> bool:
-    return any(isinstance(i, Mapping) and any(_is_directive(k) for k in i) for i in items)
+def _find_cause(where: PlainPath, value: JSONValue, after: JSONValue, *, is_there: bool) -> str:
+    """Return why the object after apply still differs from what the manifest asks for."""
+    if where == ("status",):
+        return "the server ignores status here"
+    if where == ("stringData",):
+        return "the server turns it into data and never keeps it"
+    if value is None:
+        return (
+            "it is null here, and the server sets its default again" if is_there else "it is null here and absent there"
+        )
+    if isinstance(value, list) and is_within(value, after):
+        return "the server adds defaults to its entries"
+    return "the server keeps it in another form" if is_there else "the server does not keep it"
 
 
-def _repeats(
-    patch: JSONObject, live: JSONObject, manifest: JSONValue, path: PlainPath
-) -> Iterator[tuple[PlainPath, str]]:
-    set_here: Mapping[str, JSONValue] = manifest if isinstance(manifest, Mapping) else {}
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One node of the manifest: its path, its value, and its schema (None if unknown)."""
+
+    path: PlainPath
+    value: JSONValue
+    node: Node | None
+
+    def enter(self, name: str) -> _Place:
+        node = self.node.child(name) if self.node is not None else None
+        return _Place((*self.path, name), get_at(self.value, (name,)), node)
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether the node is a list whose entries are merged by a key."""
+        node = self.node
+        return node is not None and "merge" in node.patch_strategy and bool(node.patch_merge_key)
+
+
+def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple[PlainPath, str]]:
     for name, value in patch.items():
-        if _is_directive(name) or name == "annotations":
+        if _is_directive(name) or name == ANNOTATION:
             continue
-        before = live.get(name)
-        where = (*path, name)
-        if isinstance(value, Mapping) and isinstance(before, Mapping):
-            yield from _repeats(value, before, set_here.get(name), where)
-        elif isinstance(value, list) and isinstance(before, list) and value:
-            if not _holds_directive(value) and is_within(value, before):
-                yield where, "the server adds defaults to its entries"
-        elif value is None and name not in live and name in set_here and path:
-            yield where, "it is null here and absent there"
+        below, before = at.enter(name), after.get(name)
+        if below.node is not None and "replace" in below.node.patch_strategy:
+            yield below.path, "kubectl always sends it whole"
+        elif isinstance(value, Mapping) and isinstance(before, Mapping) and value:
+            yield from _repeats(value, before, below)
+        elif isinstance(value, list) and isinstance(before, list) and below.is_merged:
+            yield from _repeat_entries(value, before, below)
+        else:
+            yield below.path, _find_cause(below.path, value, before, is_there=name in after)
+
+
+def _repeat_entries(entries: list[JSONValue], after: list[JSONValue], at: _Place) -> Iterator[tuple[PlainPath, str]]:
+    """Yield what the entries of a merged list send again; an entry has its key in the object and in the manifest."""
+    node = at.node
+    key = (node.patch_merge_key,) if node is not None else ()
+    wanted = at.value if isinstance(at.value, list) else []
+    by_key = {get_at(item, key): item for item in after}
+    for index, item in enumerate(wanted):
+        name = get_at(item, key)
+        entry = next((e for e in entries if get_at(e, key) == name), None)
+        if isinstance(entry, Mapping) and isinstance(by_key.get(name), Mapping):
+            sent = {part: value for part, value in entry.items() if part not in key}
+            yield from _repeats(sent, by_key[name], _Place((*at.path, index), item, node.items if node else None))
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the parts of a client-side patch that the next apply will send again."""
-    if subject.is_server_side or subject.live is None or subject.manifest is None:
+    after, manifest = subject.result or subject.live, subject.manifest
+    if after is None or manifest is None or not isinstance(subject.patch, Mapping):  # created, or server-side
         return
-    found: list[tuple[PlainPath, str]] = []
-    if isinstance(subject.patch, Mapping):
-        found.extend(_repeats(subject.patch, subject.live, subject.manifest, ()))
-        if subject.ref.gvk.kind == "Secret" and subject.patch.get("stringData"):
-            found.append((("stringData",), "the server turns it into data and never keeps it"))
-    for where, cause in found:
-        facts = {"field": ".".join(str(step) for step in where), "cause": cause}
-        position = position_of(subject, where)
-        yield Risk(RiskKind.REPEATING_PATCH, RiskLevel.INFO, field_path(where), facts, position)
+    try:
+        patch = patches.compute(manifest, manifest, after, kind=subject.kind).body
+    except MergeError:
+        return
+    for where, cause in _repeats(patch, after, _Place((), manifest, root_of(subject))):
+        path = path_of(subject, where)
+        facts = {"field": render_path(path).removeprefix("."), "cause": cause}
+        yield Risk(RiskKind.REPEATING_PATCH, RiskLevel.INFO, path, facts, position_of(subject, where))

@@ -252,7 +252,7 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.AUTOSCALED_FIELD: _autoscaled,
     RiskKind.DUPLICATE_MERGE_KEY: ("{list} has two entries with the same key ({keys}); the merge treats them as one."),
     RiskKind.ORDER_CHURN: "The {count} entries of {list} only change their order.",
-    RiskKind.REPEATING_PATCH: "{field} is sent again on every apply, although nothing changes: {cause}.",
+    RiskKind.REPEATING_PATCH: "{field} is sent again on every later apply, although nothing changes then: {cause}.",
     RiskKind.ATOMIC_LIST_REPLACED: lambda f: (
         "{list} is replaced entirely: {lost} live entry that {owners} wrote is lost."
         if f["lost"] == "1"

@@ -42,7 +42,9 @@ def plan(case: dict[str, Any], certainty: str) -> PlannedObject:
     box = Box()
     assert box.handle(Request("POST", "/api/v1/namespaces", body=NAMESPACE)).is_ok
     if "before" in case:
-        box.apply(write(case["before"]), OPTIONS[case.get("before_mode", case["mode"])])
+        made = box.plan(write(case["before"]), OPTIONS[case.get("before_mode", case["mode"])])
+        assert all(change.has_effect for change in made.changes)
+        box.run(made)
     return box.plan_one(write(case["manifest"]), OPTIONS[case["mode"]], **CERTAINTIES[certainty])
 
 
