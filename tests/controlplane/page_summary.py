@@ -79,7 +79,7 @@ CLAIMS: Mapping[RiskKind, Claim] = {
     RiskKind.REPEATING_PATCH: _is_never_kept,
     # The server refuses the change, so a run that applied the object disproves it.
     RiskKind.IMMUTABLE_FIELD: lambda told, risk: False,
-    RiskKind.ADMISSION_CHANGED: lambda told, risk: told.fact(risk.path).is_wanted != ("unset" in risk.facts),
+    RiskKind.ADMISSION_CHANGED: lambda told, risk: told.fact(risk.path).is_wanted,
 }
 """The claim about an object that each kind of risk makes; a kind without a claim fails."""
 

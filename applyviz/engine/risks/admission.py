@@ -1,8 +1,8 @@
 """Admission changed a field: the dry run returned another value than the merge.
 
 Rule: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/ (mutating admission runs in a dry
-run too). Only fields that the merge decided are compared; quantities are compared by amount. A field that the manifest
-does not set may follow another one, as `serviceAccount` follows `serviceAccountName`; that is information only.
+run too). Only fields that the manifest sets are compared; quantities are compared by amount. Other fields may follow
+one of them, as `serviceAccount` follows `serviceAccountName`, and node ports the type of a Service.
 """
 
 from __future__ import annotations
@@ -70,10 +70,8 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     if subject.after == subject.live:  # refused: there was no dry run
         return
     for path, asked in _changed(subject.merged, subject.after, ()):
-        facts = {"field": ".".join(str(step) for step in path)}
-        position = position_of(subject, path)
         if _is_set(subject, path, asked):
-            yield Risk(RiskKind.ADMISSION_CHANGED, RiskLevel.MEDIUM, field_path(path), facts, position)
-        else:
-            unset = {**facts, "unset": "yes"}
-            yield Risk(RiskKind.ADMISSION_CHANGED, RiskLevel.INFO, field_path(path), unset, position)
+            facts = {"field": ".".join(str(step) for step in path)}
+            yield Risk(
+                RiskKind.ADMISSION_CHANGED, RiskLevel.MEDIUM, field_path(path), facts, position_of(subject, path)
+            )

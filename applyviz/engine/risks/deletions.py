@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
-from applyviz.engine.risks.walking import list_at
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.walking import field_path, list_at, position_of
 
 _HOLD_DATA: Mapping[tuple[str, str], str] = {
     ("", "Namespace"): "everything in it",
@@ -71,6 +71,18 @@ def find_unfiled(named: Mapping[str, str], live: JSONObject, manifest: JSONObjec
         more = len(missing) - _MOST_ENTRIES
         text = ", ".join(missing[:_MOST_ENTRIES]) + (f" and {more} more" if more > 0 else "")
         yield Risk(RiskKind.UNFILED_DATA, RiskLevel.HIGH, facts={**named, "entries": text, "count": str(len(missing))})
+
+
+def find_released(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the loss of the load balancer of a Service whose type changes: the cloud takes it and its address back."""
+    ref, live, after = subject.ref, subject.live, subject.after
+    if (ref.gvk.group, ref.gvk.kind) != ("", "Service") or live is None or after is None or subject.is_merge_only:
+        return
+    was, now = (get_at(obj, ("spec", "type")) for obj in (live, after))
+    if was == "LoadBalancer" and now != was:
+        named = {"kind": ref.gvk.kind, "name": ref.name, "addresses": "its load balancer and its address", "stays": ""}
+        where = ("spec", "type")
+        yield Risk(RiskKind.ADDRESS_LOST, RiskLevel.HIGH, field_path(where), named, position_of(subject, where))
 
 
 def find_losses(

@@ -1,8 +1,8 @@
 """A patch that every apply will send again, although nothing changes.
 
-Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#merge-patch-calculation, calculated:
-the patch that the next apply of the same manifest makes of the object after this one. Defaults inside lists that are
-replaced whole, `stringData` of a Secret, other spellings, and nulls make one that never becomes empty.
+Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/. The patch that the next apply of the
+same manifest makes of the object after this one is calculated. Defaults inside lists that are replaced whole,
+`stringData` of a Secret, other spellings, and nulls make one that never becomes empty.
 """
 
 from __future__ import annotations

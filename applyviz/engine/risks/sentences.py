@@ -292,11 +292,7 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.INVISIBLE_CHARACTERS: (
         "The text contains characters that are invisible or that reorder the visible text: {characters}."
     ),
-    RiskKind.ADMISSION_CHANGED: lambda f: (
-        "The server changes {field}, which the manifest does not set."
-        if "unset" in f
-        else "The server set {field} to a different value than the manifest.",
-    ),
+    RiskKind.ADMISSION_CHANGED: "The server set {field} to a different value than the manifest.",
     RiskKind.WEBHOOK_WITHOUT_DRY_RUN: ("Webhook {name} does not support dry run, so its changes are unknown."),
     RiskKind.PODS_RESTART: restart_sentences.restart,
     RiskKind.TEMPLATE_WAITS: restart_sentences.wait,

@@ -1,7 +1,8 @@
 """Fields that the schema does not declare: strict validation refuses them.
 
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation. Maps with free keys, and values
-that preserve unknown fields, allow every name; a kind without a schema is not checked.
+that preserve unknown fields, allow every name; a kind without a schema is not checked. A null in a client-side patch
+removes nothing there, and the merged object does not have the field, so the server accepts it.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ def _is_open(node: Node) -> bool:
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the fields of the manifest that its kind does not have."""
+    is_merged = not subject.is_server_side and subject.live is not None and not subject.is_merge_only
     for where, value, node in subject.containers:
         if node is None or type(value) is list or _is_open(node) or value.keys() <= node.properties.keys():
             continue
         is_object = not where or node.is_embedded_resource
-        for name in value:
+        for name, wanted in value.items():
+            if wanted is None and is_merged:
+                continue
             if not node.has_field(name) and not (is_object and name in _ROOT_FIELDS):
                 plain = (*where, name)
                 facts = {"field": name, "kind": subject.ref.gvk.kind}
