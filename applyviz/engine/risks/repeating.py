@@ -1,7 +1,7 @@
 """A patch that every apply will send again, although nothing changes.
 
-Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/. The patch that the next apply of the
-same manifest makes of the object after this one is calculated. Defaults inside lists that are replaced whole,
+Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/. The patch that the next apply of
+the same manifest makes of the object after this one is calculated. Defaults inside lists that are replaced whole,
 `stringData` of a Secret, other spellings, and nulls make one that never becomes empty.
 """
 
@@ -81,11 +81,11 @@ def _repeat_entries(entries: list[JSONValue], after: list[JSONValue], at: _Place
     node = at.node
     key = (node.patch_merge_key,) if node is not None else ()
     wanted = at.value if isinstance(at.value, list) else []
-    by_key = {get_at(item, key): item for item in after}
+    by_key = {get_at(item, key): item for item in after if isinstance(item, Mapping)}
     for index, item in enumerate(wanted):
         name = get_at(item, key)
         entry = next((e for e in entries if get_at(e, key) == name), None)
-        if isinstance(entry, Mapping) and isinstance(by_key.get(name), Mapping):
+        if isinstance(entry, Mapping) and name in by_key:
             sent = {part: value for part, value in entry.items() if part not in key}
             yield from _repeats(sent, by_key[name], _Place((*at.path, index), item, node.items if node else None))
 
