@@ -34,7 +34,7 @@ from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions, DryRun
 from applyviz.engine.schema.model import KindSchema
-from applyviz.sandbox.api.estimates import EstimatingServer
+from applyviz.sandbox.api.estimates import with_estimates
 from applyviz.sandbox.storage.routing import parse_path
 
 CONFIRMED, ESTIMATED = "plan-confirmed", "plan-estimated"
@@ -181,7 +181,7 @@ class _Scene:
         options = replace(options, has_preconditions=not self._changes_sides(options, documents))
         problems = [PlanProblem(p) for p in inputs.problems]
         problems += [PlanProblem(p.reason, p.position) for f in files for p in f.problems]
-        context = PlanningContext(self.catalog, _NOW, server=EstimatingServer(), deletion=command.deletion)
+        context = with_estimates(PlanningContext(self.catalog, _NOW, deletion=command.deletion))
         planner = SetPlanner(documents, options=options, context=context, problems=problems)
         for _ in drive(planner, lambda requests: [recorded.answer(r) for r in requests]):
             pass

@@ -4,33 +4,43 @@ A three-way example (manifest, last applied, live) gives patch and result; a tab
 applies, updates and migrations gives the object and its field owners, or the conflicts at which it stops; a reading
 example gives what kubectl would read; a command on a set gives what kubectl prints, a kOps channel what happens with
 each addon. The clock of a story is its step number, so that answers never depend on the time.
+
+What is left after an apply is estimated as in reviews and the playground, with the defaults and the refusals of a
+server. Examples name only what they are about, so what the server had filled in before stays out of the answer.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 
 from applyviz.engine.manifests.documents import ManifestDocument, ObjectPatch
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.manifests.patch_documents import take_patches_apart
-from applyviz.engine.merge import patches
+from applyviz.engine.merge import last_applied, patches
 from applyviz.engine.objects.errors import Conflict, ConflictError, ManifestError, PatchError
+from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 from applyviz.engine.ownership import managed_fields, migrate, server_side, updates
-from applyviz.engine.planning.objects.request_answerer import find_stale
+from applyviz.engine.planning.simulation.dry_run_result import describe_refusal
+from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
 from applyviz.engine.requests.patching import CONTENT_TYPES
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
+from applyviz.guide import playground
+from applyviz.guide.abridging import abridge
 from applyviz.guide.channels import print_choices
 from applyviz.guide.commands import run_command
+from applyviz.guide.given import PlaygroundQuery
 from applyviz.guide.pages import Block, Example, PagePart
 from applyviz.guide.tables import MergeTable, compute_table
+from applyviz.sandbox.api.estimates import EstimatingServer
 
 _EPOCH = "2026-01-01T00:00:{:02d}Z"
-_SERVER_FIELDS = ("managedFields", "creationTimestamp")
+_SERVER_FIELDS = ("managedFields", "creationTimestamp", "generation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,29 @@ def _answer_patch(example: Example, document: ManifestDocument, patch: ObjectPat
         after = patches.apply(live, patch.body, CONTENT_TYPES[patch.type], kind=_find_kind(document.obj))
     except PatchError as error:
         return Answers(refused=str(error), prints=(str(error),))
-    return Answers(after=after)
+    given = PlaygroundQuery(manifest=example.find(PagePart.MANIFEST) or "", live=json.dumps(live))
+    return _answer_estimate(given, known=(live, after))
+
+
+def _answer_estimate(given: PlaygroundQuery, *, known: tuple[JSONObject, ...], patch: JSONValue = None) -> Answers:
+    """Return what a server makes of an apply, without the defaults that were there before; or its refusal."""
+    change = playground.estimate(given, now=_EPOCH.format(59))
+    if change.error:
+        return Answers(patch=patch, refused=change.error)
+    after = change.versions.after or {}
+    kind = playground.read(given).catalog.find_kind(GroupVersionKind.from_object(after))
+    shown = abridge(after, known=known, before=change.versions.live, kind=kind)
+    return Answers(patch=patch, after=_without_server_fields(_without_record(shown, known)))
+
+
+def _without_record(obj: JSONObject, known: tuple[JSONObject, ...]) -> JSONObject:
+    """Return an object without the annotation last-applied, unless the example itself shows it."""
+    annotations = dict(get_at(obj, ("metadata", "annotations")) or {})
+    if any(get_at(one, ("metadata", "annotations", last_applied.ANNOTATION)) for one in known):
+        return obj
+    annotations.pop(last_applied.ANNOTATION, None)
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "annotations"}
+    return {**obj, "metadata": {**metadata, "annotations": annotations} if annotations else metadata}
 
 
 def _find_kind(obj: JSONObject, definitions: CRDSource | None = None) -> KindSchema:
@@ -97,14 +129,17 @@ def _without_server_fields(obj: JSONObject) -> JSONObject:
 def _answer_three_way(example: Example) -> Answers:
     manifest = read_object(example.find(PagePart.MANIFEST) or "", "manifest")
     live = read_object(example.find(PagePart.LIVE) or "", "live")
-    last_text = example.find(PagePart.LAST_APPLIED)
-    last_applied = read_object(last_text, "last applied") if last_text else None
-    kind = _find_kind(manifest)
-    patch = patches.compute(last_applied, manifest, live, kind=kind)
-    stale = find_stale(manifest, live)
-    if stale:
-        return Answers(patch=patch.body, refused=stale)
-    return Answers(patch=patch.body, after=patches.apply(live, patch.body, patch.content_type, kind=kind))
+    applied_text = example.find(PagePart.LAST_APPLIED)
+    applied = read_object(applied_text, "last applied") if applied_text else None
+    patch = patches.compute(applied, manifest, live, kind=_find_kind(manifest))
+    given = PlaygroundQuery(
+        manifest=example.find(PagePart.MANIFEST) or "",
+        live=json.dumps(live),
+        last_applied=applied_text or "",
+        mode=ApplyMode.CLIENT,
+        field_manager=CLIENT_SIDE_MANAGER,
+    )
+    return _answer_estimate(given, known=(live, manifest), patch=patch.body)
 
 
 def _take_step(live: JSONObject | None, step: Block, definitions: CRDSource | None, now: str) -> JSONObject:
@@ -142,19 +177,53 @@ def _conflict_line(conflict: Conflict) -> str:
 def _answer_story(example: Example) -> Answers:
     live_text = example.find(PagePart.LIVE)
     live: JSONObject | None = read_object(live_text, "live") if live_text else None
+    before, definition = live, ""
     definitions: CRDSource | None = None
     steps = [b for b in example.blocks if b.part.is_step or b.part is PagePart.DEFINITION]
     for number, step in enumerate(steps):
         if step.part is PagePart.DEFINITION:
-            definitions = CRDSource([read_object(step.text, "definition")])
+            definition, definitions = step.text, CRDSource([read_object(step.text, "definition")])
             continue
+        before = live
         try:
             live = _take_step(live, step, definitions, _EPOCH.format(number + 1))
         except ConflictError as error:
             return Answers(conflicts=tuple(sorted(_conflict_line(c) for c in error.conflicts)))
         # an existing object has a creation time: it tells the merge that this is no create
         live = {**live, "metadata": {"creationTimestamp": _EPOCH.format(0), **live["metadata"]}}
-    return Answers(after=_without_server_fields(live or {}), owners=_owner_lines(live or {}))
+    left = Answers(after=_without_server_fields(live or {}), owners=_owner_lines(live or {}))
+    if steps[-1].part is not PagePart.APPLY:
+        return left
+    return _serve(_ask_step(steps[-1], before, definition), left, known=(before or {}, live or {}))
+
+
+def _serve(given: PlaygroundQuery, left: Answers, *, known: tuple[JSONObject, ...]) -> Answers:
+    """Return the answer to a story with what a server makes of its last apply, one request; or with its refusal."""
+    found = playground.read(given)
+    ref, live = found.document.ref, playground.show_live(found)
+    kind, resource = found.catalog.find_kind(ref.gvk), found.catalog.find_resource(ref.gvk)
+    if kind is None or resource is None:
+        return left
+    query = {"fieldManager": given.field_manager, "force": str(given.is_forced).lower()}
+    request = Request("PATCH", resource.path(ref.namespace, ref.name), query, APPLY_PATCH, found.document.obj, ref)
+    answer = EstimatingServer().answer(request, live, kind=kind, resource=resource, now=_EPOCH.format(59))
+    if answer is None:
+        return left
+    if not answer.is_ok:
+        return Answers(refused=describe_refusal(answer))
+    return replace(left, after=_without_server_fields(abridge(answer.body, known=known, before=live, kind=kind)))
+
+
+def _ask_step(step: Block, live: JSONObject | None, definition: str) -> PlaygroundQuery:
+    """Return the apply of a story as a question to the playground."""
+    return PlaygroundQuery(
+        manifest=step.text,
+        live="" if live is None else json.dumps(live),
+        crds=definition,
+        field_manager=step.words[0],
+        is_forced="force" in step.words,
+        takes_client_side=False,  # a story states itself where fields move
+    )
 
 
 def compute_answers(example: Example) -> Answers:

@@ -15,6 +15,7 @@ from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyOptions, Propagation, SetAction
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.engine.schema.builtin import bundled
+from applyviz.sandbox.api.estimates import with_estimates
 
 _NOW = "2026-01-01T00:00:00Z"
 _CASCADE = "--cascade="
@@ -39,7 +40,9 @@ def _print_change(change: PlannedObject) -> Iterator[str]:
 def run_deletion(words: Sequence[str], manifests: str, answer: Callable[[Request], Answer]) -> Sequence[str]:
     """Return the lines for `kubectl delete` with these words, on a cluster that answers."""
     documents = parse_manifests(manifests.encode(), "set").documents
-    planner = SetPlanner(documents, options=_read_options(words), context=PlanningContext(bundled(), _NOW))
+    planner = SetPlanner(
+        documents, options=_read_options(words), context=with_estimates(PlanningContext(bundled(), _NOW))
+    )
     return [line for change in _plan(planner, answer) for line in _print_change(change)]
 
 

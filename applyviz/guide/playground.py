@@ -1,17 +1,19 @@
 """Calculate the plan of one object that was given as text.
 
-Untrusted input is handled only in a disposable child process (`limited`). The given live object answers the reads, and
-there is no dry run: nothing is sent anywhere, and the result is *estimated*. A kind that neither the bundled documents
-nor a given CustomResourceDefinition define is treated as kubectl treats a custom resource.
+Untrusted input is handled only in a disposable child process (`limited`). The given live object, completed by the
+defaults of its kind, answers the reads, its namespace exists, and there is no dry run: nothing is sent anywhere, and
+the result is *estimated* by the server model that reviews have. A kind that neither the bundled documents nor a given
+CustomResourceDefinition define is treated as kubectl treats a custom resource.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from applyviz.engine.diff.masking import mask, mask_patch
+from applyviz.engine.diff.masking import is_masked, mask, mask_patch
 from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.explain.patching import OF_PATCHES
 from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ObjectPatch, ParsedFile
@@ -38,12 +40,14 @@ from applyviz.engine.schema.model import Resource, SchemaOrigin
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem
 from applyviz.guide.owned import own_fields
+from applyviz.sandbox.api.estimates import EstimatingServer, with_estimates
 from applyviz.sources.nuls import refuse_nuls
 
 LIMITS = ReadLimits(values=50_000, document_bytes=256_000, file_bytes=256_000, documents=20)
 _SINGLE = ("manifest", "live", "last_applied")
 _PARTS = (*_SINGLE, "crds")
 NOT_ASKED = "the playground asks no cluster"
+_NAMESPACE = Answer(200, {})
 NOT_COMPUTED = PlaygroundQueryProblem("manifest", "this cannot be computed")
 
 
@@ -188,30 +192,65 @@ def options_for(change: PlannedObject, given: PlaygroundQuery) -> ApplyOptions:
     return replace(options_of(given), action=SetAction.PATCH) if is_patch else options_of(given)
 
 
+def estimate(given: PlaygroundQuery, *, now: str) -> PlannedObject:
+    """Return the change of the one object, with its secret values, as a server without further rules would answer.
+
+    - `now` is RFC 3339 in UTC.
+    - Raises `PlaygroundQueryError`.
+    """
+    found = _encode_masks(read(given))
+    metadata = (found.live or {}).get("metadata") or {}
+    options = options_of(given, namespace=metadata.get("namespace") or "default")
+    context = with_estimates(PlanningContext(found.catalog, now, can_dry_run=False, dry_run_reason=NOT_ASKED))
+    if found.document.patch is not None:
+        flow = plan_patch(found.document, options=replace(options, action=SetAction.PATCH), context=context)
+    else:
+        flow = plan_object(found.document, options=options, context=context)
+    live = show_live(found)
+    answer = Answer(200, live) if live is not None else status_answer(404, "NotFound", "not found")
+    try:
+        request = next(flow)
+        while True:
+            request = flow.send(answer if request.ref is not None else _NAMESPACE)
+    except StopIteration as stop:
+        change: PlannedObject = stop.value
+        return change
+    except ApplyVizError as error:
+        raise PlaygroundQueryError((PlaygroundQueryProblem("manifest", str(error)),)) from None
+
+
+def show_live(found: Read) -> JSONObject | None:
+    """Return the live object as a server shows it; people often leave out what the server filled in."""
+    if found.live is None:
+        return None
+    gvk = GroupVersionKind.from_object(found.live)
+    kind, resource = found.catalog.find_kind(gvk), found.catalog.find_resource(gvk)
+    if kind is None or resource is None:
+        return found.live
+    return EstimatingServer().show(found.live, kind=kind, resource=resource)
+
+
+def _encode_masks(found: Read) -> Read:
+    """Return the objects with masks as a Secret may hold them: `data` is base64, and a server refuses anything else."""
+    document = replace(found.document, obj=_encode_data(found.document.obj))
+    return replace(found, document=document, live=None if found.live is None else _encode_data(found.live))
+
+
+def _encode_data(obj: JSONObject) -> JSONObject:
+    data = obj.get("data")
+    if obj.get("kind") != "Secret" or not isinstance(data, Mapping) or not is_masked(data):
+        return obj
+    kept = {k: b64encode(v.encode()).decode() if is_masked(v) and isinstance(v, str) else v for k, v in data.items()}
+    return {**obj, "data": kept}
+
+
 def explain(given: PlaygroundQuery, *, now: str) -> PlannedObject:
     """Return the change of the one object, masked.
 
     - `now` is RFC 3339 in UTC.
     - Raises `PlaygroundQueryError`.
     """
-    found = read(given)
-    metadata = (found.live or {}).get("metadata") or {}
-    options = options_of(given, namespace=metadata.get("namespace") or "default")
-    context = PlanningContext(found.catalog, now, can_dry_run=False, dry_run_reason=NOT_ASKED)
-    if found.document.patch is not None:
-        flow = plan_patch(found.document, options=replace(options, action=SetAction.PATCH), context=context)
-    else:
-        flow = plan_object(found.document, options=options, context=context)
-    answer = Answer(200, found.live) if found.live is not None else status_answer(404, "NotFound", "not found")
-    try:
-        next(flow)
-        while True:
-            flow.send(answer)
-    except StopIteration as stop:
-        change: PlannedObject = stop.value
-        return mask_change(change, tag_key=secrets.token_bytes(32))
-    except ApplyVizError as error:
-        raise PlaygroundQueryError((PlaygroundQueryProblem("manifest", str(error)),)) from None
+    return mask_change(estimate(given, now=now), tag_key=secrets.token_bytes(32))
 
 
 def _mask_document(document: ManifestDocument, patch: ObjectPatch, key: bytes) -> JSONObject:

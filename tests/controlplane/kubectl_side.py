@@ -38,10 +38,11 @@ def apply(plane: Server, files: Files, namespace: str, mode: ApplyMode) -> None:
                 Path(folder, name).write_text(text)
             plane.kubectl("apply", *flags, "-f", folder)
             if group is definitions:
-                _wait_until_established(plane, str(Path(folder, DEFINITIONS[1])))
+                wait_until_established(plane, str(Path(folder, DEFINITIONS[1])))
 
 
-def _wait_until_established(plane: Server, path: str) -> None:
+def wait_until_established(plane: Server, path: str) -> None:
+    """Wait until the server serves the kind that a file defines."""
     # By asking again and not by `kubectl wait`: a sandbox knows no watches.
     condition = 'jsonpath={.status.conditions[?(@.type=="Established")].status}'
     deadline = time.monotonic() + 30

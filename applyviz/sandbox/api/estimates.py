@@ -8,15 +8,18 @@ real server can choose are left out of every answer: uid, creation time, allocat
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
-from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.exchange import JSON, Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
+from applyviz.engine.ownership.managed_fields import find_entries, with_entries
 from applyviz.engine.planning.model.server_chosen import without_chosen
+from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.engine.schema.model import KindSchema, Node, Resource, SchemaOrigin
 from applyviz.engine.schema.nodes import SchemaNode
@@ -36,7 +39,17 @@ _VERSION = "1"
 _ESTABLISHED = {"conditions": [{"type": "Established", "status": "True"}]}
 _UNKNOWN_FIELD = re.compile(r'unknown field "([^"]+)"')
 _STEP = re.compile(r"[^.\[\]]+")
+_IDENTITY = ("uid", "resourceVersion")
 _TYPE_META = frozenset({"apiVersion", "kind", "metadata"})
+
+
+def with_estimates(context: PlanningContext) -> PlanningContext:
+    """Return the inputs of planning with the one server model that answers where no dry run is possible.
+
+    Reviews, playground, guide and conformance plan with it, so that an estimate is the same everywhere: nothing is
+    shown before defaults, validation and admission have run.
+    """
+    return replace(context, server=EstimatingServer())
 
 
 class EstimatingServer:
@@ -64,35 +77,81 @@ class EstimatingServer:
             except (DecodeError, LookupError, TypeError, AttributeError, ValueError):
                 return None  # live does not fit its kind in v1.36.3
 
-    def _answer(
-        self, request: Request, route: Route, live: JSONObject | None, kind: KindSchema, resource: Resource
-    ) -> Answer | None:
+    def show(self, live: JSONObject, *, kind: KindSchema, resource: Resource) -> JSONObject:
+        """Return a live object as a server returns it: with the defaults of its kind.
+
+        - Rule: servers fill in defaults whenever they read a stored object, so no client sees one without them.
+        - The same object comes back if it does not fit its kind, or if the kind has no schema.
+        """
+        metadata = live.get("metadata") or {}
+        name, namespace = metadata.get("name"), metadata.get("namespace") or ""
+        route = parse_path(resource.path(namespace, name)) if isinstance(name, str) and name else None
+        if route is None or kind.origin is SchemaOrigin.NONE:
+            return live
+        with self._lock:
+            try:
+                return self._show(route, live, kind, resource)
+            except (DecodeError, LookupError, TypeError, AttributeError, ValueError):
+                return live
+
+    def _show(self, route: Route, live: JSONObject, kind: KindSchema, resource: Resource) -> JSONObject:
+        target = self._find_target(route, kind, resource)
+        stored = _hold(target, live) if target is not None else None
+        if target is None or stored is None:
+            return live
+        path = resource.path(route.namespace, route.name)
+        with self._holding(target.key(route.namespace, route.name), stored):
+            found = self._sandbox.handle(Request("GET", path))
+            if found.is_ok:  # what was created before some field existed gets it with its next write
+                written = self._sandbox.handle(Request("PUT", path, {}, JSON, found.body).as_dry_run())
+                found = written if written.is_ok else found
+        if not found.is_ok:
+            return live
+        shown = _identify(without_chosen(found.body, live, live), live)
+        return with_entries(shown, find_entries(live))
+
+    def _find_target(self, route: Route, kind: KindSchema, resource: Resource) -> ResourceTarget | None:
+        """Return the resource that serves a kind; None if the sandbox knows it as something else."""
         if kind.is_custom:
             self._define(kind, resource)
         target = self._sandbox.registry.find(route)
         if target is None or target.gvk != kind.gvk or (target.struct is None) is not kind.is_custom:
             return None
-        name = route.name or get_at(request.body, ("metadata", "name"), "")
-        key, namespace = target.key(route.namespace, name), namespace_key(route.namespace)
-        stored = None if live is None else _hold(target, live)
-        if live is not None and stored is None:
-            return None
+        return target
+
+    @contextmanager
+    def _holding(self, key: ObjectKey, stored: MutableObject | None) -> Iterator[None]:
+        """Hold one object and its namespace; the next estimate starts from an empty sandbox."""
+        namespace = namespace_key(key.namespace)
         self._forget(key)
         try:
             with self._store.transaction():
-                self._store.put(namespace, {"metadata": {"name": route.namespace}})
+                self._store.put(namespace, {"metadata": {"name": key.namespace}})
                 if stored is not None:
                     self._store.put(key, stored)
+            yield
+        finally:
+            self._store.delete(key)
+            self._store.delete(namespace)
+
+    def _answer(
+        self, request: Request, route: Route, live: JSONObject | None, kind: KindSchema, resource: Resource
+    ) -> Answer | None:
+        target = self._find_target(route, kind, resource)
+        if target is None:
+            return None
+        name = route.name or get_at(request.body, ("metadata", "name"), "")
+        stored = None if live is None else _hold(target, live)
+        if live is not None and stored is None:
+            return None
+        with self._holding(target.key(route.namespace, name), stored):
             # A custom resource is read back, because its storage version may lack some of the written fields.
             is_custom = target.struct is None
             found = self._sandbox.handle(request if is_custom else request.as_dry_run())
-        finally:  # the next estimate starts from an empty sandbox
-            self._store.delete(key)
-            self._store.delete(namespace)
         if not found.is_ok:
             return None if _is_unsure(found, kind, route) else found
         body = request.body if isinstance(request.body, Mapping) else {}
-        return replace(found, body=_at_version(without_chosen(found.body, body, live), live))
+        return replace(found, body=_identify(without_chosen(found.body, body, live), live))
 
     def _forget(self, key: ObjectKey) -> None:
         """Remove the definition of a kind if that definition is itself written."""
@@ -143,11 +202,11 @@ def _knows(node: Node | None, path: str) -> bool:
     return node is not None
 
 
-def _at_version(obj: JSONObject, live: JSONObject | None) -> JSONObject:
-    """Return the object at the version from which it was made; a new one has none."""
-    metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
-    version = get_at(live, ("metadata", "resourceVersion"))
-    return {**obj, "metadata": {**metadata, "resourceVersion": version} if version else metadata}
+def _identify(obj: JSONObject, live: JSONObject | None) -> JSONObject:
+    """Return the object at the version from which it was made, as the same object; a new one has neither."""
+    metadata = {name: value for name, value in obj["metadata"].items() if name not in _IDENTITY}
+    known = {name: value for name in _IDENTITY if (value := get_at(live, ("metadata", name)))}
+    return {**obj, "metadata": {**metadata, **known}}
 
 
 def _render_definition(name: str, kind: KindSchema, resource: Resource) -> MutableObject:

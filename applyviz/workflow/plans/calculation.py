@@ -38,7 +38,7 @@ from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.records.models import Plan, SourceRevision
-from applyviz.sandbox.api.estimates import EstimatingServer
+from applyviz.sandbox.api.estimates import with_estimates
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.collector import defer_full_gc
 from applyviz.sources.sandboxed import read_bundle
@@ -281,7 +281,7 @@ def prepare(
     )
     options = options_from_json(plan.options)  # policies of these scopes may have chosen objects to replace
     related = _read_related_objects(kept, catalog, options.namespace, reader) if has_notes else RelatedObjects()
-    context = PlanningContext(
+    given = PlanningContext(
         served,
         _now(),
         has_notes=has_notes,
@@ -289,8 +289,8 @@ def prepare(
         decisions=read_decisions(plan),
         rules=rules_from_json(plan.rules),
         sources=read_sources(plan.revision),
-        server=EstimatingServer(),
         earlier=find_earlier_prune(plan, documents) if has_notes else None,
     )
+    context = with_estimates(given)
     planner = sets.SetPlanner(documents, options=options, context=context, problems=problems)
     return Calculation(reader, catalog, documents, context, planner)

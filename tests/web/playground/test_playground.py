@@ -181,8 +181,8 @@ def test_there_are_twenty_examples(client, db):
 def test_field_tells_what_the_schema_says(client, ask):
     address = ask()
 
-    assert "APIVersion defines" in client.get(f"{address}fields/0/").content.decode()
-    assert "<html" not in client.get(f"{address}fields/0/", headers=HTMX).content.decode()
+    assert "APIVersion defines" in client.get(f"{address}fields/1/").content.decode()
+    assert "<html" not in client.get(f"{address}fields/1/", headers=HTMX).content.decode()
     assert client.get(f"{address}fields/99/").status_code == 404
 
 

@@ -189,7 +189,7 @@ def apply_decisions(conflict_row: FieldConflict, decisions: Iterable[ResolutionC
 
 
 def leave_all(conflict_row: FieldConflict, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
-    """Return the result of an apply in which every conflicting field keeps its live value and its owners.
+    """Return the manifest without its conflicting fields: applied, they keep their live values and their owners.
 
     - None if the manifest does not contain a conflicting field as such.
     """
@@ -201,7 +201,7 @@ def leave_all(conflict_row: FieldConflict, conflicts: tuple[Conflict, ...]) -> J
             return None
         manifest = editor.finish()
         conflicts = conflict_row.find_conflicts(manifest)
-    return conflict_row.apply(manifest, force=False)
+    return manifest
 
 
 def list_resolutions(conflict_row: FieldConflict, conflict: Conflict) -> tuple[ResolutionOption, ...]:

@@ -105,35 +105,40 @@ def build_change(answerer: RequestAnswerer, outcome: FlowOutcome) -> PlannedObje
     return replace(change, warnings=warnings)
 
 
-def _merge_unconflicted(answerer: RequestAnswerer, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
-    """Return the result for the non-conflicting part of a blocked object; None if it cannot be separated."""
+def _apply_unconflicted(answerer: RequestAnswerer, conflicts: tuple[Conflict, ...]) -> Versions | None:
+    """Return what becomes of the non-conflicting part of a blocked object; None if it cannot be separated.
+
+    - Rule: a server fills in defaults before anything is stored, so no merge result is shown as the object afterwards.
+    """
     # Only an apply to a live object can conflict, so both a request and an object exist.
     request, live = answerer.refused or Request("PATCH", ""), answerer.estimated.live or {}
+    estimated = answerer.estimated
     manager = request.query.get("fieldManager", "")
     conflict_row = FieldConflict(
-        live,
-        request.body or {},
-        answerer.estimated.kind,
-        manager,
-        answerer.estimated.now,
-        answerer.estimated.subresource,
+        live, request.body or {}, estimated.kind, manager, estimated.now, estimated.subresource
     )
-    return leave_all(conflict_row, conflicts)
+    manifest = leave_all(conflict_row, conflicts)
+    if manifest is None:
+        return None
+    request = replace(request, body=manifest)
+    merged = estimated.answer(request)
+    found = estimated.complete(request, merged)
+    return Versions(merged=merged.body, after=found.body if found.is_ok else live)
 
 
 def _build_conflicts(answerer: RequestAnswerer, answer: Answer) -> PlannedObject:
     """Return the change of a blocked object; its result keeps the live values of conflicting fields."""
     conflicts = describe_conflicts(answer)
-    result: JSONObject | None = None
+    result: Versions | None = None
     # The engine cannot read what the server can, so only the server's message is available.
     with suppress(OwnershipError):
         try:
             answerer.estimated.check_conflicts(answerer.refused)
         except ConflictError as error:
             conflicts = error.conflicts
-            result = _merge_unconflicted(answerer, conflicts)
-    answerer.calculated = result
-    change = _describe(answerer, Operation.BLOCKED, answerer.live if result is None else result)
+            result = _apply_unconflicted(answerer, conflicts)
+    answerer.calculated = None if result is None else result.merged
+    change = _describe(answerer, Operation.BLOCKED, answerer.live if result is None else result.after)
     requests = (*change.requests, *((answerer.refused,) if answerer.refused else ()))
     if answerer.dry_run is not None and answerer.dry_run.verdict is DryRunVerdict.CONFLICTS:
         change = replace(change, certainty=Certainty.ESTIMATED, certainty_reason=_REST_IS_ESTIMATED)

@@ -19,7 +19,7 @@ from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, PathElement, element_value, render_path
-from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.builtin import bundled
 from applyviz.web.components.badges import FIELD_STYLES, Appearance
@@ -190,7 +190,12 @@ def _is_identity(change: PlannedObject, reason: FieldReason) -> bool:
 
 
 def select_reasons(change: PlannedObject, chosen: FieldFilter) -> list[tuple[int, FieldReason]]:
-    """Return the reasons that match a filter, each with its position in the change; pages count only these."""
+    """Return the reasons that match a filter, each with its position in the change; pages count only these.
+
+    - An object in error has none: nothing of it is written, so there is no object after the apply to compare with.
+    """
+    if change.operation is Operation.ERROR:
+        return []
     shown = _SHOWN_BY[chosen]
     found = [(n, r) for n, r in enumerate(change.fields) if r.operation in shown or _falls_back(change, r, chosen)]
     if chosen is FieldFilter.ALL:

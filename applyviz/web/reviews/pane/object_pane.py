@@ -14,7 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
+from applyviz.engine.planning.model.plan import DELETIONS, Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.risks.model import RiskKind
@@ -213,7 +213,8 @@ def explain_no_rows(change: PlannedObject, chosen: FieldFilter) -> str:
         return _("Only field ownership changes; no values change.")
     if change.operation is Operation.CREATE and chosen is FieldFilter.CHANGES:
         return _describe_creation(change)
-    if change.operation is Operation.ERROR and change.certainty_reason == REJECTED:
+    is_refused = change.certainty_reason == REJECTED or change.refusal is not None
+    if change.operation is Operation.ERROR and is_refused and change.certainty is not Certainty.UNKNOWN:
         return _("The API server rejects this object, so none of it changes.")
     if change.operation is Operation.ERROR and not change.requests:
         return _("Could not calculate the changes.")
@@ -269,6 +270,7 @@ def _fill_changes(
 
 def _fill_yaml(change: PlannedObject, choice: PaneChoice) -> dict[str, object]:
     objects = {name: getattr(change.versions, name) for name in VERSION_WORDS}
+    objects |= {"after": None} if change.operation is Operation.ERROR else {}  # nothing is written
     shown = (
         choice.version if objects.get(choice.version) is not None else next((n for n, o in objects.items() if o), "")
     )

@@ -1,0 +1,31 @@
+"""Whatever plans an object estimates with the same server model: a merge alone is not what a server stores."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2] / "applyviz"
+CONTEXT, ESTIMATES = "PlanningContext", "with_estimates"
+
+
+def list_bare(tree: ast.AST) -> list[int]:
+    """Return the lines that make the inputs of planning and never hand them to the function with the server model."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    handed = [argument for call in calls if call.func.id == ESTIMATES for argument in call.args]
+    names = {argument.id for argument in handed if isinstance(argument, ast.Name)}
+    stored = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    assigned = [node.value for node in stored if names & {getattr(target, "id", "") for target in node.targets}]
+    return [call.lineno for call in calls if call.func.id == CONTEXT and call not in (*handed, *assigned)]
+
+
+def test_inputs_of_planning_come_with_the_server_model():
+    bare = {str(file): found for file in ROOT.rglob("*.py") if (found := list_bare(ast.parse(file.read_text())))}
+
+    assert bare == {}
+
+
+def test_inputs_without_a_server_model_are_found():
+    lines = ("PlanningContext(x)", "with_estimates(PlanningContext(x))", "c = PlanningContext(x)", "with_estimates(c)")
+
+    assert list_bare(ast.parse("\n".join(lines))) == [1]
