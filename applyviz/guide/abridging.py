@@ -52,7 +52,7 @@ def abridge(
     """
     named = {path[:n] for obj in known for path, _steps in _walk(kind, obj) for n in range(1, len(path) + 1)}
     values = None if before is None else {path: _read(steps) for path, steps in _walk(kind, before)}
-    kept = clone(dict(after))
+    kept: MutableObject = clone(dict(after))
     filled = [
         steps
         for path, steps in _walk(kind, kept)

@@ -11,12 +11,12 @@ CONTEXT, ESTIMATES = "PlanningContext", "with_estimates"
 
 def list_bare(tree: ast.AST) -> list[int]:
     """Return the lines that make the inputs of planning and never hand them to the function with the server model."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-    handed = [argument for call in calls if call.func.id == ESTIMATES for argument in call.args]
+    named = [(getattr(node.func, "id", ""), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    handed = [argument for name, call in named if name == ESTIMATES for argument in call.args]
     names = {argument.id for argument in handed if isinstance(argument, ast.Name)}
     stored = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
     assigned = [node.value for node in stored if names & {getattr(target, "id", "") for target in node.targets}]
-    return [call.lineno for call in calls if call.func.id == CONTEXT and call not in (*handed, *assigned)]
+    return [call.lineno for name, call in named if name == CONTEXT and call not in (*handed, *assigned)]
 
 
 def test_inputs_of_planning_come_with_the_server_model():

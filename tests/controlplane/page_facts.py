@@ -170,6 +170,7 @@ CLAIMS: Mapping[str, Claim] = {
         _is_gone(f) and f.wanted is not ABSENT and not f.wanted
     ),
     r"Removed: `.+` keeps only what your manifest sets": _is_gone,
+    r"Removed although your manifest contains it: another entry with the same `.+` goes": _is_gone,
     r"Removed: you dropped `.+` and everything in it": lambda f: _is_gone(f) and not f.is_wanted,
     r"Removed: you dropped `.+` and no other manager owns it": _is_yours_alone,
     r"Removed: your manifest sets `.+` to null": _is_gone,

@@ -76,6 +76,7 @@ CLAIMS: Mapping[RiskKind, Claim] = {
     RiskKind.BELONGS_TO_OTHER: lambda told, risk: told.fact(risk.path).is_there or told.fact(risk.path).was,
     RiskKind.HELM_HOOK: lambda told, risk: told.fact(risk.path).is_there,
     RiskKind.DUPLICATE_MERGE_KEY: lambda told, risk: _count_twins(told, risk) > 1,
+    RiskKind.SHARED_MERGE_KEY: lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_there,
     RiskKind.REPEATING_PATCH: _is_never_kept,
     # The server refuses the change, so a run that applied the object disproves it.
     RiskKind.IMMUTABLE_FIELD: lambda told, risk: False,

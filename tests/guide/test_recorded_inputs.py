@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.explain.reasons import FieldOperation, Reason
+from applyviz.engine.explain.sentences import render_reason
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.model.server_chosen import without_chosen
-from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.guide import playground
 from applyviz.guide.given import PlaygroundQuery
 
@@ -104,6 +105,26 @@ def test_blocked_object_tells_only_its_conflict():
     conflicts = [r for r in change.fields if r.operation is FieldOperation.CONFLICT]
     assert [render_path(r.path) for r in conflicts] == ['.spec.template.spec.containers[name="web"].image']
     assert values(change.versions.after) == values(change.versions.live)
+
+
+def test_entry_that_the_merge_removes_with_another_is_told_as_such():
+    """The manifest keeps 53/UDP and drops 53/TCP; the patch names only `port: 53`, and both go."""
+    change = explain("dns4")
+
+    udp, tcp = (f'.spec.ports[port=53,protocol="{protocol}"]' for protocol in ("UDP", "TCP"))
+    reasons = {render_path(r.path): r for r in change.fields if r.operation is FieldOperation.CLEARED}
+    assert {r.reason for path, r in reasons.items() if path.startswith(udp)} == {Reason.SHARED_MERGE_KEY}
+    assert {r.reason for path, r in reasons.items() if path.startswith(tcp)} == {Reason.REMOVED_FROM_MANIFEST}
+    assert len(reasons) == 8
+    told_first = render_reason(reasons[f"{udp}.name"])
+    assert told_first == "Removed although your manifest contains it: another entry with the same `port` goes"
+
+
+@pytest.mark.parametrize("name", ["dns4", "k6"])
+def test_entry_that_the_merge_removes_with_another_is_a_high_risk(name):
+    found = [(risk.kind, risk.level) for risk in explain(name).risks]
+
+    assert found == [(RiskKind.SHARED_MERGE_KEY, RiskLevel.HIGH)]
 
 
 @pytest.mark.parametrize("name", ["u1", "u2", "t30", "k1", "r2", "t13", "u5"])

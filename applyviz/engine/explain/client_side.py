@@ -27,7 +27,7 @@ from applyviz.engine.explain.versions import ObjectVersions
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.schema.model import Node
-from applyviz.engine.schema.walk import MISSING
+from applyviz.engine.schema.walk import MISSING, find_merge_key
 
 _CLIENT_SIDE_MANAGER = "kubectl-client-side-apply"
 
@@ -66,6 +66,9 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
     null = find_null(versions, path)
     if null is not None:
         return Reason.NULL_CLEARS, render_above(path, null)
+    shared = _find_shared_key(versions, path)
+    if shared:
+        return Reason.SHARED_MERGE_KEY, shared
     if path in versions.manifest:
         return Reason.MANIFEST_SETS, ""
     if path in versions.last_applied:
@@ -80,6 +83,20 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
     if above is None and _has_directive(versions, path):
         return Reason.DIRECTIVE, ""
     return Reason.REPLACED_WHOLE, render_path(above) if above is not None else ""
+
+
+def _find_shared_key(versions: ObjectVersions, path: FieldPath) -> str:
+    """Return the merge key of an entry that the manifest contains and the merge removes with another one; "" if none.
+
+    - Rule: `$patch: delete` names an entry by its merge key alone, and every live entry with that key goes.
+    """
+    for length in range(1, len(path) + 1):
+        entry = path[:length]
+        if entry[-1][0] != "k" or not versions.manifest.has_path(entry) or versions.merged.has_path(entry):
+            continue
+        if not versions.manifest.has_path((*entry, "f:$patch")):
+            return find_merge_key(versions.root if versions.is_strategic else None, entry)
+    return ""
 
 
 def _find_dropped(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:

@@ -46,6 +46,7 @@ class Reason(StrEnum):
     NULL_CLEARS = "null-clears"
     RETAIN_KEYS = "retain-keys"
     REPLACED_WHOLE = "replaced-whole"
+    SHARED_MERGE_KEY = "shared-merge-key"
     LIVE_ONLY = "live-only"
     OWNED_BY_OTHERS = "owned-by-others"
     STILL_OWNED_BY_OTHERS = "still-owned-by-others"

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.owners import list_entries, owns_at
 from applyviz.engine.risks.walking import is_within, path_of, position_of, root_of
 from applyviz.engine.schema.model import ListType, Node
+from applyviz.engine.schema.walk import find_merge_key, list_leaves
 
 # kubectl's names for the record of earlier applies, and for unknown writers.
 _OWN_NAMES = frozenset(("kubectl-client-side-apply", "kubectl-last-applied", "before-first-apply"))
@@ -76,6 +78,33 @@ def _duplicates_at(subject: RiskSubject, plain: PlainPath, value: list[Any], nod
         level = RiskLevel.HIGH if subject.is_server_side else RiskLevel.MEDIUM
         position = position_of(subject, (*plain, index))
         yield Risk(RiskKind.DUPLICATE_MERGE_KEY, level, path_of(subject, plain), facts, position)
+
+
+def find_shared_keys(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the entries that the manifest contains and a client-side apply removes with another of their merge key.
+
+    - Rule: `$patch: delete` names an entry by its merge key alone, so it removes each live entry with that key.
+    """
+    kind, result = subject.kind, subject.result if subject.merged is None else subject.merged
+    if subject.is_server_side or kind is None or not kind.is_strategic:
+        return
+    if subject.manifest is None or subject.live is None or result is None:
+        return
+    root = kind.root
+    wanted = list_leaves(root, subject.manifest)
+    live, left = (_list_entry_paths(list_leaves(root, obj)) for obj in (subject.live, result))
+    for entry in _list_entry_paths(wanted):
+        key = find_merge_key(root, entry) if entry in live and entry not in left else ""
+        if not key or (*entry, "f:$patch") in wanted:
+            continue
+        facts = {"entry": render_path(entry).lstrip("."), "key": key, "value": str(element_value(entry[-1]).get(key))}
+        yield Risk(RiskKind.SHARED_MERGE_KEY, RiskLevel.HIGH, entry, facts)
+
+
+def _list_entry_paths(leaves: Iterable[FieldPath]) -> dict[FieldPath, None]:
+    """Return the path of each entry of a list with keys, in order, each once."""
+    ends = ((leaf, n) for leaf in leaves for n, element in enumerate(leaf, 1) if element[0] == "k")
+    return dict.fromkeys(leaf[:n] for leaf, n in ends)
 
 
 def _is_merged(node: Node | None, *, is_server_side: bool) -> bool:

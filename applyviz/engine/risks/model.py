@@ -39,6 +39,7 @@ class RiskKind(StrEnum):
     IMMUTABLE_FIELD = "immutable-field"
     AUTOSCALED_FIELD = "autoscaled-field"
     DUPLICATE_MERGE_KEY = "duplicate-merge-key"
+    SHARED_MERGE_KEY = "shared-merge-key"
     ORDER_CHURN = "order-churn"
     REPEATING_PATCH = "repeating-patch"
     ATOMIC_LIST_REPLACED = "atomic-list-replaced"

@@ -38,6 +38,7 @@ RULES: tuple[RiskRule, ...] = (
     versions.find,
     defaults.find_sibling,
     lists.find_duplicates,
+    lists.find_shared_keys,
     texts.find_retyped,
     texts.find_duplicates,
     texts.find_unseen,

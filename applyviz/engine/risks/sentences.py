@@ -26,6 +26,7 @@ _TITLES: dict[RiskKind, str] = {
     RiskKind.IMMUTABLE_FIELD: "Immutable field changes",
     RiskKind.AUTOSCALED_FIELD: "Replicas managed elsewhere",
     RiskKind.DUPLICATE_MERGE_KEY: "Duplicate merge key",
+    RiskKind.SHARED_MERGE_KEY: "Entry of the manifest removed",
     RiskKind.ORDER_CHURN: "Only the order changes",
     RiskKind.REPEATING_PATCH: "Patch repeats on every apply",
     RiskKind.ATOMIC_LIST_REPLACED: "List replaced entirely",
@@ -251,6 +252,9 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.IMMUTABLE_FIELD: _immutable,
     RiskKind.AUTOSCALED_FIELD: _autoscaled,
     RiskKind.DUPLICATE_MERGE_KEY: ("{list} has two entries with the same key ({keys}); the merge treats them as one."),
+    RiskKind.SHARED_MERGE_KEY: (
+        "{entry} is removed although the manifest contains it: the patch removes every entry with {key} {value}."
+    ),
     RiskKind.ORDER_CHURN: "The {count} entries of {list} only change their order.",
     RiskKind.REPEATING_PATCH: "{field} is sent again on every later apply, although nothing changes then: {cause}.",
     RiskKind.ATOMIC_LIST_REPLACED: lambda f: (

@@ -84,6 +84,19 @@ def list_leaves(root: Node | None, obj: Any) -> dict[FieldPath, Any]:
     return leaves
 
 
+def find_merge_key(root: Node | None, entry: FieldPath) -> str:
+    """Return the key by which strategic merge patches tell the entries of the list around an entry apart; "" if none.
+
+    - The path names an entry by all of its keys; the patch may know fewer: ports of a Service by `port` alone.
+    """
+    node = root
+    for element in entry[:-1]:
+        if node is None:
+            return ""
+        node = node.child(element[2:]) if element[0] == "f" else node.items
+    return node.patch_merge_key if node is not None and "merge" in node.patch_strategy else ""
+
+
 class LeafFinder:
     """Finds the values at many field paths of one object, which must not change meanwhile: each list is named once."""
 

@@ -108,7 +108,7 @@ class EstimatingServer:
         if not found.is_ok:
             return live
         shown = _identify(without_chosen(found.body, live, live), live)
-        return with_entries(shown, find_entries(live))
+        return with_entries(shown, [dict(entry) for entry in find_entries(live) or ()])
 
     def _find_target(self, route: Route, kind: KindSchema, resource: Resource) -> ResourceTarget | None:
         """Return the resource that serves a kind; None if the sandbox knows it as something else."""
