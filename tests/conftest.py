@@ -2,7 +2,8 @@
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.test import Client, TransactionTestCase
 from hypothesis import HealthCheck, settings
 
 from applyviz.sources import child
+from tests import moments
 from tests.child_server import ChildServers
 from tests.faults.reporting import pytest_sessionfinish, pytest_terminal_summary  # noqa: F401 - hooks of pytest
 from tests.page_layout import flatten
@@ -25,6 +27,21 @@ def pytest_collection_finish() -> None:
     """Leave what is loaded by now out of the search for garbage, which would look through all of it again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Every test begins at the same moment, whatever the day, unless other programs that read the time take part."""
+    if moments.needs_real_time(item):
+        return (yield)
+    with moments.at(moments.read_moment()):
+        return (yield)
+
+
+@pytest.fixture
+def move_clock() -> Callable[[datetime], None]:
+    """Set the clock of the test; it goes on from there."""
+    return moments.move_to
 
 
 @pytest.hookimpl(tryfirst=True)

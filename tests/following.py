@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from applyviz import clock
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Role
 from applyviz.records.git_enums import ForgeKind
@@ -23,7 +24,6 @@ from applyviz.records.models import Approval, Following, Plan, PushDelivery, Rev
 from applyviz.sources.git.model import GitSource
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.following import branches, deliveries, fetching, push_webhooks
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.plans.intake import ReviewInput, read_manifests
 from tests.builders import acknowledge_all, make_person, open_dangers

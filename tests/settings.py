@@ -10,6 +10,12 @@ if "APPLYVIZ_HOME" not in os.environ:
     os.environ["APPLYVIZ_HOME"] = _home
     atexit.register(shutil.rmtree, _home, ignore_errors=True)
 
+# A process that a test has started goes by the clock of that test.
+if "APPLYVIZ_TEST_OFFSET" in os.environ:
+    from tests import moments
+
+    moments.follow_parent()
+
 from applyviz.settings import *  # noqa: F403 - Django settings are a namespace
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

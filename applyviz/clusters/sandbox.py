@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
+from applyviz import clock
 from applyviz.clusters.identity import Identity
 from applyviz.clusters.request_guard import check_request
 from applyviz.clusters.storage import DatabaseStore
@@ -23,7 +24,7 @@ USER = "applyviz"
 
 
 def _now() -> datetime:
-    return datetime.now(UTC)
+    return clock.host_now()
 
 
 def open_sandbox(cluster: Cluster) -> Sandbox:

@@ -10,10 +10,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AccountClaim, AuditEntry
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.people import claims
+from tests import moments
 from tests.attacks.conftest import list_stored
 from tests.builders import make_person
 
@@ -67,10 +68,9 @@ def test_link_is_stored_as_a_hash_alone(as_mallory: Client) -> None:
     assert [where for where, text in list_stored() if token in text] == []
 
 
-def test_link_ends_after_three_days(as_mallory: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_link_ends_after_three_days(as_mallory: Client) -> None:
     link = invite(as_mallory)
-    later = clock.now() + claims.LASTS + timedelta(seconds=1)
-    monkeypatch.setattr(clock, "now", lambda: later)
+    moments.move_to(clock.now() + claims.LASTS + timedelta(seconds=1))
 
     assert Client().post(link, NEW).status_code == 404
 

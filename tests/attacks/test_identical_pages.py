@@ -26,13 +26,13 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
+from applyviz import clock
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import Applier, Role, TokenScope
 from applyviz.records.models import ApplyRun, AuditEntry, IdentityMapping, Plan, Review, Webhook
 from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.web.reviews.pages.plan_overview import read_plan
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.plan_rows import list_rows
 from applyviz.workflow.live import external_apply, scans
 from applyviz.workflow.notifications import events

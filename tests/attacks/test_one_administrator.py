@@ -13,14 +13,16 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction, PendingKind, Role
 from applyviz.records.models import AuditEntry, Grant, PendingChange, Team, TeamMember
 from applyviz.workflow.approvals import approving, quorum
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
 from applyviz.workflow.people import administrators, claims, confirmations, pending_changes, teams
 from applyviz.workflow.people.teams import Scope
+from tests import moments
 from tests.builders import grant_role, make_person, make_plan_row, make_policy
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -169,16 +171,13 @@ def test_request_of_who_joined_the_team_meanwhile_is_not_confirmed(dana: User, m
         confirmations.confirm_change(asked, by=dana)
 
 
-def test_request_ends_after_a_week_and_with_the_office(
-    dana: User, mallory: User, puppet: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_request_ends_after_a_week_and_with_the_office(dana: User, mallory: User, puppet: User) -> None:
     first = teams.grant_role(Role.APPROVER, by=mallory, person=puppet, scope=Scope())
     Grant.objects.filter(person=mallory).update(ended_at=timezone.now())
     with pytest.raises(NotAllowedError, match="no longer an administrator"):
         confirmations.confirm_change(first, by=dana)
     grant_role(mallory, Role.ADMINISTRATOR)
-    later = clock.now() + pending_changes.LASTS
-    monkeypatch.setattr(clock, "now", lambda: later)
+    moments.move_to(clock.now() + pending_changes.LASTS)
 
     with pytest.raises(NotPossibleError, match="it has expired"):
         confirmations.confirm_change(first, by=dana)

@@ -10,10 +10,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.people import sign_in as signing
+from tests import moments
 from tests.builders import make_person
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -25,12 +26,11 @@ CORRECT = "alice-secret"
 class Hands:
     """Somebody at a browser, at a time that they choose."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = START
-        monkeypatch.setattr(clock, "now", lambda: self.now)
+    def __init__(self) -> None:
+        moments.move_to(START, tick=False)
 
     def wait(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
+        moments.move_to(clock.now() + timedelta(seconds=seconds), tick=False)
 
     def sign_in(self, password: str, name: str = "alice", address: str = HOME) -> tuple[int, int]:
         """The status, and for how many seconds it asks to wait."""
@@ -44,8 +44,8 @@ def alice(db: None) -> User:
 
 
 @pytest.fixture
-def hands(alice: User, monkeypatch: pytest.MonkeyPatch) -> Hands:
-    return Hands(monkeypatch)
+def hands(alice: User) -> Hands:
+    return Hands()
 
 
 @pytest.fixture

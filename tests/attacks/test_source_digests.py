@@ -13,10 +13,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, Plan, SourceFile, SourceRevision
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.plans import source_digests
+from tests import moments
 from tests.attacks.conftest import list_stored
 from tests.builders import make_person
 from tests.stories import Team, secret
@@ -89,11 +90,10 @@ def test_who_holds_the_file_is_told_that_it_is_equal(plan: Plan, viewer: Client)
     assert "48320" not in json.dumps([text for _where, text in list_stored()])
 
 
-def test_guesses_end_after_twenty_a_day(plan: Plan, viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guesses_end_after_twenty_a_day(plan: Plan, viewer: Client) -> None:
     answers = [ask(viewer, plan, secret(pin=f"{n:06}"))[0] for n in range(source_digests.MOST_A_DAY)]
     refused, page = ask(viewer, plan, PIN)
-    later = clock.now() + timedelta(days=1, seconds=1)
-    monkeypatch.setattr(clock, "now", lambda: later)
+    moments.move_to(clock.now() + timedelta(days=1, seconds=1))
 
     assert (set(answers), refused, "is equal" in page) == ({200}, 429, False)
     assert ask(viewer, plan, PIN)[0] == 200

@@ -14,10 +14,10 @@ import time_machine
 from django.db import connection, transaction
 from django.utils import timezone
 
+from applyviz import clock
 from applyviz.engine.planning.digest.serialize import FORMAT
 from applyviz.records.models import ApplyRun, Plan
 from applyviz.workflow import runs
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.plans import planner
 
 

@@ -264,12 +264,11 @@ def test_messages_hold_an_id_and_nothing_else():
     assert {name for name in app.tasks if name.startswith("applyviz.")} == {name.value for name in TaskName}
 
 
-def test_expired_approval_starts_nothing(scene, monkeypatch):
+def test_expired_approval_starts_nothing(scene, move_clock):
     make_policy(approval_hours=1)
     plan = scene.change()
     approving.approve_plan(plan, by=scene.bob, digest=plan.digest)
-    later = timezone.now() + timedelta(minutes=61)
-    monkeypatch.setattr("applyviz.workflow.foundation.clock.now", lambda: later)
+    move_clock(timezone.now() + timedelta(minutes=61))
 
     with pytest.raises(NotPossibleError, match="missing"):
         runs.start_run(plan, by=scene.bob, digest=plan.digest)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.contrib.auth.models import User
 
+from applyviz import clock
 from applyviz.clusters import sandbox
 from applyviz.demo import load_shop
 from applyviz.records.enums import AuditAction, Outcome, PlanState, RunState
@@ -12,7 +13,6 @@ from applyviz.records.models import ApplyRun, AuditEntry, Cluster, Resolution, R
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import acknowledgments, approving
 from applyviz.workflow.audit import chain
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.ops import demo
 from applyviz.workflow.plans import planner
 from applyviz.workflow.runs.rollout import LOOK_SECONDS

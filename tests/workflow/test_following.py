@@ -3,6 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction, NotificationKind, ReviewState
 from applyviz.records.git_enums import FollowEnd, FollowOutcome, PushResult
 from applyviz.records.models import (
@@ -16,7 +17,6 @@ from applyviz.records.models import (
 )
 from applyviz.workflow import notifications, runs
 from applyviz.workflow.following import branches, fetching
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from applyviz.workflow.ops import recovery
 from applyviz.workflow.people import commit_people

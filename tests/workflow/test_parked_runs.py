@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
+from applyviz import clock
 from applyviz.engine.objects.errors import UnreachableError
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.queue import TaskName
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, OutboxMessage
 from applyviz.workflow import runs
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.leases import WorkerStoppingError
 from applyviz.workflow.runs import rollout_watch
 from applyviz.workflow.runs.live_objects import find_object_path

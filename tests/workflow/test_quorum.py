@@ -8,12 +8,12 @@ from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from applyviz import clock
 from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import Role, RunState
 from applyviz.records.models import AccountLink, Approval, Resolution, TeamMember
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving, quorum
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.people import humans as people
 from applyviz.workflow.people import teams

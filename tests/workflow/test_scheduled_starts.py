@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from applyviz import clock
 from applyviz.records import triggers
 from applyviz.records.enums import AuditAction, NotificationKind, Role, RunState, ScheduledStartState, StartEnd
 from applyviz.records.models import ApplyRun, AuditEntry, NotificationEvent, Plan, ScheduledStart
 from applyviz.workflow import notifications, runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.audit import approval_macs
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.notifications import texts
 from applyviz.workflow.ops import recovery

@@ -4,9 +4,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction, LimitKind
 from applyviz.records.models import AuditEntry, SignInLimit
-from applyviz.workflow.foundation import clock, rate_limit
+from applyviz.workflow.foundation import rate_limit
 from applyviz.workflow.foundation.errors import TooOftenError
 from applyviz.workflow.people import sign_in
 from tests.builders import make_person

@@ -6,10 +6,10 @@ from django.contrib.auth import logout
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.records.models import Plan
 from applyviz.web.frame.client_address import find_address
 from applyviz.workflow import policies
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotAllowedError
 from applyviz.workflow.people import sign_in

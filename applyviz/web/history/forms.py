@@ -9,9 +9,10 @@ from typing import Any, Self
 from django import forms
 from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
-from django.utils.timezone import is_aware, localdate
+from django.utils.timezone import is_aware
 from django.utils.translation import gettext_lazy as _
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction
 from applyviz.web.components.choices import offer_choices
 from applyviz.workflow.audit.chain import Checkpoint
@@ -105,7 +106,7 @@ class EvidenceForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Fill in the defaults."""
         given = super().clean() or {}
-        today = localdate()
+        today = clock.host_today()
         given["until"] = given.get("until") or today
         given["since"] = given.get("since") or given["until"].replace(day=1)
         if given["until"] < given["since"]:
@@ -115,7 +116,7 @@ class EvidenceForm(forms.Form):
     @classmethod
     def read(cls, given: QueryDict) -> Self:
         """Return the form filled from an address; without days, with the current month."""
-        today = localdate()
+        today = clock.host_today()
         days = {"until": today, "since": today.replace(day=1)}
         return cls({**{name: day.isoformat() for name, day in days.items()}, **given.dict()})
 

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz import clock
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Outcome, PlanState, ReviewState, ReviewStatus, RunState
 from applyviz.records.models import ApplyRun, Approval, ChangeRequest, ObjectResult, Plan, Review
@@ -24,7 +25,7 @@ from applyviz.web.reviews.pages.review_header import count_effects
 from applyviz.web.reviews.pages.review_list import present_review, show_newest, with_latest_plan
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import acknowledgments, approving, quorum, viewed_objects
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.plans import reviews
 from applyviz.workflow.plans.live_values import hidden_positions

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.guide import limited
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
 from applyviz.web.frame.reauthentication import find_address
@@ -20,7 +21,6 @@ from applyviz.web.playground.forms import PlaygroundForm
 from applyviz.web.reviews.forms.reviews import PaneForm
 from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab
 from applyviz.web.templatetags.applyviz import moment_text
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.ops import playgrounds

@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from applyviz.workflow.foundation import clock
+from applyviz import clock
 
 # How long a scheduled start may wait for what it misses, in hours.
 DURATIONS = ((4, _("4 hours")), (24, _("1 day")), (72, _("3 days")), (168, _("1 week")))

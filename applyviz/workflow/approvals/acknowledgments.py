@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz import clock
 from applyviz.engine.risks.model import Risk, RiskKind
 from applyviz.engine.risks.rules import needs_acknowledgment
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
@@ -128,7 +128,7 @@ def _store(plan: Plan, risks: Iterable[OpenRisk], *, by: Person, note: str) -> N
             risk=risk.kind.value,
             by=by,
             note=note,
-            created_at=timezone.now(),
+            created_at=clock.host_now(),
         )
         detail = {"risk": risk.kind.value, "note": note}
         about = _subject(plan, rows.get(risk.position))
@@ -194,7 +194,7 @@ def withdraw_acknowledgment(plan: Plan, kind: RiskKind, *, by: Person, position:
             by=by,
             withdrawn_at=None,
         )
-        if not mine.update(withdrawn_at=timezone.now()):
+        if not mine.update(withdrawn_at=clock.host_now()):
             raise NotPossibleError(_("you have no acknowledgment to undo"))
         trail.record(
             AuditAction.ACKNOWLEDGMENT_WITHDRAWN,

@@ -14,7 +14,7 @@ from django.db.models import Count
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz import moments
+from applyviz import clock, moments
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.models import Approval, ChangeRequest, ObjectChange, Plan
@@ -24,7 +24,7 @@ from applyviz.workflow.approvals.acknowledgments import OpenRisk
 from applyviz.workflow.approvals.quorum import list_valid_approvals
 from applyviz.workflow.audit import approval_macs, trail
 from applyviz.workflow.clusters import impersonation, permissions, states
-from applyviz.workflow.foundation import access, clock, plan_rows
+from applyviz.workflow.foundation import access, plan_rows
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.foundation.locks import lock_review

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.paths import render_path
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Comment, ObjectChange, Plan
@@ -60,7 +60,7 @@ def add_comment(
             object_key=name_object(row) if row is not None else "",
             path=path,
             text=text,
-            created_at=timezone.now(),
+            created_at=clock.host_now(),
         )
         trail.record(
             AuditAction.COMMENT_ADDED,
@@ -121,7 +121,7 @@ def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
     text = _check_text(text)
     if text == comment.text:
         return
-    now = timezone.now()
+    now = clock.host_now()
     earlier = [*comment.earlier, {"at": (comment.edited_at or comment.created_at).isoformat(), "text": comment.text}]
     with transaction.atomic():
         rows = Comment.objects.filter(pk=comment.pk, edited_at=comment.edited_at)
@@ -138,7 +138,7 @@ def resolve_comment(comment: Comment, *, by: Person, is_resolved: bool = True) -
     access.require(by, Action.COMMENT, access.scopes_of(comment.review))
     with transaction.atomic():
         rows = Comment.objects.filter(pk=comment.pk, resolved_at__isnull=is_resolved)
-        values = {"resolved_by": by, "resolved_at": timezone.now()} if is_resolved else {}
+        values = {"resolved_by": by, "resolved_at": clock.host_now()} if is_resolved else {}
         if not rows.update(**(values or {"resolved_by": None, "resolved_at": None})):
             raise NotPossibleError(
                 _("this comment is already resolved") if is_resolved else _("this comment is already open")

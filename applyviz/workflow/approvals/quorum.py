@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from django.db.models import Q
 from django.utils.translation import ngettext
 
-from applyviz import moments
+from applyviz import clock, moments
 from applyviz.records.enums import Role
 from applyviz.records.models import Approval, Grant, Plan, Resolution
 from applyviz.workflow import policies
 from applyviz.workflow.audit import approval_macs
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.scopes import holds_at
 from applyviz.workflow.people import commit_people

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from django.utils import timezone
-
+from applyviz import clock
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.models import ObjectChange, Plan, ViewedObject
@@ -41,7 +40,7 @@ def record_viewed(row: ObjectChange, plan: Plan, *, by: Person) -> bool:
     key = name_object(row)
     if ViewedObject.objects.filter(digest=plan.digest, by=by, object_key=key).exists():
         return False
-    tick = ViewedObject(digest=plan.digest, by=by, object_key=key, at=timezone.now())
+    tick = ViewedObject(digest=plan.digest, by=by, object_key=key, at=clock.host_now())
     ViewedObject.objects.bulk_create([tick], ignore_conflicts=True)
     return True
 
@@ -51,7 +50,7 @@ def record_all_viewed(rows: Iterable[ObjectChange], plan: Plan, *, by: Person) -
     require(by, Action.VIEW, scopes_of(plan.review))
     if not plan.digest:
         return
-    now, hidden = timezone.now(), hidden_positions(plan)
+    now, hidden = clock.host_now(), hidden_positions(plan)
     ticks = [
         ViewedObject(digest=plan.digest, by=by, object_key=name_object(row), at=now)
         for row in rows

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import F, Q
-from django.utils import timezone
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import ChainEnd
 from applyviz.workflow.audit import trail
@@ -36,7 +36,7 @@ def _tie(chains: list[int]) -> None:
     with transaction.atomic():
         heads = {str(head.chain): f"{head.sequence}:{head.hash}" for head in map(trail.lock_chain, chains)}
         trail.record(AuditAction.HISTORY_ANCHORED, by=None, about=trail.AuditSubject(), detail={"heads": heads})
-        ChainEnd.objects.filter(chain__in=chains).update(anchored=F("sequence"), anchored_at=timezone.now())
+        ChainEnd.objects.filter(chain__in=chains).update(anchored=F("sequence"), anchored_at=clock.host_now())
 
 
 def anchor_pending(*, older_than: timedelta | None = None) -> int:
@@ -45,7 +45,7 @@ def anchor_pending(*, older_than: timedelta | None = None) -> int:
     - `older_than` skips chains that were anchored more recently.
     """
     tied = 0
-    before = None if older_than is None else timezone.now() - older_than
+    before = None if older_than is None else clock.host_now() - older_than
     while chains := _find_loose(before):
         _tie(chains)
         tied += len(chains)

@@ -21,9 +21,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.values import canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, Webhook
@@ -129,7 +129,7 @@ def publish(*, by: Person | None, now: datetime | None = None, only_when_due: bo
       entry with the result of the check of approvals.
     - `only_when_due`: None when it is too early or nothing happened; of several workers one publishes.
     """
-    at = now or timezone.now()
+    at = now or clock.host_now()
     if only_when_due and not _is_due(at):
         return None
     anchors.anchor_pending()

@@ -14,9 +14,9 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction, RunState
 from applyviz.records.full_text import collect_words
 from applyviz.records.models import AuditEntry, JournalEntry, RetentionPolicy
@@ -91,7 +91,7 @@ def add_policy(*, name: str, days: int, actions: Iterable[str] = (), has_request
         if RetentionPolicy.objects.filter(name=name).exists():
             raise NotValidError(_("policy %(name)s already exists") % {"name": name})
         policy = RetentionPolicy.objects.create(
-            name=name, days=days, actions=chosen, has_requests=has_requests, created_at=timezone.now(), created_by=by
+            name=name, days=days, actions=chosen, has_requests=has_requests, created_at=clock.host_now(), created_by=by
         )
         _record_change(policy, by)
     return policy
@@ -120,7 +120,7 @@ def _before(policy: RetentionPolicy, now: datetime) -> datetime:
 
 def count_due(policy: RetentionPolicy, *, now: datetime | None = None) -> int:
     """Return how many bodies the policy would remove now."""
-    return _find_due(policy, _before(policy, now or timezone.now())).count()
+    return _find_due(policy, _before(policy, now or clock.host_now())).count()
 
 
 def _remove_bodies(ids: list[int], entry: AuditEntry) -> None:
@@ -164,7 +164,7 @@ def _prune_once(policy: RetentionPolicy, before: datetime) -> PrunedBodies:
 
 def prune(policy: RetentionPolicy, *, now: datetime | None = None) -> PrunedBodies:
     """Remove what the policy no longer keeps, in batches; each batch is recorded by an entry first."""
-    before, entries, requests = _before(policy, now or timezone.now()), 0, 0
+    before, entries, requests = _before(policy, now or clock.host_now()), 0, 0
     recorded_by = None
     while (removed := _prune_once(policy, before)).recorded_by is not None:
         entries, requests, recorded_by = entries + removed.entries, requests + removed.requests, removed.recorded_by

@@ -18,9 +18,8 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
-from applyviz import audit_origin, request_ids
+from applyviz import audit_origin, clock, request_ids
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction
@@ -176,7 +175,7 @@ def _complete_detail(action: AuditAction, about: AuditSubject, detail: Mapping[s
     if action is AuditAction.RUN_FINISHED and about.run is not None:
         head = lock_chain(about.run)
         completed["heads"] = {str(about.run): f"{head.sequence}:{head.hash}"}
-        ChainEnd.objects.filter(chain=about.run).update(anchored=head.sequence, anchored_at=timezone.now())
+        ChainEnd.objects.filter(chain=about.run).update(anchored=head.sequence, anchored_at=clock.host_now())
     return completed
 
 
@@ -194,7 +193,7 @@ def record(
         entry = AuditEntry(
             chain=head.chain,
             sequence=head.sequence + 1,
-            at=timezone.now(),
+            at=clock.host_now(),
             action=action.value,
             cluster=about.cluster,
             review=about.review,

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.clusters import connect
 from applyviz.clusters.identity import OWN, Identity, find_identity_problems
 from applyviz.clusters.reader import ClusterReader
@@ -21,7 +22,7 @@ from applyviz.engine.objects.values import canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Cluster, IdentityMapping, Plan, Team
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.locks import lock_cluster

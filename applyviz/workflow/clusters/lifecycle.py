@@ -15,6 +15,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.clusters import connect, facts
 from applyviz.clusters.kubeconfig import read_kubeconfig
 from applyviz.engine.objects.errors import ClusterError
@@ -24,7 +25,7 @@ from applyviz.records.models import ApplyRun, Cluster
 from applyviz.records.sealing import Sealed
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters.registration import get_cluster
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
 from applyviz.workflow.foundation.locks import lock_cluster

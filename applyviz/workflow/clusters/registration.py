@@ -8,9 +8,9 @@ from functools import partial
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.clusters import connect, facts
 from applyviz.clusters.kubeconfig import read_kubeconfig
 from applyviz.clusters.reader import ClusterReader
@@ -53,7 +53,7 @@ def create_sandbox(*, slug: str, name: str, by: Person | None = None, simulates_
             credential=Sealed.of_bytes(token.encode()),
             token_hash=hash_token(token),
             simulates_workloads=simulates_workloads,
-            created_at=timezone.now(),
+            created_at=clock.host_now(),
             created_by=by,
         )
         with connect.open_reader(cluster) as reader:
@@ -86,7 +86,7 @@ def prepare_live_cluster(
         kind=ClusterKind.LIVE,
         server=server,
         credential=Sealed.of_json(credential),
-        created_at=timezone.now(),
+        created_at=clock.host_now(),
         created_by=by,
     )
     with connect.open_reader(cluster) as reader:

@@ -13,6 +13,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, ReviewState
@@ -23,7 +24,7 @@ from applyviz.sources.git.addresses import locate
 from applyviz.sources.git.model import GIT
 from applyviz.workflow.approvals import commit_ranges
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, clock, outbox
+from applyviz.workflow.foundation import access, outbox
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.locks import lock_review

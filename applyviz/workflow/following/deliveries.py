@@ -22,6 +22,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.accessors import as_mapping, as_text
 from applyviz.queue import TaskName
 from applyviz.records.enums import LimitKind
@@ -30,7 +31,7 @@ from applyviz.records.models import BranchPush, PushDelivery, PushWebhook
 from applyviz.records.sealing import Sealed
 from applyviz.workflow.following import branches
 from applyviz.workflow.following.payloads import PayloadError, PushEvent, find_identifier, is_genuine, read_push
-from applyviz.workflow.foundation import clock, digests, outbox, rate_limit
+from applyviz.workflow.foundation import digests, outbox, rate_limit
 from applyviz.workflow.people.commit_people import show_name, write_login
 from applyviz.workflow.people.humans import name_mailbox
 

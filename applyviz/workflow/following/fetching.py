@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
+from applyviz import clock
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
@@ -23,7 +24,7 @@ from applyviz.records.models import Following, Plan, Review
 from applyviz.sources.git.model import GitSource
 from applyviz.workflow.audit import trail
 from applyviz.workflow.following import branches
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.foundation.locks import lock_review

@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.errors import SourceError
 from applyviz.records.enums import AuditAction
 from applyviz.records.git_enums import ForgeKind
@@ -19,7 +20,7 @@ from applyviz.records.models import PushDelivery, PushWebhook
 from applyviz.records.sealing import Sealed
 from applyviz.sources.git.addresses import locate, read_prefix
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.plans.fetch_policy import make_policy

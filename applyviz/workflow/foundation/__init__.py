@@ -1,1 +1,1 @@
-"""Foundations of the workflow: clock, locks, errors, keyed digests, scopes and messages."""
+"""Foundations of the workflow: locks, errors, keyed digests, scopes and messages."""

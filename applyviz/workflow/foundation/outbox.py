@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from applyviz import queue
+from applyviz import clock, queue
 from applyviz.queue import TaskName
 from applyviz.records.models import OutboxMessage
-from applyviz.workflow.foundation import clock, failpoints
+from applyviz.workflow.foundation import failpoints
 
 _PATIENCE = timedelta(seconds=3)
 _KEPT = timedelta(days=1)

@@ -18,6 +18,7 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.clusters import connect, discovery, facts
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.errors import ApplyVizError
@@ -36,7 +37,7 @@ from applyviz.records.enums import Applier, AuditAction, PlanState, Verification
 from applyviz.records.models import Plan, Verification
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation, masking_settings
-from applyviz.workflow.foundation import access, clock, outbox
+from applyviz.workflow.foundation import access, outbox
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.locks import lock_review

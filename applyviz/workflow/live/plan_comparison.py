@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
-from applyviz import moments
+from applyviz import clock, moments
 from applyviz.clusters import connect, discovery, facts
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.errors import ApplyVizError
@@ -30,7 +30,7 @@ from applyviz.queue import TaskName
 from applyviz.records.enums import LiveComparisonState, PlanState, ReviewState
 from applyviz.records.models import LiveComparison, ObjectChange, Plan
 from applyviz.workflow.clusters import impersonation, masking_settings
-from applyviz.workflow.foundation import clock, outbox
+from applyviz.workflow.foundation import outbox
 from applyviz.workflow.foundation.compared import is_compared
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
 from applyviz.workflow.foundation.logs import log_unexpected

@@ -17,6 +17,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
@@ -27,7 +28,7 @@ from applyviz.records.enums import AuditAction, EntryState, FindingSort, Outcome
 from applyviz.records.models import ApplyRun, Cluster, ClusterScan, JournalEntry, LiveFinding, ObjectResult
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import masking_settings
-from applyviz.workflow.foundation import access, clock, outbox
+from applyviz.workflow.foundation import access, outbox
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError

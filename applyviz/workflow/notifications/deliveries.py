@@ -13,9 +13,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import F
-from django.utils import timezone
 
-from applyviz import __version__, queue
+from applyviz import __version__, clock, queue
 from applyviz.engine.objects.errors import SourceError
 from applyviz.queue import TaskName
 from applyviz.records.enums import DeliveryState
@@ -83,7 +82,7 @@ def _claim(delivery_id: int, now: datetime) -> Delivery | None:
 
 def deliver(delivery_id: int) -> None:
     """Attempt one delivery; does nothing when it is not due, over, or claimed by another worker."""
-    now = timezone.now()
+    now = clock.now()
     delivery = _claim(delivery_id, now)
     if delivery is None:
         return
@@ -107,7 +106,7 @@ def deliver(delivery_id: int) -> None:
 
 def _finish(delivery: Delivery, state: DeliveryState, status: int, error: str) -> None:
     rows = Delivery.objects.filter(pk=delivery.pk, attempts=delivery.attempts, state=DeliveryState.WAITING)
-    rows.update(state=state, status=status, error=error[:_ERROR_LENGTH], finished_at=timezone.now())
+    rows.update(state=state, status=status, error=error[:_ERROR_LENGTH], finished_at=clock.host_now())
 
 
 def ask_again(*, now: datetime) -> int:

@@ -14,8 +14,8 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
-from django.utils import timezone
 
+from applyviz import clock
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, NotificationKind, Outcome, PlanState, RunState
 from applyviz.records.git_enums import FollowEnd
@@ -74,7 +74,7 @@ class _News:
     run: ApplyRun | None = None
     by: str = ""
     is_quiet: bool = False
-    at: datetime = field(default_factory=timezone.now)
+    at: datetime = field(default_factory=clock.host_now)
     subject: Mapping[str, Any] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
@@ -228,7 +228,7 @@ def _store(news: _News, entry: AuditEntry | None, webhooks: list[Webhook]) -> No
         channels = find_channels(person, news.event)
         if not channels.is_shown and not channels.is_mailed:
             continue
-        due = timezone.now() if channels.is_mailed else None
+        due = clock.now() if channels.is_mailed else None
         notification = Notification.objects.create(
             notification_event=notification_event, person=person, is_shown=channels.is_shown, mail_due_at=due
         )
@@ -241,7 +241,7 @@ def _store(news: _News, entry: AuditEntry | None, webhooks: list[Webhook]) -> No
 
 def queue_delivery(webhook: Webhook, notification_event: NotificationEvent) -> Delivery:
     """Queue one webhook delivery of an event, in the surrounding transaction."""
-    now = timezone.now()
+    now = clock.now()
     delivery = Delivery.objects.create(
         webhook=webhook, notification_event=notification_event, identifier=uuid.uuid4(), due_at=now, created_at=now
     )
@@ -266,7 +266,7 @@ def _store_all(found: list[_News], entry: AuditEntry | None, webhooks: list[Webh
 
 def send_pending() -> int:
     """Send all pending notifications; return the number of events. Two workers may run this at once."""
-    now = timezone.now()
+    now = clock.host_now()
     sent = Exists(NotificationEvent.objects.filter(entry_id=OuterRef("pk")))
     entries = AuditEntry.objects.filter(~sent, at__gt=now - _LOOKED_BACK, action__in=[a.value for a in _NOTIFIED])
     webhooks = list(Webhook.objects.filter(is_enabled=True, archived_at=None))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from django.db.models import QuerySet
-from django.utils import timezone
 
+from applyviz import clock
 from applyviz.records.models import Notification
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
@@ -30,11 +30,11 @@ def read_one(number: int, *, by: Person) -> Notification:
     found = list_notifications(for_user=by).filter(pk=number).first()
     if found is None:
         raise NotVisibleError("there is no such notification")
-    Notification.objects.filter(pk=found.pk, read_at=None).update(read_at=timezone.now())
+    Notification.objects.filter(pk=found.pk, read_at=None).update(read_at=clock.host_now())
     return found
 
 
 def read_all(*, by: Person, up_to: int) -> int:
     """Mark everything as read that a page showed, but no notification that came later."""
     access.require(by, Action.VIEW)
-    return Notification.objects.filter(person=by, pk__lte=up_to, read_at=None).update(read_at=timezone.now())
+    return Notification.objects.filter(person=by, pk__lte=up_to, read_at=None).update(read_at=clock.host_now())

@@ -12,10 +12,10 @@ from smtplib import SMTPException
 
 from django.core.mail import EmailMessage
 from django.db.models import F
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz import clock
 from applyviz.records.models import Notification
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.notifications.choices import can_mail
@@ -71,7 +71,7 @@ def _collect_delayed(first: Notification, now: datetime) -> list[Notification]:
 
 def send_mail(notification_id: int) -> None:
     """Send the email of a notification when it is due; does nothing when it was sent or another worker has it."""
-    now = timezone.now()
+    now = clock.now()
     if not _claim(notification_id, now):
         return
     notification = Notification.objects.select_related("notification_event", "person").get(pk=notification_id)
@@ -94,5 +94,5 @@ def send_mail(notification_id: int) -> None:
             again = now + _BACKOFF * 4 ** (one.mail_attempts - 1)
             Notification.objects.filter(pk=one.pk).update(mail_due_at=again if waits else None)
     else:
-        sent = timezone.now()
+        sent = clock.host_now()
         Notification.objects.filter(pk__in=[one.pk for one in notifications]).update(mailed_at=sent, mail_due_at=None)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.errors import SourceError
 from applyviz.records.enums import AuditAction, DeliveryState, NotificationKind
 from applyviz.records.models import Delivery, NotificationEvent, Webhook
@@ -68,7 +68,7 @@ def add_webhook(*, name: str, url: str, secret: str, events: Iterable[str], by: 
             url=url,
             secret=Sealed.of_bytes(secret.encode()),
             events=wanted,
-            created_at=timezone.now(),
+            created_at=clock.host_now(),
             created_by=by,
         )
         _record(webhook, "added", by)
@@ -96,7 +96,7 @@ def delete_webhook(webhook: Webhook, *, by: Person) -> None:
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         if not Webhook.objects.filter(pk=webhook.pk, archived_at=None).update(
-            archived_at=timezone.now(), is_enabled=False
+            archived_at=clock.host_now(), is_enabled=False
         ):
             raise NotPossibleError(_("this webhook is already removed"))
         _record(webhook, "removed", by)
@@ -105,7 +105,7 @@ def delete_webhook(webhook: Webhook, *, by: Person) -> None:
 def try_webhook(webhook: Webhook, *, by: Person) -> Delivery:
     """Send a test event to one webhook."""
     access.require(by, Action.MANAGE)
-    now = timezone.now()
+    now = clock.host_now()
     with transaction.atomic():
         notification_event = NotificationEvent.objects.create(
             key=f"tried:{webhook.pk}:{now.timestamp():.6f}",
@@ -126,5 +126,5 @@ def deliver_again(webhook: Webhook, number: int, *, by: Person) -> None:
     """Retry a delivery that was given up, with the same id and body."""
     access.require(by, Action.MANAGE)
     again = webhook.deliveries.filter(pk=number, state=DeliveryState.GIVEN_UP)
-    if not again.update(state=DeliveryState.WAITING, attempts=0, due_at=timezone.now(), finished_at=None):
+    if not again.update(state=DeliveryState.WAITING, attempts=0, due_at=clock.now(), finished_at=None):
         raise NotPossibleError(_("only failed deliveries can be retried"))

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
+from applyviz import clock
 from applyviz.clusters.sandbox import open_sandbox
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
@@ -88,7 +88,7 @@ def make_accounts() -> tuple[Account, ...]:
         person.set_password(password)
         person.save()
         for role in roles:
-            Grant.objects.get_or_create(person=person, role=role, ended_at=None, defaults={"since": timezone.now()})
+            Grant.objects.get_or_create(person=person, role=role, ended_at=None, defaults={"since": clock.host_now()})
         accounts.append(Account(name, roles, password))
     return tuple(accounts)
 

@@ -14,9 +14,9 @@ from django.db.models import Min, Q, QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from applyviz import clock
 from applyviz.records.enums import PlanState, RunState, WorkerRequestState
 from applyviz.records.models import ApplyRun, Heartbeat, OutboxMessage, Plan, WorkerRequest
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.access import Action, Person, require
 
 PATIENCE = timedelta(seconds=60)

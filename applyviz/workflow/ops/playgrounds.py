@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.utils import timezone
 
-from applyviz import hpke
+from applyviz import clock, hpke
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.enums import LimitKind
 from applyviz.records.models import PlaygroundInput
-from applyviz.workflow.foundation import clock, rate_limit
+from applyviz.workflow.foundation import rate_limit
 from applyviz.workflow.foundation.errors import NotVisibleError
 
 KEY_BYTES = 24
@@ -77,7 +76,7 @@ def keep_input(key: str, content: JSONObject, *, at: datetime | None = None) -> 
 
     - Removes the oldest inputs when there are very many, so that visitors cannot fill the database.
     """
-    PlaygroundInput.objects.create(key=_hash(key), content=_seal(content, key), created_at=at or timezone.now())
+    PlaygroundInput.objects.create(key=_hash(key), content=_seal(content, key), created_at=at or clock.host_now())
     surplus = PlaygroundInput.objects.order_by("-pk").values_list("pk", flat=True)[MOST_KEPT : MOST_KEPT + 1].first()
     if surplus is not None:
         PlaygroundInput.objects.filter(pk__lte=surplus).delete()
@@ -88,7 +87,7 @@ def open_input(key: str) -> Kept:
 
     - Raises `NotVisibleError` for an unknown or expired key.
     """
-    kept = PlaygroundInput.objects.filter(created_at__gt=timezone.now() - _lifetime())
+    kept = PlaygroundInput.objects.filter(created_at__gt=clock.host_now() - _lifetime())
     row = kept.filter(key=_hash(key)).first()
     if row is None:
         raise NotVisibleError("this link does not exist or has expired")

@@ -10,12 +10,12 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from applyviz import queue
+from applyviz import clock, queue
 from applyviz.queue import TaskName
 from applyviz.workflow import notifications, runs, worker_requests
 from applyviz.workflow.audit import anchors, checkpoints
 from applyviz.workflow.following import deliveries, fetching
-from applyviz.workflow.foundation import clock, outbox
+from applyviz.workflow.foundation import outbox
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.live import external_apply, plan_comparison, scans
 from applyviz.workflow.ops import health, playgrounds

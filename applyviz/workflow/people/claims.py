@@ -15,10 +15,11 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AccountClaim, ServiceAccount
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.people import sessions

@@ -20,13 +20,14 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, LimitKind, PendingKind
 from applyviz.records.git_enums import IdentityKind
 from applyviz.records.models import CommitIdentity, PendingChange, ServiceAccount
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, clock, outbox, rate_limit
+from applyviz.workflow.foundation import access, outbox, rate_limit
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import (
     NotAllowedError,

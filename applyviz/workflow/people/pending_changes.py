@@ -9,11 +9,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import AuditAction, PendingKind, PendingState
 from applyviz.records.models import PendingChange
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 

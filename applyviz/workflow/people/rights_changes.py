@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import Grant, Team, TeamMember
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.grant_scopes import Scope

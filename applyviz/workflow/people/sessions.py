@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from django.contrib.sessions.models import Session
 from django.db import transaction
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import OpenSession
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.access import Person
 
 KEPT = timedelta(days=30)

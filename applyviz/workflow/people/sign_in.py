@@ -18,10 +18,10 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction, LimitKind
 from applyviz.records.models import OpenSession, SignInLimit
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotValidError, TooOftenError
 from applyviz.workflow.foundation.rate_limit import count_one, find_bucket

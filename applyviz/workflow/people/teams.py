@@ -14,11 +14,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.enums import AuditAction, PendingKind, Role
 from applyviz.records.models import AccountLink, Grant, PendingChange, ServiceAccount, Team, TeamMember
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.grant_scopes import Scope

@@ -14,9 +14,9 @@ from datetime import timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction, TokenScope
 from applyviz.records.models import ApiToken, ServiceAccount
 from applyviz.workflow.audit import trail
@@ -95,7 +95,7 @@ def make_token(*, by: Person, account: Person, name: str, scope: TokenScope, day
     if not name.strip() or days not in LASTS:
         raise NotValidError(_("a token needs a name and an expiry"))
     text = BEGIN + secrets.token_urlsafe(32)
-    now = timezone.now()
+    now = clock.host_now()
     with transaction.atomic():
         if ApiToken.objects.filter(person=account, revoked_at=None, expires_at__gt=now).count() >= MOST_TOKENS:
             raise NotPossibleError(
@@ -122,7 +122,7 @@ def revoke_token(token: ApiToken, *, by: Person) -> None:
     if not _is_owner(by, token.person) and not access.can(by, Action.MANAGE):
         raise NotAllowedError(_("only the owner or an administrator can revoke a token"))
     with transaction.atomic():
-        ended = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now(), revoked_by=by)
+        ended = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=clock.host_now(), revoked_by=by)
         if not ended:
             raise NotPossibleError(_("the token is already revoked"))
         trail.record(AuditAction.TOKEN_REVOKED, by=by, about=trail.AuditSubject(), detail=_describe(token))
@@ -159,7 +159,7 @@ def make_service_account(*, by: Person, name: str, purpose: str) -> Person:
                 made = Person.objects.create_user(name)
         except IntegrityError as error:
             raise NotValidError(_("account %(name)s already exists") % {"name": name}) from error
-        ServiceAccount.objects.create(person=made, owner=by, purpose=purpose.strip(), created_at=timezone.now())
+        ServiceAccount.objects.create(person=made, owner=by, purpose=purpose.strip(), created_at=clock.host_now())
         teams.count_as_one([by, made])
         detail = {"account": name, "owner": by.get_username(), "purpose": purpose.strip()}
         trail.record(AuditAction.SERVICE_MADE, by=by, about=trail.AuditSubject(), detail=detail)
@@ -175,7 +175,7 @@ def list_service_accounts(*, for_user: Visitor) -> QuerySet[ServiceAccount]:
 
 def _count_request(token: ApiToken, address: str) -> None:
     """Count a request of this minute; raises `TooManyError` beyond the limit."""
-    now = timezone.now()
+    now = clock.host_now()
     minute = int(now.timestamp()) // 60
     rows = ApiToken.objects.filter(pk=token.pk)
     rows.exclude(minute=minute).update(minute=minute, asked=0, last_used_at=now, last_used_from=address[:45])
@@ -190,7 +190,7 @@ def find_caller(text: str, *, address: str) -> Caller:
     - Raises `NotKnownError` for an invalid token, `TooManyError` when the token sent too many requests, or its address
       too many invalid tokens; a valid token from the same address still works.
     """
-    now = timezone.now()
+    now = clock.host_now()
     rows = ApiToken.objects.select_related("person").filter(revoked_at=None, expires_at__gt=now)
     token = rows.filter(token_hash=_hash(text)).first() if text.startswith(BEGIN) else None
     owner = ServiceAccount.objects.filter(person=token.person).select_related("owner").first() if token else None

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import islice
 
+from applyviz import clock
 from applyviz.clusters import discovery
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.channels.model import ChannelPlan
@@ -203,7 +203,7 @@ def _choose_addons(plan: Plan, source: _ReadSource, reader: ClusterReader) -> Ch
 
 
 def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return clock.host_now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _read_related_objects(

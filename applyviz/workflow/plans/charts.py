@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from django.conf import settings
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.clusters import discovery
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.accessors import as_list, as_text
@@ -77,7 +77,7 @@ def _find_target(cluster: Cluster | None, namespace: str, by: Person) -> ChartTa
 def _take_package(source: ChartSource, uploaded: Mapping[str, bytes]) -> ChartPackage:
     """Return the chart that a source names: fetched, an uploaded archive, or an uploaded folder."""
     if fetching.is_remote(source):
-        return fetching.fetch(source, fetching.FetchContext(make_policy(), timezone.now().isoformat()))
+        return fetching.fetch(source, fetching.FetchContext(make_policy(), clock.host_now().isoformat()))
     name = source.chart.strip("/") or "."
     if name in uploaded:
         return packages.read_archive(uploaded[name], name, {"from": "upload", "chart_file": name})

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz import clock
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
@@ -119,7 +119,7 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> Co
             reason=reason.strip(),
             plan=plan,
             proposed_by=by,
-            proposed_at=timezone.now(),
+            proposed_at=clock.host_now(),
         )
         trail.record(AuditAction.RULE_PROPOSED, by=by, about=_about(rule), detail=_describe(rule, reason=rule.reason))
     return rule
@@ -141,7 +141,7 @@ def agree_rule(rule: ConflictRule, *, by: Person) -> None:
         raise NotAllowedError(_("you can't approve your own conflict rule"))
     with transaction.atomic():
         agreed = ConflictRule.objects.filter(pk=rule.pk, state=RuleState.PROPOSED).update(
-            state=RuleState.IN_FORCE, agreed_by=by, agreed_at=timezone.now()
+            state=RuleState.IN_FORCE, agreed_by=by, agreed_at=clock.host_now()
         )
         if not agreed:
             raise NotPossibleError(_("this rule was already approved or ended"))
@@ -152,7 +152,7 @@ def _end(rule: ConflictRule, *, by: Person, note: str, before: RuleState, after:
     action = AuditAction.RULE_DECLINED if after is RuleState.DECLINED else AuditAction.RULE_REVOKED
     with transaction.atomic():
         ended = ConflictRule.objects.filter(pk=rule.pk, state=before).update(
-            state=after, ended_by=by, ended_at=timezone.now(), end_note=note
+            state=after, ended_by=by, ended_at=clock.host_now(), end_note=note
         )
         if not ended:
             raise NotPossibleError(_("this rule changed since you opened the page; reload and try again"))

@@ -10,8 +10,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 
 from django.conf import settings
-from django.utils import timezone
 
+from applyviz import clock
 from applyviz.engine.objects.accessors import as_list, as_mapping, as_text
 from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.objects.values import JSONObject, MutableObject
@@ -44,7 +44,7 @@ def fetch_now(source: GitSource, *, by: Person) -> FetchedFiles:
     access.require(by, Action.WRITE)
     policy = make_policy()
     credential = repository_credentials.find_for(fetching.check(source, policy=policy).url, by=by)
-    found = fetching.fetch(source, policy=policy, now=timezone.now().isoformat(), credential=credential)
+    found = fetching.fetch(source, policy=policy, now=clock.host_now().isoformat(), credential=credential)
     return fetching.add_history(found, source, policy=policy, credential=credential)
 
 

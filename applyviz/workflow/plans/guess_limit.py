@@ -15,12 +15,13 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.diff.embedded import decode_secret, names_secret
 from applyviz.engine.diff.masking import is_masked, mask
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.values import JSONObject, canonical_json, get_at
 from applyviz.records.models import Cluster, PlannedSecretValue
-from applyviz.workflow.foundation import clock, digests
+from applyviz.workflow.foundation import digests
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotAllowedError
 from applyviz.workflow.foundation.locks import lock_cluster

@@ -13,8 +13,8 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.utils import timezone
 
+from applyviz import clock
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.planning.model.plan import PlanProblem
@@ -162,7 +162,7 @@ def _fetch_links(given: tuple[str, ...]) -> tuple[BundledFile, ...]:
 def _fetch_each(given: Sequence[str]) -> list[BundledFile | SourceError]:
     """Fetch addresses, several at once; return the file or the error of each."""
     policy = FetchPolicy(internal=settings.APPLYVIZ_LINK_HOSTS, ca_file=settings.APPLYVIZ_LINK_CA_FILE)
-    fetch = partial(_try_fetch, policy=policy, now=timezone.now().isoformat())
+    fetch = partial(_try_fetch, policy=policy, now=clock.host_now().isoformat())
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="link") as pool:
         found = list(pool.map(fetch, given))
     if sum(len(one.data) for one in found if isinstance(one, BundledFile)) > upload.DEFAULT_LIMITS.total_bytes:

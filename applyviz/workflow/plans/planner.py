@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, OuterRef, Q, Subquery
 
-from applyviz import moments, stopping
+from applyviz import clock, moments, stopping
 from applyviz.clusters import connect, facts
 from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.objects.errors import ApplyVizError
@@ -35,7 +35,7 @@ from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow import policies
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation, lifecycle, masking_settings, permissions, states
-from applyviz.workflow.foundation import access, clock, compatibility, digests, failpoints
+from applyviz.workflow.foundation import access, compatibility, digests, failpoints
 from applyviz.workflow.foundation.access import Action, Visitor, require
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError

@@ -13,11 +13,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Q, QuerySet
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Cluster, Preset, Team, TeamMember
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry

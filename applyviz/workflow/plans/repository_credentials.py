@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.errors import SourceError
 from applyviz.records.enums import AuditAction
 from applyviz.records.git_enums import CredentialKind
@@ -111,7 +111,7 @@ def add_credential(draft: Draft, *, by: Person) -> RepositoryCredential:
     access.require(by, Action.MANAGE)
     prefix = _read_address(draft.address)
     secret, public = _read_secret(prefix, draft.secret)
-    now = timezone.now()
+    now = clock.host_now()
     credential = RepositoryCredential(
         prefix=prefix,
         kind=CredentialKind.DEPLOY_KEY if is_ssh(prefix) else CredentialKind.TOKEN,
@@ -148,7 +148,7 @@ def edit_credential(credential: RepositoryCredential, draft: Draft, *, renews: b
     is_new = renews or bool(draft.secret.strip())
     if is_new:
         secret, public = _read_secret(credential.prefix, draft.secret)
-        values |= {"secret": Sealed.of_bytes(secret.encode()), "public_key": public, "secret_at": timezone.now()}
+        values |= {"secret": Sealed.of_bytes(secret.encode()), "public_key": public, "secret_at": clock.host_now()}
     try:
         with transaction.atomic():
             if not RepositoryCredential.objects.filter(pk=credential.pk, archived_at=None).update(**values):
@@ -164,7 +164,7 @@ def remove_credential(credential: RepositoryCredential, *, by: Person) -> None:
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         rows = RepositoryCredential.objects.filter(pk=credential.pk, archived_at=None)
-        if not rows.update(archived_at=timezone.now(), secret=None):
+        if not rows.update(archived_at=clock.host_now(), secret=None):
             raise NotPossibleError(_("this credential was removed"))
         _record(credential, "removed", by)
 
@@ -205,7 +205,7 @@ def check_credential(number: int, repository: str, *, by: Person) -> str:
         found = fetching.find_branch(address, policy=make_policy(), credential=_open(row))
     except SourceError as refused:
         error = str(refused)
-    RepositoryCredential.objects.filter(pk=row.pk).update(tested_at=timezone.now(), test_error=error[:500])
+    RepositoryCredential.objects.filter(pk=row.pk).update(tested_at=clock.host_now(), test_error=error[:500])
     if found is None:
         raise SourceError(error)
     fact = {"branch": found.name or "HEAD", "commit": shorten(found.oid.decode("ascii", "replace"))}

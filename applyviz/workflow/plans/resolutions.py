@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
@@ -123,7 +123,7 @@ def _record(plan: Plan, ref: ObjectRef, choices: list[Choice], *, by: Person, no
             manager=choice.manager,
             choice=choice.resolution.value,
             note=note,
-            created_at=timezone.now(),
+            created_at=clock.host_now(),
         )
         for choice in choices
     )
@@ -178,7 +178,7 @@ def undo_resolution(plan: Plan, index: int, *, by: Person) -> list[JSONObject]:
     made = Resolution.objects.filter(
         review=plan.review_id, object_key="/".join(ref.key), path=path, choice=undone["resolution"], undone_at=None
     )
-    made.update(undone_by=by, undone_at=timezone.now())
+    made.update(undone_by=by, undone_at=clock.host_now())
     trail.record(
         AuditAction.RESOLUTION_UNDONE,
         by=by,

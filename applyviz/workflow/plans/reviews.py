@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
@@ -73,7 +73,7 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
             **_find_chart(bundle),
             "sources": source_mix.count_kinds(bundle),
         },
-        created_at=timezone.now(),
+        created_at=clock.host_now(),
         created_by=by,
     )
     SourceFile.objects.bulk_create(
@@ -131,7 +131,7 @@ def _request_plan(
         decisions=list(decided),
         requested_by=by,
         tag_key=Sealed.of_bytes(secrets.token_bytes(32)),
-        created_at=timezone.now(),
+        created_at=clock.host_now(),
     )
     trail.record(
         AuditAction.PLAN_REQUESTED,
@@ -184,7 +184,7 @@ def create_review(
         raise NotValidError(_("a review needs a title"))
     if not bundle.files:
         raise NotValidError(_("a review needs at least one manifest"))
-    now = timezone.now()
+    now = clock.host_now()
     with transaction.atomic():
         review = Review.objects.create(
             number=next_number(Review.objects.all()),
@@ -266,7 +266,7 @@ def replan_review(
             decided=decided,
             followed=followed,
         )
-        Review.objects.filter(pk=review.pk).update(updated_at=timezone.now())
+        Review.objects.filter(pk=review.pk).update(updated_at=clock.host_now())
     return plan
 
 
@@ -280,7 +280,7 @@ def close_review(review: Review, *, by: Person) -> None:
     access.require(by, Action.WRITE, access.scopes_of(review))
     with transaction.atomic():
         closed = Review.objects.filter(pk=review.pk, state=ReviewState.OPEN).update(
-            state=ReviewState.CLOSED, updated_at=timezone.now()
+            state=ReviewState.CLOSED, updated_at=clock.host_now()
         )
         if not closed:
             raise NotPossibleError(_("only an open review can be closed"))

@@ -14,11 +14,12 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction, LimitKind
 from applyviz.records.models import Plan
 from applyviz.sources.bundle import digest_bytes
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, clock, digests, rate_limit
+from applyviz.workflow.foundation import access, digests, rate_limit
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotValidError, TooOftenError
 from applyviz.workflow.people import humans

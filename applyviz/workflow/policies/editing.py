@@ -12,13 +12,14 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.requests.replacement import find_odd_kinds
 from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Plan, Policy, PolicyVersion, Team
 from applyviz.workflow import policies
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at

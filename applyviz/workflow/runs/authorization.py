@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from applyviz import clock
 from applyviz.records.models import ApplyRun, EmergencyApply, JournalEntry
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.approvals.quorum import Need
 from applyviz.workflow.audit import approval_macs
 from applyviz.workflow.clusters import impersonation, states
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.plans import conflict_rules

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.objects.masking import mask_change
@@ -15,7 +16,6 @@ from applyviz.engine.schema.model import KindSchema
 from applyviz.records.enums import Outcome, RolloutState
 from applyviz.records.models import ObjectResult
 from applyviz.workflow.clusters import masking_settings
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.digests import digest_effect
 from applyviz.workflow.foundation.row_updates import update_rows
 from applyviz.workflow.plans import changes, moved_objects

@@ -11,14 +11,14 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from applyviz import moments
+from applyviz import clock, moments
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import ApplyRun, EmergencyApply, Grant, Plan, Review
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.audit import approval_macs, trail
 from applyviz.workflow.clusters import states
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
 from applyviz.workflow.foundation.locks import lock_review

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from django.db import InterfaceError, InternalError, OperationalError, transaction
 
+from applyviz import clock
 from applyviz.clusters import connect, facts
 from applyviz.clusters.read_log import ReadLog
 from applyviz.clusters.reader import ClusterReader
@@ -27,7 +28,7 @@ from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.records.enums import Outcome, RolloutState, RunState
 from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.workflow.clusters import impersonation, permissions
-from applyviz.workflow.foundation import clock, failpoints
+from applyviz.workflow.foundation import failpoints
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.plans import calculation, changes

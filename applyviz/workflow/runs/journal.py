@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeGuard
 
+from applyviz import clock
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.conflicts.server_errors import read_server_errors
@@ -26,7 +27,7 @@ from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.records.sealing import Sealed
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import masking_settings
-from applyviz.workflow.foundation import clock, digests, failpoints, gathering
+from applyviz.workflow.foundation import digests, failpoints, gathering
 from applyviz.workflow.foundation.compared import is_compared
 from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.plans import changes

@@ -17,13 +17,13 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Max, Q, QuerySet
 
-from applyviz import stopping
+from applyviz import clock, stopping
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import clock, compatibility, failpoints, outbox
+from applyviz.workflow.foundation import compatibility, failpoints, outbox
 from applyviz.workflow.foundation.leases import LeaseLostError, WorkerStoppingError
 from applyviz.workflow.plans import changes, live_values
 from applyviz.workflow.runs import attempts, run_order

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from applyviz import queue
+from applyviz import clock, queue
 from applyviz.queue import TaskName
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Plan
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.runs.lookup import find_parked, find_unfinished
 
 

@@ -11,13 +11,14 @@ from collections.abc import Collection
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RunState
 from applyviz.records.models import ApplyRun, EmergencyApply, ObjectResult, Review, RunAttempt
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, clock, failpoints, outbox
+from applyviz.workflow.foundation import access, failpoints, outbox
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.compared import is_compared
 from applyviz.workflow.foundation.errors import NotPossibleError

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 
+from applyviz import clock as shared_clock
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.readiness.pods import PodCounts, count_pods
 from applyviz.engine.readiness.status import ReadinessStatus, State, read_status
 from applyviz.records.enums import RolloutState
 from applyviz.records.models import ObjectResult, RolloutSample
-from applyviz.workflow.foundation import clock as shared_clock
 from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, Persist, Sleep
 from applyviz.workflow.runs.pod_reports import PodReport

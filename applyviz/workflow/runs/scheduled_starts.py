@@ -16,12 +16,13 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.records.enums import AuditAction, ReviewState, ScheduledStartState, StartEnd
 from applyviz.records.models import ApplyRun, Approval, ChangeRequest, Plan, ScheduledStart
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.audit import approval_macs, trail
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.foundation.locks import lock_review

@@ -8,6 +8,7 @@ from dataclasses import replace
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, ObjectResult, Plan, Review
@@ -16,7 +17,7 @@ from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation
-from applyviz.workflow.foundation import access, clock, failpoints, outbox
+from applyviz.workflow.foundation import access, failpoints, outbox
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.locks import lock_review

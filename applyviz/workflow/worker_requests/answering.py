@@ -10,12 +10,11 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
-from applyviz import audit_origin, hpke
+from applyviz import audit_origin, clock, hpke
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import WorkerRequestKind, WorkerRequestState
 from applyviz.records.models import WorkerRequest
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.worker_requests import handlers
 from applyviz.workflow.worker_requests.asking import RefusedError

@@ -16,14 +16,14 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from applyviz import audit_origin
+from applyviz import audit_origin, clock
 from applyviz.engine.objects.errors import ApplyVizError, ClusterError
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.queue import TaskName
 from applyviz.records.enums import WorkerRequestKind, WorkerRequestState
 from applyviz.records.models import Cluster, WorkerRequest
 from applyviz.records.sealing import Sealed, can_open
-from applyviz.workflow.foundation import clock, outbox
+from applyviz.workflow.foundation import outbox
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotVisibleError, WorkflowError
 from applyviz.workflow.worker_requests import handlers

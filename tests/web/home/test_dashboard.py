@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 
+from applyviz import clock
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import FindingSort, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, ClusterScan, LiveFinding, Review
 from applyviz.web.clusters.pages.activity import present_activity
 from applyviz.web.clusters.pages.findings import present_drifted
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.policies.windows import Freeze
 from tests.builders import grant_role, make_policy
 from tests.web import builders, reading, rows

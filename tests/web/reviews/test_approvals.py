@@ -8,10 +8,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from applyviz import clock
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, ChangeRequest, EmergencyApply, ObjectChange, Plan
 from applyviz.workflow.approvals import viewed_objects
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.policies import Freeze
 from tests.builders import grant_role, make_policy, open_dangers
 from tests.web import builders, reading, rows
@@ -251,11 +251,10 @@ def test_approval_that_would_not_count_is_told_so(as_bob, plan_under):
     assert "Your approval would not count: 1 approval from team platform missing." in header_line(as_bob, plan)
 
 
-def test_expired_approval_is_told(as_bob, plan_under, monkeypatch):
+def test_expired_approval_is_told(as_bob, plan_under, move_clock):
     plan = plan_under(approval_hours=1)
     approve(as_bob, plan)
-    later = clock.now() + timedelta(hours=2)
-    monkeypatch.setattr(clock, "now", lambda: later)
+    move_clock(clock.now() + timedelta(hours=2))
 
     assert "The approval of bob expired" in as_bob.get(url(plan, "show-plan")).content.decode()
 

@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from applyviz import clock
 from applyviz.clusters.read_log import ReadLog
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.requests.options import ApplyMode, SetAction
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
-from applyviz.workflow.foundation import clock
 from tests.stories import SETTINGS, Team, config_map
 from tests.web.reading import lines_of, read
 

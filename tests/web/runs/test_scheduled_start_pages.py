@@ -14,7 +14,6 @@ from applyviz.records.models import ApplyRun, Approval, Plan, ScheduledStart
 from applyviz.web.runs.pages.scheduled_starts import describe_times
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
-from applyviz.workflow.foundation import clock
 from tests.builders import grant_role, make_policy
 from tests.web import builders, reading, rows
 
@@ -25,11 +24,6 @@ def address(plan, name: str) -> str:
 
 def overview(browser, plan) -> str:
     return browser.get(address(plan, "show-overview")).content.decode()
-
-
-@pytest.fixture
-def move_clock(monkeypatch):
-    return lambda moment: monkeypatch.setattr(clock, "now", lambda: moment)
 
 
 @pytest.fixture

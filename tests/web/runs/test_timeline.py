@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
+from applyviz import clock
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
 from applyviz.records.models import JournalEntry, ObjectResult, RolloutSample
 from applyviz.web.runs.pages.before_after import BeforeAfter, present_before_after, share_start
 from applyviz.web.runs.pages.pod_lines import list_pod_lines
 from applyviz.web.runs.pages.time_axis import TimeAxis, format_clock
-from applyviz.workflow.foundation import clock
 from tests.web import reading
 from tests.web.builders import LABEL, build_change
 from tests.web.runs import scenes

@@ -8,10 +8,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from applyviz import clock
 from applyviz.records.enums import WorkerRequestKind, WorkerRequestState
 from applyviz.records.models import Review, WorkerRequest
 from applyviz.workflow import worker_requests
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.worker_requests import asking, handlers
 
 pytestmark = pytest.mark.django_db
@@ -73,12 +73,11 @@ def test_comparison_waits_and_is_asked_once_for_everybody(slow, root, team):
     assert WorkerRequest.objects.filter(kind=WorkerRequestKind.COMPARE).count() == 1
 
 
-def test_unanswered_page_says_so_and_can_ask_again(slow, root, monkeypatch):
+def test_unanswered_page_says_so_and_can_ask_again(slow, root, move_clock):
     address = reverse("clusters:show-objects", args=["box"])
     root.get(address)
     first = WorkerRequest.objects.get()
-    later = timezone.now() + asking.PATIENCE
-    monkeypatch.setattr(clock, "now", lambda: later)
+    move_clock(clock.now() + asking.PATIENCE)
 
     late = root.get(address)
     slow.work()
@@ -92,14 +91,13 @@ def test_unanswered_page_says_so_and_can_ask_again(slow, root, monkeypatch):
     ]
 
 
-def test_worker_that_comes_too_late_does_nothing(slow, root, run, monkeypatch):
+def test_worker_that_comes_too_late_does_nothing(slow, root, run, monkeypatch, move_clock):
     root.post(reverse("runs:undo-run", args=[run.number]))
     act = handlers.prepare
 
     def slowly(*given):
         done = act(*given)
-        later = timezone.now() + asking.PATIENCE
-        monkeypatch.setattr(clock, "now", lambda: later)
+        move_clock(clock.now() + asking.PATIENCE)
         return done
 
     monkeypatch.setattr(handlers, "prepare", slowly)

@@ -15,10 +15,11 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz import clock
 from applyviz.records.enums import FindingSort, RunState
 from applyviz.records.models import Cluster, LiveFinding, PolicyVersion
 from applyviz.workflow import policies, runs
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.scopes import fits
 from applyviz.workflow.plans.live_history import show_findings

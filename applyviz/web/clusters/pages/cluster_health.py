@@ -13,13 +13,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from applyviz import clock
 from applyviz.records.enums import FindingSort
 from applyviz.records.models import Cluster, ClusterScan, PolicyVersion
 from applyviz.web.clusters.pages.activity import ActivityStrip, present_activity
 from applyviz.web.components.badges import Appearance
 from applyviz.workflow import policies
 from applyviz.workflow.clusters.registration import list_clusters
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.scopes import fits
 from applyviz.workflow.live import scans

@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.formats import date_format
-from django.utils.timezone import localdate
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz import clock
 from applyviz.workflow.evidence.daily_counts import count_days
 from applyviz.workflow.foundation.access import Visitor
 
@@ -91,7 +91,7 @@ def present_days(wanted: Mapping[str, Any], chosen: Mapping[str, Any], *, for_us
     - `wanted` is the filter with widened names, `chosen` as the person wrote it.
     """
     period = chosen.get("since"), chosen.get("until")
-    first, last = choose_days(*period, localdate())
+    first, last = choose_days(*period, clock.host_today())
     counts = count_days(wanted, first=first, last=last, for_user=for_user)
     number, most = (last - first).days + 1, max(counts.values(), default=0)
     step, total = 100 / number, sum(counts.values())
@@ -106,6 +106,6 @@ def present_days(wanted: Mapping[str, Any], chosen: Mapping[str, Any], *, for_us
         most=most,
         first=date_format(first, "j M"),
         middle=date_format(first + timedelta(days=number // 2), "j M"),
-        last=_("today") if last == localdate() else date_format(last, "j M"),
+        last=_("today") if last == clock.host_today() else date_format(last, "j M"),
         whole_url=_link(chosen) if any(period) else "",
     )

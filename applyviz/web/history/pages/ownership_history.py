@@ -9,9 +9,9 @@ from datetime import datetime
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.objects.owners import Owner
 from applyviz.web.components.owners import OwnerChip, present_owner
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.live.ownership_history import (
     FieldOwner,
     OwnerChange,

@@ -8,6 +8,7 @@ from itertools import chain
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import PlanState, ReviewState
@@ -18,7 +19,7 @@ from applyviz.web.reviews.pages.object_groups import needs_attention
 from applyviz.web.reviews.pages.review_header import ApprovalState
 from applyviz.workflow.approvals import acknowledgments, approving, quorum, viewed_objects
 from applyviz.workflow.approvals.quorum import Quorum
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.people import commit_people
 from applyviz.workflow.plans.live_values import hidden_positions, view_of

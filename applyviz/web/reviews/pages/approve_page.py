@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz import clock
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
@@ -39,7 +40,7 @@ from applyviz.web.runs.pages.scheduled_starts import present_waiting
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving, quorum, viewed_objects
 from applyviz.workflow.approvals.quorum import Quorum
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.people import commit_people, humans
 from applyviz.workflow.plans.live_values import hidden_positions, view_of

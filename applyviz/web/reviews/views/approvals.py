@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.records.models import Plan
 from applyviz.web.frame import reauthentication
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
@@ -22,7 +23,7 @@ from applyviz.web.runs.forms import DAY, ScheduleForm
 from applyviz.web.runs.pages.scheduled_starts import present_schedule
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import approving, comments
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError, WorkflowError
 from applyviz.workflow.plans import planner

@@ -10,6 +10,7 @@ from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import Plan
 from applyviz.web.components.badges import OBJECT_STYLES
@@ -17,7 +18,7 @@ from applyviz.web.components.notices import Notice
 from applyviz.web.settings.pages.policies import describe_policy, describe_progress
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.approvals.quorum import Quorum
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.runs import emergency_apply
 

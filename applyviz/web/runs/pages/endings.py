@@ -8,12 +8,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from applyviz import clock
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.web.runs.pages.object_states import BAD, NOT_AS_APPROVED, NOT_READY, ObjectState, find_object_state
 from applyviz.workflow.clusters.states import find_stop
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.runs import find_run_before, has_turn
 from applyviz.workflow.runs.rules import RunRules
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from django.db.models import Count
-from django.utils import timezone
 
+from applyviz import clock
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, RolloutSample
 from applyviz.web.frame.streams import StreamEvent
@@ -23,7 +23,7 @@ def find_moves(run_id: int, cursor: str, *, hidden: Collection[int] = ()) -> Str
     counted = shown.values_list("outcome", "rollout").annotate(number=Count("pk"))
     counts = (f"{outcome}/{rollout}={number}" for outcome, rollout, number in counted)
     samples = RolloutSample.objects.filter(result__run=run_id).count()
-    stands = "|".join([run.state, "lost" if run.is_lost(timezone.now()) else "", str(samples), *counts])
+    stands = "|".join([run.state, "lost" if run.is_lost(clock.now()) else "", str(samples), *counts])
     if run.state not in RunState.unfinished():
         return StreamEvent("done", "{}", stands, is_last=True)
     return StreamEvent("moved", "{}", stands) if stands != cursor else None

@@ -13,6 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz import clock
 from applyviz.engine.requests.options import SetAction
 from applyviz.records.enums import AuditAction, Outcome, OwnerCheck, ReviewState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, JournalEntry, ObjectResult, RolloutSample
@@ -28,7 +29,7 @@ from applyviz.web.runs.pages.retries import AttemptRow, RetryOffer, present_atte
 from applyviz.web.runs.pages.scheduled_starts import describe_start
 from applyviz.web.runs.pages.time_axis import format_clock
 from applyviz.web.runs.pages.timeline import RunTimeline, Span, list_outages, present_timeline, read_samples, read_spans
-from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import revert
 from applyviz.workflow.plans.live_values import show_result, view_of

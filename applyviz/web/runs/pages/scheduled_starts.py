@@ -10,6 +10,7 @@ from django.utils.formats import date_format
 from django.utils.timezone import get_current_timezone_name, localtime
 from django.utils.translation import gettext as _
 
+from applyviz import clock
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.enums import ScheduledStartState, StartEnd
 from applyviz.records.models import ApplyRun, Plan, ScheduledStart
@@ -17,7 +18,6 @@ from applyviz.web.components.badges import LEVEL_STYLES
 from applyviz.web.components.notices import Notice, PostAction
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import quorum
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans.live_values import hidden_positions
 

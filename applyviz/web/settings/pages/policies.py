@@ -13,13 +13,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz import clock
 from applyviz.engine.diff.free_form import FreeDifference, diff_free
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import Plan, PolicyVersion
 from applyviz.web.components.phrases import describe_scope, title_kind
-from applyviz.workflow.foundation import clock
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Demand, Rules, rules_from_json
 from applyviz.workflow.policies.editing import Evaluation

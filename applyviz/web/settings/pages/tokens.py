@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from applyviz import clock
 from applyviz.records.enums import TokenScope
 from applyviz.records.models import ApiToken, IdentityMapping, ServiceAccount
 from applyviz.web.components.badges import Appearance
@@ -72,7 +72,7 @@ class MappingRow:
 def _present_state(token: ApiToken) -> Appearance:
     if token.revoked_at is not None:
         return Appearance("×", _("revoked"), "calm")  # noqa: RUF001 - a cross
-    if token.expires_at <= timezone.now():
+    if token.expires_at <= clock.host_now():
         return Appearance("×", _("ended"), "calm")  # noqa: RUF001 - a cross
     return Appearance("✓", _("active"), "add")
 
@@ -84,7 +84,7 @@ def _is_of(token: ApiToken, person: Person) -> bool:
 
 def present_tokens(found: Iterable[ApiToken], *, for_user: Person) -> tuple[TokenRow, ...]:
     """Return the rows of tokens; its owner and administrators may revoke an active one."""
-    now, can_manage = timezone.now(), access.can(for_user, Action.MANAGE)
+    now, can_manage = clock.host_now(), access.can(for_user, Action.MANAGE)
     return tuple(
         TokenRow(
             pk=token.pk,
