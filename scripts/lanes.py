@@ -36,6 +36,27 @@ ENGINE = "tests/engine tests/guide tests/conformance"
 COVERAGE = ("--cov=applyviz/engine", "--cov-branch", "--cov-report=term", "--cov-fail-under=100")
 # The load of a lane that mostly waits: for servers, browsers, controllers, pauses between retries.
 WAITS = 0.5
+# What depends on the time of day most: windows and scheduled starts, leases, expiry, days and axes of pages.
+TIMED = (
+    *("tests/workflow/test_clock.py", "tests/workflow/test_scheduled_starts.py", "tests/workflow/test_quorum.py"),
+    *("tests/workflow/test_authorization_at_claim.py", "tests/workflow/test_retry.py", "tests/workflow/test_tokens.py"),
+    *("tests/workflow/test_evidence.py", "tests/web/history", "tests/web/runs/test_scheduled_start_pages.py"),
+)
+# Moments at which these run, each with the time zone of the settings: ends of days, weeks, months and years, a leap
+# day, and the minute before each change of summer time in Berlin and New York.
+MOMENTS = (
+    ("2026-11-26T12:00:00+00:00", "UTC"),
+    ("2026-11-29T23:59:30+00:00", "UTC"),  # a Sunday
+    ("2026-12-31T23:59:30+00:00", "UTC"),
+    ("2027-02-28T23:00:00+00:00", "UTC"),
+    ("2028-02-29T12:00:00+00:00", "UTC"),
+    ("2027-03-28T00:59:30+00:00", "Europe/Berlin"),
+    ("2027-10-31T00:59:30+00:00", "Europe/Berlin"),
+    ("2027-03-14T06:59:30+00:00", "America/New_York"),
+    ("2027-11-07T05:59:30+00:00", "America/New_York"),
+    ("2031-11-26T12:00:00+00:00", "UTC"),
+)
+MOMENT_NAME = "APPLYVIZ_TEST_MOMENT"
 # More unstable tests than this are a broken build.
 UNSTABLE_TESTS = 3
 REPORT = ROOT / "var" / "test-report"
@@ -113,7 +134,29 @@ def list_long_lanes() -> list[Lane]:
     long = pytest_lane("long", "", "-m", "long", "-n", "2", load=2.0)
     coverage = pytest_lane("coverage", ENGINE, "-m", "not long", *COVERAGE)
     # A test that passes the second time adds nothing to the coverage of the first.
-    return [replace(coverage, retry=()), replace(long, retry=(str(BIN / "pytest"), "-q", "-m", ""))]
+    return [
+        *list_calendar_lanes(),
+        replace(coverage, retry=()),
+        replace(long, retry=(str(BIN / "pytest"), "-q", "-m", "")),
+    ]
+
+
+def calendar_lane(name: str, moment: str, zone: str, options: Sequence[str], *, budget: int = 0) -> Lane:
+    """Return the lane that runs tests which begin at a moment, with a time zone in the settings."""
+    at = ("env", f"{MOMENT_NAME}={moment}", f"TZ={zone}")
+    lane = pytest_lane(name, "", *options, budget=budget)
+    return replace(lane, command=(*at, *lane.command), retry=(*at, str(BIN / "pytest"), "-q"))
+
+
+def list_calendar_lanes() -> list[Lane]:
+    """Return one lane for each moment of the calendar, and all units on a leap day in another time zone."""
+    timed = [calendar_lane(f"calendar {moment[:16]}", moment, zone, TIMED) for moment, zone in MOMENTS]
+    return [*timed, calendar_lane("calendar units", "2028-02-29T22:30:00+00:00", "America/New_York", NOT_UNITS)]
+
+
+def choose_moment(day: int) -> tuple[str, str]:
+    """Return the moment and the time zone at which what depends on the time runs on this day, beside its own moment."""
+    return MOMENTS[day % len(MOMENTS)]
 
 
 def list_checks() -> list[Lane]:
@@ -133,7 +176,9 @@ def list_checks() -> list[Lane]:
 
 def list_test_lanes() -> list[Lane]:
     """Return the lanes that pytest runs."""
+    moment, zone = choose_moment(int(time.time() // 86400))
     return [
+        calendar_lane("calendar", moment, zone, TIMED, budget=40),
         pytest_lane(
             "control plane",
             "tests/controlplane",
