@@ -126,7 +126,7 @@ def test_what_changes_cancels_the_start_for_good(team, plan, end, move_clock):
 
 def test_start_that_waited_too_long_is_canceled_and_people_are_notified(team, plan, move_clock):
     schedule(team, plan, lasts=timedelta(hours=4))
-    move_clock(MONDAY + timedelta(hours=4))
+    move_clock(MONDAY + timedelta(hours=4, minutes=1))
     approve(team, plan)
 
     assert runs.start_due() == 0

@@ -18,6 +18,7 @@ from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, WorkflowError
 from applyviz.workflow.people import teams, tokens
 from applyviz.workflow.people.teams import Scope
+from tests import moments
 from tests.builders import build_emergency, grant_role, make_approval, make_person, make_plan_row
 
 pytestmark = pytest.mark.django_db
@@ -75,12 +76,11 @@ ENDS = {
 
 
 @pytest.mark.parametrize("how", list(ENDS))
-def test_token_that_ended_opens_nothing(alice, how, monkeypatch):
+def test_token_that_ended_opens_nothing(alice, how):
     token, text = give(alice)
     ENDS[how](token, alice)
     if how == "expired":
-        later = timezone.now() + timedelta(days=31)
-        monkeypatch.setattr(timezone, "now", lambda: later)
+        moments.move_to(timezone.now() + timedelta(days=31))
 
     with pytest.raises(tokens.NotKnownError):
         tokens.find_caller(text, address=HERE)
@@ -120,16 +120,16 @@ def _passes(caller, action):
     return True
 
 
-def test_token_is_asked_a_bounded_number_of_times_a_minute(alice, monkeypatch):
+def test_token_is_asked_a_bounded_number_of_times_a_minute(alice):
     moment = timezone.now().replace(second=3)
-    monkeypatch.setattr(timezone, "now", lambda: moment)
+    moments.move_to(moment, tick=False)
     _, text = give(alice)
     for _ in range(tokens.PER_MINUTE):
         tokens.find_caller(text, address=HERE)
 
     with pytest.raises(tokens.TooManyError) as refused:
         tokens.find_caller(text, address=HERE)
-    moment += timedelta(minutes=1)
+    moments.move_to(moment + timedelta(minutes=1), tick=False)
 
     assert (refused.value.status, 0 < refused.value.seconds <= 60) == (429, True)
     assert tokens.find_caller(text, address=HERE).person == alice
