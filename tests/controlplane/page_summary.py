@@ -10,7 +10,7 @@ from dataclasses import replace
 from django.test.html import Element
 
 from applyviz.engine.objects.lookups import ABSENT
-from applyviz.engine.objects.values import get_at
+from applyviz.engine.objects.values import get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.model.resources import sum_resources
 from applyviz.engine.risks.model import Risk, RiskKind
@@ -35,10 +35,11 @@ def _is_kept(told: Told, risk: Risk) -> bool:
     return fact.is_there and all(fact.owns(name.partition(" (")[0]) for name in risk.facts["owners"].split(", "))
 
 
-def _is_never_kept(told: Told, risk: Risk) -> bool:
-    """Whether the manifest sends something that the object never has: null, or a field that the server turns away."""
+def _is_sent_again(told: Told, risk: Risk) -> bool:
+    """Whether the object, as it is after the apply, still differs from what the manifest says, or is sent whole."""
     fact = told.fact(risk.path)
-    return fact.wanted is not ABSENT and not fact.was and not fact.is_there
+    is_whole = risk.facts["cause"] == "kubectl always sends it whole"
+    return fact.wanted is not ABSENT and (is_whole or not fact.is_there or not is_same_json(fact.wanted, fact.after))
 
 
 def _count_twins(told: Told, risk: Risk) -> int:
@@ -77,7 +78,7 @@ CLAIMS: Mapping[RiskKind, Claim] = {
     RiskKind.HELM_HOOK: lambda told, risk: told.fact(risk.path).is_there,
     RiskKind.DUPLICATE_MERGE_KEY: lambda told, risk: _count_twins(told, risk) > 1,
     RiskKind.SHARED_MERGE_KEY: lambda told, risk: told.fact(risk.path).was and not told.fact(risk.path).is_there,
-    RiskKind.REPEATING_PATCH: _is_never_kept,
+    RiskKind.REPEATING_PATCH: _is_sent_again,
     # The server refuses the change, so a run that applied the object disproves it.
     RiskKind.IMMUTABLE_FIELD: lambda told, risk: False,
     RiskKind.ADMISSION_CHANGED: lambda told, risk: told.fact(risk.path).is_wanted,

@@ -76,18 +76,24 @@ def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple
             yield below.path, _find_cause(below.path, value, before, is_there=name in after)
 
 
+def _index(entries: list[JSONValue], key: PlainPath) -> dict[JSONValue, Mapping[str, JSONValue]]:
+    """Return the entries by their merge key; those whose key is no plain value are left out."""
+    named = ((get_at(entry, key), entry) for entry in entries if isinstance(entry, Mapping))
+    return {name: entry for name, entry in named if not isinstance(name, (Mapping, list))}
+
+
 def _repeat_entries(entries: list[JSONValue], after: list[JSONValue], at: _Place) -> Iterator[tuple[PlainPath, str]]:
     """Yield what the entries of a merged list send again; an entry has its key in the object and in the manifest."""
     node = at.node
     key = (node.patch_merge_key,) if node is not None else ()
     wanted = at.value if isinstance(at.value, list) else []
-    by_key = {get_at(item, key): item for item in after if isinstance(item, Mapping)}
+    sent, kept = _index(entries, key), _index(after, key)
     for index, item in enumerate(wanted):
         name = get_at(item, key)
-        entry = next((e for e in entries if get_at(e, key) == name), None)
-        if isinstance(entry, Mapping) and name in by_key:
-            sent = {part: value for part, value in entry.items() if part not in key}
-            yield from _repeats(sent, by_key[name], _Place((*at.path, index), item, node.items if node else None))
+        if isinstance(name, (Mapping, list)) or name not in sent or name not in kept:
+            continue
+        again = {part: value for part, value in sent[name].items() if part not in key}
+        yield from _repeats(again, kept[name], _Place((*at.path, index), item, node.items if node else None))
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
