@@ -98,6 +98,10 @@ class FieldFinder:
         self._indices: dict[tuple[int, tuple[str, ...]], EntryIndex] = {}
         self._sets: dict[int, dict[Hashable, Any]] = {}
 
+    def __reduce__(self) -> tuple[type[FieldFinder], tuple[Any]]:
+        """Copy and pickle it without its indices: they know lists by their identity."""
+        return FieldFinder, (self._obj,)
+
     def find(self, path: FieldPath) -> Any:
         """Look up a field, as `find_value` does."""
         value = ABSENT if self._obj is None else self._obj
@@ -106,6 +110,17 @@ class FieldFinder:
                 break
             value = _step(value, element, self._find_entry)
         return value
+
+    def has_place(self, path: FieldPath) -> bool:
+        """Return whether a value can be put there, as `put_field` would: only maps on the way may be missing."""
+        value = self._obj
+        for number, element in enumerate(path):
+            found = _step(value, element, self._find_entry)
+            if found is ABSENT:
+                is_map = isinstance(value, Mapping) or (value is None and number > 0)
+                return is_map and all(one[0] == "f" for one in path[number:])
+            value = found
+        return True
 
     def _find_entry(self, items: list[Any], element: PathElement, named: Any) -> Any:
         if element[0] != "k":

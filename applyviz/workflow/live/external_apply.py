@@ -30,7 +30,7 @@ from applyviz.engine.planning.objects.revert import list_touched
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.model import Node
-from applyviz.engine.schema.walk import MISSING, find_value
+from applyviz.engine.schema.walk import MISSING, LeafFinder
 from applyviz.queue import TaskName
 from applyviz.records import models as rows
 from applyviz.records.enums import Applier, AuditAction, PlanState, VerificationResult, VerificationState
@@ -233,7 +233,8 @@ def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None
 def _is_untouched(before: JSONObject, promised: JSONObject, live: JSONObject, root: Node | None) -> bool:
     """Return whether every field that the plan changes still has its earlier value."""
     touched = list_touched(before, promised, root)
-    return all(_same(find_value(root, before, path), find_value(root, live, path)) for path in touched)
+    then, now = LeafFinder(root, before), LeafFinder(root, live)
+    return all(_same(then.find(path), now.find(path)) for path in touched)
 
 
 def _same(left: Any, right: Any) -> bool:

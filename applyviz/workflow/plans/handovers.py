@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.merge.last_applied import ANNOTATION
-from applyviz.engine.objects.lookups import ABSENT, find_value, put_field
+from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, fields
 from applyviz.engine.objects.refs import ObjectRef
@@ -58,15 +58,15 @@ def list_taken(plan: Plan, ref: ObjectRef) -> tuple[TakenField, ...]:
 
 def _list_dropped(change: PlannedObject, options: ApplyOptions) -> Iterator[FieldPath]:
     """Yield the fields that the manifest no longer sets, and that this apply would therefore remove."""
-    live, manifest = change.versions.live, change.versions.manifest
+    live, manifest = change.versions.live, change.versions.in_manifest
     if live is None or names_secret(change.ref.gvk.kind):
         return
     owners = read_owners(live)
     for path in list_leaves(_root(change), live):
-        if path in _IDENTITY or path == _ANNOTATION or find_value(manifest, path) is not ABSENT:
+        if path in _IDENTITY or path == _ANNOTATION or manifest.find(path) is not ABSENT:
             continue
         if options.mode is ApplyMode.CLIENT:
-            is_own = find_value(change.versions.last_applied, path) is not ABSENT
+            is_own = change.versions.in_last_applied.find(path) is not ABSENT
         else:
             is_own = any(o.manager == options.field_manager and o.operation == APPLY for o in owners.of(path))
         if is_own:
@@ -98,14 +98,15 @@ def list_live_fields(plan: Plan, change: PlannedObject) -> tuple[LiveField, ...]
     live, manifest = change.versions.live, change.versions.manifest
     if live is None or manifest is None or names_secret(change.ref.gvk.kind):
         return ()
+    finder = change.versions.in_manifest
     options, owners, found = options_from_json(plan.options), read_owners(live), []
     for path, value in list_leaves(_root(change), live).items():
         if path in _IDENTITY or path == _ANNOTATION or path[0] == "f:status" or is_masked(value):
             continue
         managers = tuple(dict.fromkeys(o.manager for o in owners.of(path) if _is_other(o, options)))
-        before = find_value(manifest, path)
+        before = finder.find(path)
         is_new = before is ABSENT
-        if not managers or (not is_new and is_same_json(before, value)) or put_field(manifest, path, value) is ABSENT:
+        if not managers or (not is_new and is_same_json(before, value)) or not finder.has_place(path):
             continue
         found.append(LiveField(path, managers, value, None if is_new else before, is_new))
     return tuple(found)

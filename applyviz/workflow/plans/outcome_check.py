@@ -8,7 +8,7 @@ ignored as well.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from applyviz.engine.diff.structural import StructuralDifference, diff_objects
@@ -16,7 +16,7 @@ from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.schema.model import Node
-from applyviz.engine.schema.walk import MISSING, find_value
+from applyviz.engine.schema.walk import MISSING, LeafFinder
 
 _NOISE = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
@@ -59,9 +59,9 @@ def _is_addition(difference: StructuralDifference) -> bool:
     )
 
 
-def _has_stayed(difference: StructuralDifference, before: JSONObject | None, root: Node | None) -> bool:
+def _has_stayed(difference: StructuralDifference, before: LeafFinder) -> bool:
     """Return whether a field that should be removed still exists, or a field that should change has its old value."""
-    old_value = MISSING if before is None else find_value(root, before, difference.path)
+    old_value = before.find(difference.path)
     if old_value is MISSING:
         return False
     return difference.before is MISSING or is_same_json(old_value, difference.after)
@@ -80,9 +80,14 @@ def _is_left_out(difference: StructuralDifference, root: Node | None) -> bool:
     return node is not None and last[0] == "f" and node.has_field(last[2:])
 
 
-def _is_within(path: FieldPath, touched: Collection[FieldPath]) -> bool:
-    """Return whether a path equals one of these, is inside one, or contains one."""
-    return any(path[: len(one)] == one[: len(path)] for one in touched)
+def _find_related(touched: Collection[FieldPath]) -> Callable[[FieldPath], bool]:
+    """Return what says whether a path equals one of these, is inside one, or contains one."""
+    around = {one[:length] for one in touched for length in range(len(one) + 1)}
+
+    def is_related(path: FieldPath) -> bool:
+        return path in around or any(path[:length] in touched for length in range(len(path)))
+
+    return is_related
 
 
 def find_broken(
@@ -106,15 +111,16 @@ def find_broken(
     """
     plain = partial(_plain, with_status=writes_status)
     found = diff_objects(plain(promised), plain(without_chosen(got, promised, before)), root=root)
+    finder = LeafFinder(root, before or {})
     if has_moved:
-        touched = {d.path for d in diff_objects(plain(before or {}), plain(promised), root=root)}
-        found = tuple(d for d in found if _is_within(d.path, touched))
+        is_related = _find_related({d.path for d in diff_objects(plain(before or {}), plain(promised), root=root)})
+        found = tuple(d for d in found if is_related(d.path))
 
     def is_excused(difference: StructuralDifference) -> bool:
         if is_confirmed:
             return False
         if omits_empty and _is_left_out(difference, root):
             return True
-        return _is_addition(difference) and not _has_stayed(difference, before, root)
+        return _is_addition(difference) and not _has_stayed(difference, finder)
 
     return tuple(d for d in found if not (_is_allocated(d) or d.is_equal_in_meaning or is_excused(d)))

@@ -17,7 +17,7 @@ from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.schema.model import Node
-from applyviz.engine.schema.walk import MISSING, find_value
+from applyviz.engine.schema.walk import MISSING, LeafFinder
 
 _Key: TypeAlias = tuple[str, str]
 _Owners: TypeAlias = dict[_Key, FieldSet]
@@ -67,7 +67,8 @@ def find_wrong_owners(
             extra.add(key, real.difference(new))
     paths = [path for path in {*missing.owners, *extra.owners} if not _is_shared_map(path)]
     if not is_confirmed:
-        paths = [path for path in paths if path in missing.owners or find_value(root, promised, path) is not MISSING]
+        finder = LeafFinder(root, promised)
+        paths = [path for path in paths if path in missing.owners or finder.find(path) is not MISSING]
     return tuple(_describe(path, wanted, found) for path in sorted(paths))
 
 

@@ -28,7 +28,7 @@ from applyviz.engine.requests.applyset import MANAGER_SUFFIX
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode, SetAction, TakenField
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import Node
-from applyviz.engine.schema.walk import MISSING, find_value
+from applyviz.engine.schema.walk import MISSING, LeafFinder
 from applyviz.records.enums import EntryState, Outcome
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult, Plan, Review, Undo
 from applyviz.sources.bundle import BundledFile, SourceBundle
@@ -273,10 +273,11 @@ def _list_moved(result: ObjectResult, now: PlannedObject) -> Iterator[str]:
     if left is None or live is None:
         return
     root = _root(now)
+    finders = LeafFinder(root, left), LeafFinder(root, live)
     for path in revert.list_touched(live, now.versions.after or {}, root):
         if path[:2] == ("f:metadata", "f:managedFields"):
             continue
-        then, present = find_value(root, left, path), find_value(root, live, path)
+        then, present = (finder.find(path) for finder in finders)
         if (then is MISSING) != (present is MISSING) or not (then is MISSING or is_same_json(then, present)):
             yield render_path(path)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.engine.objects.lookups import ABSENT, FieldFinder, find_value
+from applyviz.engine.objects.lookups import ABSENT, FieldFinder, find_value, put_field
 from applyviz.engine.objects.paths import key, value
 
 OBJ = {"ports": [{"port": 80}, {"port": 80, "protocol": "UDP"}, "odd"], "set": ["a", 1]}
@@ -48,3 +51,29 @@ def test_many_fields_are_found_as_each_alone(items, wanted):
 
     for path in found:
         assert finder.find(path) is find_value(obj, path)
+
+
+PLACES = [
+    (("f:a",), True),
+    (("f:new", "f:below"), True),
+    (("f:nothing", "f:below"), True),
+    (("f:list", key({"name": "x"}), "f:value"), True),
+    (("f:list", key({"name": "y"}), "f:value"), False),
+    (("f:new", key({"name": "x"})), False),
+    (("f:a", "f:below"), False),
+]
+
+
+@pytest.mark.parametrize(("path", "has_place"), PLACES)
+def test_place_is_where_a_value_can_be_put(path, has_place):
+    obj = {"a": 1, "nothing": None, "list": [{"name": "x"}]}
+
+    assert FieldFinder(obj).has_place(path) is has_place
+    assert (put_field(obj, path, 7) is not ABSENT) is has_place
+
+
+def test_copied_finder_finds_the_same():
+    finder = FieldFinder({"list": [{"name": "x", "value": 1}]})
+    path = ("f:list", key({"name": "x"}), "f:value")
+
+    assert [one.find(path) for one in (finder, copy.deepcopy(finder), pickle.loads(pickle.dumps(finder)))] == [1] * 3

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
-from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -89,7 +89,7 @@ def list_moves(change: PlannedObject) -> Iterator[tuple[FieldReason, FieldDelta]
     versions = change.versions
     for reason in change.fields:
         if reason.operation in _MOVING and reason.reason is not Reason.BOOKKEEPING:
-            before, after = (_write(find_value(obj, reason.path)) for obj in (versions.live, versions.after))
+            before, after = (_write(finder.find(reason.path)) for finder in (versions.in_live, versions.in_after))
             yield reason, FieldDelta(reason.path, reason.operation, before, after)
 
 
@@ -131,7 +131,7 @@ class Overviewer:
         moves = tuple(move for _reason, move in list_moves(change)) if change.operation is Operation.UPDATE else ()
         if moves:
             versions, path = change.versions, moves[0].path
-            first = find_value(versions.live, path), find_value(versions.after, path)
+            first = versions.in_live.find(path), versions.in_after.find(path)
             self._updates.append(_Update(number, first, moves))
 
     def replace_risks(self, number: int, change: PlannedObject) -> None:

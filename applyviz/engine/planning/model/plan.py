@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.merge.calculation import PatchSteps
 from applyviz.engine.objects.errors import Conflict, SourcePosition
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.lookups import FieldFinder
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval
@@ -71,13 +73,15 @@ class Certainty(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, which leave no place for what is built once
 class Versions:
     """The four versions of one object; a version that does not exist is None.
 
     Under server-side apply `last_applied` is None; the owners show what the manager applied before. `merged` is the
     result before defaulting and admission, `after` the last stage known. For a blocked object both show the result if
     all conflicting fields keep their live values; none of that is written.
+
+    - `in_manifest` and the like find fields by their path: many fields of one version in linear time.
     """
 
     last_applied: JSONObject | None = None
@@ -85,6 +89,26 @@ class Versions:
     live: JSONObject | None = None
     merged: JSONObject | None = None
     after: JSONObject | None = None
+
+    @cached_property
+    def in_last_applied(self) -> FieldFinder:
+        """Return what finds the fields of the last applied version."""
+        return FieldFinder(self.last_applied)
+
+    @cached_property
+    def in_manifest(self) -> FieldFinder:
+        """Return what finds the fields of the manifest."""
+        return FieldFinder(self.manifest)
+
+    @cached_property
+    def in_live(self) -> FieldFinder:
+        """Return what finds the fields of the live object."""
+        return FieldFinder(self.live)
+
+    @cached_property
+    def in_after(self) -> FieldFinder:
+        """Return what finds the fields of the result."""
+        return FieldFinder(self.after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.exchange import HandedField
-from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Handover
@@ -45,7 +45,8 @@ def _list_forgotten(change: PlannedObject, options: ApplyOptions) -> list[FieldP
     except MergeError:
         return []
     given = (one.path for one in options.list_handovers(change.ref.key))
-    return [path for path in given if before is not None and find_value(before, path) is not ABSENT]
+    finder = FieldFinder(before)
+    return [path for path in given if finder.find(path) is not ABSENT]
 
 
 def find_moves(change: PlannedObject, options: ApplyOptions) -> Iterator[Risk]:

@@ -22,7 +22,7 @@ from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.planning.model.server_managed import drop_server_managed
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.model import Node
-from applyviz.engine.schema.walk import MISSING, find_value, list_leaves
+from applyviz.engine.schema.walk import MISSING, LeafFinder, list_leaves
 
 _IDENTITY = {("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")}
 _SERVERS = {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"}
@@ -86,7 +86,8 @@ def _intended(before: JSONObject, mode: ApplyMode, manager: str, root: Node | No
             last = last_applied.find(before)
         except MergeError:
             last = None
-        return [path for path in leaves if last is not None and find_value(root, last, path) is not MISSING]
+        finder = LeafFinder(root, last or {})
+        return [path for path in leaves if finder.find(path) is not MISSING]
     owners = read_owners(before)
     return [
         path

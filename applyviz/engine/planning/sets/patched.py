@@ -16,7 +16,7 @@ from applyviz.engine.manifests.documents import ManifestDocument, ObjectPatch, P
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import ManifestError, MergeError
 from applyviz.engine.objects.exchange import Request
-from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.request_paths import make_path
 from applyviz.engine.objects.values import JSONObject, get_at
@@ -75,19 +75,19 @@ def _as_sent(member: Member, patch: ObjectPatch) -> Member:
     return replace(member, obj=obj)
 
 
-def _list_appliers(reason: FieldReason, applied: JSONObject | None) -> list[str]:
+def _list_appliers(reason: FieldReason, applied: FieldFinder) -> list[str]:
     """Return the field managers that apply a field from a manifest."""
     found = [owner.manager for owner in reason.owners_before if owner.operation == "Apply"]
-    is_in_last_applied = applied is not None and find_value(applied, reason.path) is not ABSENT
+    is_in_last_applied = applied.find(reason.path) is not ABSENT
     return [*found, "client-side apply"] if is_in_last_applied else found
 
 
 def _find_applied_fields(change: PlannedObject, own: str) -> Iterable[Risk]:
     """Yield the risk of fields that others apply: their next apply sets the former values again, or conflicts."""
     try:
-        applied = last_applied.find(change.versions.live or {})
+        applied = FieldFinder(last_applied.find(change.versions.live or {}))
     except MergeError:
-        applied = None
+        applied = FieldFinder(None)
     fields, owners = [], []
     for reason in change.fields:
         appliers = _list_appliers(reason, applied) if reason.operation in CHANGING else []

@@ -16,7 +16,7 @@ from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.previews import FieldPreview, Preview, preview
 from applyviz.records.models import Plan
 from applyviz.web.components.owners import OwnerChip, present_owners
-from applyviz.web.components.values import ABSENT, Shown, find_value, show_value
+from applyviz.web.components.values import ABSENT, Shown, show_value
 from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
 from applyviz.web.reviews.pane.requests import RequestRow, present_request
 from applyviz.web.reviews.pane.resolutions import name_resolution
@@ -90,7 +90,7 @@ def _present_field(change: engine.PlannedObject, found: FieldPreview, managers: 
     return PreviewField(
         path=render_path(found.path),
         title=name_resolution(found.option.resolution, managers),
-        live=show_value(find_value(change.versions.live, found.path)),
+        live=show_value(change.versions.in_live.find(found.path)),
         value=show_value(found.option.value if found.option.is_present else ABSENT),
         owners_before=present_owners(reason.owners_before, you=you) if reason else (),
         owners=present_owners(found.option.owners, you=you),

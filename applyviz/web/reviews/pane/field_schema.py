@@ -14,7 +14,7 @@ from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.schema.model import ListType, MapType
 from applyviz.web.components.badges import FIELD_STYLES, Appearance
 from applyviz.web.components.owners import OwnerChip, present_owners
-from applyviz.web.components.values import Shown, find_value, show_value
+from applyviz.web.components.values import Shown, show_value
 from applyviz.workflow.live.field_details import FieldFacts, PastMove
 
 
@@ -106,8 +106,8 @@ def _present_past(move: PastMove, you: str) -> PastRow:
         url=reverse("runs:show-result", args=[move.run_number, move.position]),
         by=move.by,
         style=FIELD_STYLES[move.reason.operation],
-        before=show_value(find_value(versions.live, path)),
-        after=show_value(find_value(versions.after, path)),
+        before=show_value(versions.in_live.find(path)),
+        after=show_value(versions.in_after.find(path)),
         owners_before=present_owners(move.reason.owners_before, you=you),
         owners_after=present_owners(move.reason.owners_after, you=you),
     )

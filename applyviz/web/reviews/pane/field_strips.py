@@ -6,30 +6,31 @@ from dataclasses import replace
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.explain.three_way import Equality, FourValues, knows_last_applied, read_three_way
-from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.objects.lookups import FieldFinder
+from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.components.badges import FIELD_STYLES
 from applyviz.web.components.field_strip import FieldStrip, present_opened_strip, present_strip
-from applyviz.web.components.values import ABSENT, find_value, show_value
+from applyviz.web.components.values import ABSENT, show_value
 
 
-def _find_after(change: PlannedObject) -> JSONValue:
-    """Return the object after apply; for a rejected object the live one, because nothing of it is written."""
+def _find_after(change: PlannedObject) -> FieldFinder:
+    """Return the fields after apply; of a rejected object the live ones, because nothing of it is written."""
     versions = change.versions
     is_rejected = versions.after is None and versions.manifest is not None
-    return versions.live if is_rejected else versions.after
+    return versions.in_live if is_rejected else versions.in_after
 
 
 def _read_values(change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str) -> tuple[FourValues, bool]:
     """The four values of a field, and whether what was last applied is known."""
     versions = change.versions
     manifest, live, after = (
-        find_value(v, reason.path) for v in (versions.manifest, versions.live, _find_after(change))
+        finder.find(reason.path) for finder in (versions.in_manifest, versions.in_live, _find_after(change))
     )
     if mode is ApplyMode.CLIENT:
-        is_known, last_applied = True, find_value(versions.last_applied, reason.path)
+        is_known, last_applied = True, versions.in_last_applied.find(reason.path)
     else:
         is_known = knows_last_applied(reason, manager=you, is_new=versions.live is None)
         last_applied = live if is_known else ABSENT

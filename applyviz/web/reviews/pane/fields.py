@@ -6,7 +6,7 @@ becomes a section. Values come from masked versions and are looked up by path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -26,7 +26,7 @@ from applyviz.web.components.badges import FIELD_STYLES, Appearance
 from applyviz.web.components.field_paths import name_element
 from applyviz.web.components.field_strip import FieldStrip
 from applyviz.web.components.owners import OwnerChip, present_owners
-from applyviz.web.components.values import ABSENT, Shown, find_value, show_value
+from applyviz.web.components.values import ABSENT, Shown, show_value
 from applyviz.web.reviews.pane import field_marks
 from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
@@ -179,7 +179,7 @@ def _falls_back(change: PlannedObject, reason: FieldReason, chosen: FieldFilter)
     return (
         chosen is FieldFilter.CHANGES
         and reason.operation is FieldOperation.DEFAULTED
-        and find_value(change.versions.live, reason.path) is not ABSENT
+        and change.versions.in_live.find(reason.path) is not ABSENT
     )
 
 
@@ -270,13 +270,14 @@ def present_sections(
     """
     end = None if limit is None else start + limit
     tree = _grow_tree(select_reasons(change, chosen)[start:end])
-    sections = []
+    sections, conflicts = [], name_conflicts(change)
     for path, found in _walk_sections(tree, ()):
         rows = tuple(
             present_field(
                 change,
                 index,
                 reason,
+                conflicts=conflicts,
                 label=render_short(below or path[-1:]),
                 mode=mode,
                 you=you,
@@ -292,10 +293,12 @@ def present_sections(
 
 def _present_marks(change: PlannedObject, reason: FieldReason, mode: ApplyMode, you: str) -> field_marks.Marks:
     versions = change.versions
-    manifest, live, after = (find_value(v, reason.path) for v in (versions.manifest, versions.live, versions.after))
+    manifest, live, after = (
+        finder.find(reason.path) for finder in (versions.in_manifest, versions.in_live, versions.in_after)
+    )
     is_equal = _find_equality(change, reason)
     if mode is ApplyMode.CLIENT:
-        last_applied = find_value(versions.last_applied, reason.path)
+        last_applied = versions.in_last_applied.find(reason.path)
         return field_marks.compare_versions(last_applied, manifest, live, after, is_equal)
     return field_marks.compare_owned(_is_yours(reason.owners_before, you), manifest, live, after, is_equal)
 
@@ -314,12 +317,20 @@ def _name_versions(
     change: PlannedObject, reason: FieldReason, found: field_marks.Marks, mode: ApplyMode
 ) -> tuple[NamedValue, ...]:
     versions = change.versions
-    objects = (versions.last_applied, versions.manifest, versions.live, versions.after)
+    finders = (versions.in_last_applied, versions.in_manifest, versions.in_live, versions.in_after)
     named = tuple(
-        NamedValue(mark.label, show_value(find_value(obj, reason.path)), mark.shape)
-        for mark, obj in zip(found.items, objects, strict=True)
+        NamedValue(mark.label, show_value(finder.find(reason.path)), mark.shape)
+        for mark, finder in zip(found.items, finders, strict=True)
     )
     return named if mode is ApplyMode.CLIENT else named[1:]
+
+
+def name_conflicts(change: PlannedObject) -> dict[FieldPath, tuple[str, ...]]:
+    """Return the messages of the conflicts at each path."""
+    found: dict[FieldPath, tuple[str, ...]] = {}
+    for conflict in change.conflicts:
+        found[conflict.path] = (*found.get(conflict.path, ()), conflict.message)
+    return found
 
 
 def present_field(
@@ -327,6 +338,7 @@ def present_field(
     index: int,
     reason: FieldReason,
     *,
+    conflicts: Mapping[FieldPath, tuple[str, ...]],
     label: str,
     mode: ApplyMode,
     you: str,
@@ -334,8 +346,8 @@ def present_field(
     url_of: Callable[[int], str],
     resolution: ConflictPage = NOTHING,
 ) -> FieldRow:
-    """Return one row, with everything that opening it shows."""
-    live, after = find_value(change.versions.live, reason.path), find_value(change.versions.after, reason.path)
+    """Return one row, with everything that opening it shows; `conflicts` are those of the object by path."""
+    live, after = change.versions.in_live.find(reason.path), change.versions.in_after.find(reason.path)
     is_equal = _find_equality(change, reason)
     is_same = (live is ABSENT and after is ABSENT) or (
         live is not ABSENT and after is not ABSENT and is_equal(live, after)
@@ -360,13 +372,13 @@ def present_field(
         owners_before=present_owners(reason.owners_before, you=you),
         owners_after=present_owners(reason.owners_after, you=you),
         is_conflict=reason.operation is FieldOperation.CONFLICT,
-        conflicts=tuple(c.message for c in change.conflicts if c.path == reason.path),
+        conflicts=conflicts.get(reason.path, ()),
         position=str(reason.position) if reason.position.line else "",
         about_url=url_of(index),
         conflict_row=resolution.conflict_rows.get(path),
         release=resolution.blocked_removals.get(path),
         is_resolved=path in resolution.resolved_paths,
         can_ignore=not is_same and not reason.position.line,
-        wanted=show_value(find_value(change.versions.manifest, reason.path)),
+        wanted=show_value(change.versions.in_manifest.find(reason.path)),
         lines=() if is_same else diff_values(str(element_value(reason.path[-1])), live, after),
     )

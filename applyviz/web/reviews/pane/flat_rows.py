@@ -23,9 +23,9 @@ from applyviz.engine.risks.sentences import describe_risk
 from applyviz.web.components.field_paths import split_path
 from applyviz.web.components.field_strip import LONGEST, FieldStrip
 from applyviz.web.components.phrases import describe_reason
-from applyviz.web.components.values import ABSENT, Shown, find_value
+from applyviz.web.components.values import ABSENT, Shown
 from applyviz.web.reviews.pane.field_strips import present_result_strips
-from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, present_field, select_reasons
+from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, name_conflicts, present_field, select_reasons
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ResolutionCard
 
 ROWS = 60
@@ -157,7 +157,7 @@ def _describe(change: PlannedObject, reason: FieldReason, notes: Mapping[FieldPa
         return notes[reason.path]
     if reason.operation is FieldOperation.CONFLICT:
         return ""  # the row is open and says it
-    is_live = find_value(change.versions.live, reason.path) is not ABSENT
+    is_live = change.versions.in_live.find(reason.path) is not ABSENT
     return describe_reason(reason) if is_surprising(reason, is_live=is_live) else ""
 
 
@@ -179,13 +179,14 @@ def present_flat_rows(
     resolution: ConflictPage = NOTHING,
 ) -> tuple[FlatRow, ...]:
     """The rows of one object in the order of the object after apply."""
-    notes = _find_notes(change)
+    notes, conflicts = _find_notes(change), name_conflicts(change)
     rows = []
     for index, reason in reasons:
         row = present_field(
             change,
             index,
             reason,
+            conflicts=conflicts,
             label=render_path(reason.path).lstrip("."),
             mode=options.mode,
             you=options.field_manager,

@@ -13,7 +13,7 @@ from applyviz.engine.objects.paths import FieldPath, fields, render_path
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.components.field_strip import FieldStrip, present_strip
-from applyviz.web.components.values import Shown, find_value, show_value
+from applyviz.web.components.values import Shown, show_value
 
 _HOLDERS = ("data", "stringData")
 
@@ -30,7 +30,7 @@ class WithheldRow:
 def _list_paths(change: PlannedObject) -> Iterator[FieldPath]:
     versions = change.versions
     for holder in _HOLDERS:
-        found = [find_value(obj, fields(holder)) for obj in (versions.manifest, versions.last_applied)]
+        found = [finder.find(fields(holder)) for finder in (versions.in_manifest, versions.in_last_applied)]
         names = dict.fromkeys(name for entries in found if isinstance(entries, dict) for name in entries)
         yield from (fields(holder, name) for name in names)
 
@@ -41,7 +41,9 @@ def present_withheld(change: PlannedObject, *, mode: ApplyMode) -> tuple[Withhel
         return ()
     rows = []
     for path in _list_paths(change):
-        last_applied, manifest = (find_value(v, path) for v in (change.versions.last_applied, change.versions.manifest))
+        last_applied, manifest = (
+            finder.find(path) for finder in (change.versions.in_last_applied, change.versions.in_manifest)
+        )
         picture = withhold_three_way(last_applied, manifest, is_known=mode is ApplyMode.CLIENT)
         shown = (show_value(last_applied), show_value(manifest), None, None)
         rows.append(WithheldRow(render_path(path).lstrip("."), shown[1], present_strip(picture, shown, tone="calm")))

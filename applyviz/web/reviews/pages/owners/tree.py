@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
-from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.lookups import ABSENT
 from applyviz.engine.objects.paths import element_value
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject
@@ -181,8 +181,8 @@ class _Writer:
 
     def _write_leaf(self, reason: FieldReason, head: str) -> TreeLine:
         versions = self._change.versions
-        live, after = find_value(versions.live, reason.path), find_value(versions.after, reason.path)
-        wanted = find_value(versions.manifest, reason.path) if reason.operation is FieldOperation.CONFLICT else ABSENT
+        live, after = versions.in_live.find(reason.path), versions.in_after.find(reason.path)
+        wanted = versions.in_manifest.find(reason.path) if reason.operation is FieldOperation.CONFLICT else ABSENT
         value = next((v for v in (wanted, after, live) if v is not ABSENT), "")
         if reason.path in _IDENTITY:
             return _break_line(TreeLine(f"{head}{_write(value)}", number=reason.position.line))
