@@ -11,6 +11,9 @@ from applyviz import process_keys, stopping
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
 # An ASGI server answers each request in another thread, and each thread would keep a connection.
 os.environ.setdefault("APPLYVIZ_DATABASE_POOL", "16")
-application = get_asgi_application()
+_django = get_asgi_application()
+from applyviz.web.frame.bodies import BodyLimits  # noqa: E402 - it needs the settings
+
+application = BodyLimits(_django)
 process_keys.require_web_keys()
 stopping.listen()  # uvicorn loads this module after it installed its handlers

@@ -184,17 +184,27 @@ def _count_request(token: ApiToken, address: str) -> None:
         raise TooManyError(f"this token made {PER_MINUTE} requests within a minute", left)
 
 
+def _find_token(text: str) -> ApiToken | None:
+    rows = ApiToken.objects.select_related("person").filter(revoked_at=None, expires_at__gt=clock.host_now())
+    token = rows.filter(token_hash=_hash(text)).first() if text.startswith(BEGIN) else None
+    owner = ServiceAccount.objects.filter(person=token.person).select_related("owner").first() if token else None
+    has_ended = token is None or not token.person.is_active or (owner is not None and not owner.owner.is_active)
+    return None if has_ended else token
+
+
+def is_valid(text: str) -> bool:
+    """Return whether a token opens the API; asking counts as no request."""
+    return _find_token(text) is not None
+
+
 def find_caller(text: str, *, address: str) -> Caller:
     """Return the caller of a request with a token.
 
     - Raises `NotKnownError` for an invalid token, `TooManyError` when the token sent too many requests, or its address
       too many invalid tokens; a valid token from the same address still works.
     """
-    now = clock.host_now()
-    rows = ApiToken.objects.select_related("person").filter(revoked_at=None, expires_at__gt=now)
-    token = rows.filter(token_hash=_hash(text)).first() if text.startswith(BEGIN) else None
-    owner = ServiceAccount.objects.filter(person=token.person).select_related("owner").first() if token else None
-    if token is None or not token.person.is_active or (owner is not None and not owner.owner.is_active):
+    token = _find_token(text)
+    if token is None:
         if not sign_in.count_probe(address):
             raise TooManyError("too many wrong tokens came from this address", 60)
         raise NotKnownError("there is no such token, or it has ended")
