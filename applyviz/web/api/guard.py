@@ -21,7 +21,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.web.api.problems import ProblemsError, SourceProblem
-from applyviz.web.frame import concurrent_writes, reauthentication
+from applyviz.web.frame import concurrent_writes, reauthentication, shares
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import WorkflowError
 from applyviz.workflow.people import tokens
@@ -62,6 +62,7 @@ def _read_token(request: HttpRequest) -> str:
 def _answer(request: HttpRequest, action: Action, view: Callable[[Caller], HttpResponseBase]) -> HttpResponseBase:
     try:
         caller = tokens.find_caller(_read_token(request), address=reauthentication.find_address(request))
+        request.META[shares.PERSON] = caller.person.pk
         caller.require(action)
         return view(caller)
     except ProblemsError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable
 from urllib.parse import unquote
 from uuid import uuid4
@@ -18,7 +19,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
 
 from applyviz import audit_origin, request_ids
-from applyviz.web.frame import client_address
+from applyviz.web.frame import client_address, shares
 
 Handler = Callable[[HttpRequest], HttpResponse]
 _REQUEST_ID = re.compile(r"[0-9A-Za-z._-]{8,64}")
@@ -62,22 +63,28 @@ class ConcurrencyMiddleware:
 
     Without a limit, a burst of requests opens a database connection each and slows all of them down. The body of a
     request was read before, so a slow sender blocks nothing; a stream releases its slot when it starts to answer.
+    One person has at most half of the slots (`shares`), whatever their sessions and tokens.
     """
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
         self._turns = threading.BoundedSemaphore(settings.APPLYVIZ_CONCURRENT_REQUESTS)
+        self._shares = shares.Shares(max(1, settings.APPLYVIZ_CONCURRENT_REQUESTS // 2))
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Wait for a turn, then answer."""
-        if not self._turns.acquire(timeout=TURN_SECONDS):
-            response = HttpResponse("applyviz is busy. Try again in a few seconds.\n", "text/plain", 503)
-            response["Retry-After"] = "5"
+        until = time.monotonic() + TURN_SECONDS
+        with self._shares.hold(request, TURN_SECONDS) as has_share:
+            if not has_share or not self._turns.acquire(timeout=max(0.0, until - time.monotonic())):
+                response = HttpResponse("applyviz is busy. Try again in a few seconds.\n", "text/plain", 503)
+                response["Retry-After"] = "5"
+                return response
+            try:
+                response = self.get_response(request)
+            finally:
+                self._turns.release()
+            self._shares.learn(request, response)
             return response
-        try:
-            return self.get_response(request)
-        finally:
-            self._turns.release()
 
 
 class RequestIdMiddleware:

@@ -100,7 +100,7 @@ def test_requests_beyond_the_limit_wait_for_their_turn(rf, settings):
     bounded = middleware.ConcurrencyMiddleware(handler)
 
     with ThreadPoolExecutor(10) as people:
-        answers = [people.submit(bounded, rf.get("/")) for _ in range(10)]
+        answers = [people.submit(bounded, rf.get("/", REMOTE_ADDR=f"203.0.113.{n}")) for n in range(10)]
         while handler.inside < 3:
             pass
         handler.let_go.set()
