@@ -28,6 +28,8 @@ from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotVisibleError, WorkflowError
 from applyviz.workflow.worker_requests import handlers
 
+AGAIN = timedelta(seconds=2)
+"""How long a question is not sent again, however often its answer is asked for anew."""
 FRESH = timedelta(seconds=5)
 """How long an answer serves the same question; plans never change, so answers about them do not either."""
 PATIENCE = timedelta(seconds=60)
@@ -131,10 +133,15 @@ def store_question(question: WorkerQuestion, *, patience: timedelta = PATIENCE) 
 
 
 def _find_same(question: WorkerQuestion, after: int) -> WorkerRequest | None:
-    """Return the last valid worker request of this question; `after`: one whose answer the person has seen."""
-    found = WorkerRequest.objects.filter(key=question.key, pk__gt=after).order_by("-id").first()
-    if found is None or found.finished_at is None:
+    """Return the last valid worker request of this question; `after`: one whose answer the person has seen.
+
+    - A request that is pending, or that was sent a moment ago, is valid whatever the person has seen.
+    """
+    found = WorkerRequest.objects.filter(key=question.key).order_by("-id").first()
+    if found is None or found.finished_at is None or found.created_at > clock.now() - AGAIN:
         return found
+    if found.pk <= after:
+        return None
     is_kept = question.kind in _KEPT and found.state == WorkerRequestState.DONE
     return found if is_kept or found.finished_at > clock.now() - FRESH else None
 

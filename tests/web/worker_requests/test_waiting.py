@@ -169,3 +169,13 @@ def test_answers_go_after_some_minutes(web, root):
     worker_requests.end_late(now=now + timedelta(days=2))
 
     assert (after_minutes, WorkerRequest.objects.count()) == ([WorkerRequestKind.COMPARE], 0)
+
+
+def test_asking_again_and_again_sends_one_request(slow, root):
+    address = reverse("clusters:show-objects", args=["box"])
+    root.get(address)
+    slow.work()
+    for _ in range(3):
+        root.get(f"{address}?again={WorkerRequest.objects.latest('pk').pk}")
+
+    assert WorkerRequest.objects.count() == 1
