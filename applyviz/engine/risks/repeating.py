@@ -76,7 +76,7 @@ def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple
             yield below.path, _find_cause(below.path, value, before, is_there=name in after)
 
 
-def _index(entries: list[JSONValue], key: PlainPath) -> dict[JSONValue, Mapping[str, JSONValue]]:
+def _index(entries: list[JSONValue], key: tuple[str, ...]) -> dict[JSONValue, Mapping[str, JSONValue]]:
     """Return the entries by their merge key; those whose key is no plain value are left out."""
     named = ((get_at(entry, key), entry) for entry in entries if isinstance(entry, Mapping))
     return {name: entry for name, entry in named if not isinstance(name, (Mapping, list))}
@@ -85,7 +85,7 @@ def _index(entries: list[JSONValue], key: PlainPath) -> dict[JSONValue, Mapping[
 def _repeat_entries(entries: list[JSONValue], after: list[JSONValue], at: _Place) -> Iterator[tuple[PlainPath, str]]:
     """Yield what the entries of a merged list send again; an entry has its key in the object and in the manifest."""
     node = at.node
-    key = (node.patch_merge_key,) if node is not None else ()
+    key: tuple[str, ...] = (node.patch_merge_key,) if node is not None else ()
     wanted = at.value if isinstance(at.value, list) else []
     sent, kept = _index(entries, key), _index(after, key)
     for index, item in enumerate(wanted):
