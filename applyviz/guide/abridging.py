@@ -18,7 +18,7 @@ from applyviz.engine.schema.walk import list_leaves
 Steps = list[tuple[Any, str | int]]
 
 
-def _walk(kind: KindSchema | None, obj: Any) -> Iterator[tuple[FieldPath, Steps]]:
+def _walk(kind: KindSchema | None, obj: JSONObject) -> Iterator[tuple[FieldPath, Steps]]:
     """Yield the path of each leaf with the containers that lead to it."""
     walker = PathWalker(obj)
     for path in list_leaves(kind.root if kind else None, obj):

@@ -98,7 +98,7 @@ class FieldFinder:
         self._indices: dict[tuple[int, tuple[str, ...]], EntryIndex] = {}
         self._sets: dict[int, dict[Hashable, Any]] = {}
 
-    def __reduce__(self) -> tuple[type[FieldFinder], tuple[Any]]:
+    def __reduce__(self) -> tuple[type[FieldFinder], tuple[object]]:
         """Copy and pickle it without its indices: they know lists by their identity."""
         return FieldFinder, (self._obj,)
 

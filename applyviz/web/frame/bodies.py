@@ -7,10 +7,10 @@ large is refused by its `Content-Length`, or as soon as more arrives than may: w
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from importlib import import_module
-from typing import Any, Final
+from typing import Final, cast
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -19,8 +19,8 @@ from django.db import close_old_connections
 
 from applyviz.workflow.people import tokens
 
-Scope = dict[str, Any]
-Message = Mapping[str, Any]
+Scope = dict[str, object]
+Message = Mapping[str, object]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -44,7 +44,8 @@ def find_limit(path: str) -> int:
 
 
 def _read_header(scope: Scope, name: bytes) -> str:
-    found = next((value for key, value in scope["headers"] if key.lower() == name), b"")
+    headers = cast("Iterable[tuple[bytes, bytes]]", scope["headers"])
+    found = next((value for key, value in headers if key.lower() == name), b"")
     return bytes(found).decode("latin-1")
 
 
@@ -81,7 +82,7 @@ class BodyLimits:
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
-        counter = _Counter(scope, receive)
+        counter = _BodyCounter(scope, receive)
         length = _read_header(scope, b"content-length")
         if not length.isdecimal() or await counter.may_take(int(length[:20])):
             await self._application(scope, counter.receive, send)
@@ -89,7 +90,7 @@ class BodyLimits:
             await _refuse(send)
 
 
-class _Counter:
+class _BodyCounter:
     """Counts what arrives; who sends it is looked up only where it matters, and once.
 
     Once too much has arrived, the application hears that the sender has gone, so that it lets go of what it has.
@@ -97,7 +98,7 @@ class _Counter:
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._scope, self._receive = scope, receive
-        self._taken, self._most, self._is_asked = 0, find_limit(scope["path"]), False
+        self._taken, self._most, self._is_asked = 0, find_limit(str(scope["path"])), False
         self.is_refused = False
 
     async def may_take(self, size: int) -> bool:
@@ -114,7 +115,7 @@ class _Counter:
         """Return the next message, if it is not too much."""
         message = await self._receive()
         if message["type"] == "http.request":
-            self._taken += len(message.get("body", b""))
+            self._taken += len(cast("bytes", message.get("body", b"")))
             if not await self.may_take(self._taken):
                 return {"type": "http.disconnect"}
         return message

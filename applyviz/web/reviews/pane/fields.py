@@ -201,12 +201,12 @@ def select_reasons(change: PlannedObject, chosen: FieldFilter) -> list[tuple[int
     if chosen is FieldFilter.ALL:
         return found
     # The key of an entry goes without saying where the entry has another row.
-    told = {r.path[:-1] for _n, r in found if not _repeats_key(r.path)}
+    shown_entries = {r.path[:-1] for _n, r in found if not _repeats_key(r.path)}
     return [
         (n, r)
         for n, r in found
         if r.reason is not Reason.BOOKKEEPING
-        and not (_repeats_key(r.path) and r.path[:-1] in told)
+        and not (_repeats_key(r.path) and r.path[:-1] in shown_entries)
         and not _is_identity(change, r)
     ]
 
