@@ -159,7 +159,7 @@ def bars(browser: Client, query: str = "") -> list[tuple[str, str]]:
 
 def test_chart_counts_each_day_and_leads_to_it(as_viewer, written, monkeypatch):
     later = timezone.now() + timedelta(days=3)
-    monkeypatch.setattr("applyviz.web.history.pages.daily_activity.localdate", later.date)
+    monkeypatch.setattr("applyviz.clock.host_today", later.date)
 
     ((label, url),) = bars(as_viewer, "?cluster=prod")
     days = {row["at__date"] for row in AuditEntry.objects.values("at__date")}
