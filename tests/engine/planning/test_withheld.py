@@ -115,7 +115,7 @@ def test_value_of_the_file_leaves_a_risk_where_it_is_masked():
     facts = {"text": "012", "value": "10", "what": "octal"}
     risks = tuple(
         Risk(RiskKind.RETYPED_VALUE, RiskLevel.MEDIUM, path, facts)
-        for path in (("f:stringData", "f:password"), ("f:list",))
+        for path in (("f:stringData", "f:password"), ("f:metadata", "f:labels", "f:tier"))
     )
 
     hidden, kept = mask_change(change(risks=risks), tag_key=KEY).risks
