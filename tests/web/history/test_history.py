@@ -1,9 +1,10 @@
 """The history: filters, pages, one entry."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.records.enums import AuditAction
@@ -106,7 +107,7 @@ def test_history_asks_the_database_a_fixed_number_of_times(as_viewer, alice, cou
 
 
 def test_periods_of_owners_are_bars_on_one_axis():
-    start = datetime(2026, 11, 1, tzinfo=UTC)
+    start = timezone.now() - timedelta(days=20)
     first, second = FieldOwner("kubectl", "Update"), FieldOwner("ci", "Apply")
     periods = (
         OwnershipPeriod(first, start, start + timedelta(days=1), 4),
