@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from applyviz.records.enums import AuditAction, ClusterKind, Role
 from applyviz.records.models import AuditEntry, Cluster
-from applyviz.workflow.clusters import registration
+from applyviz.workflow.clusters import own_contexts, registration
 from applyviz.workflow.ops import demo
 from tests.builders import make_person
 
@@ -51,11 +51,51 @@ def test_team_installation_offers_and_accepts_nothing(settings):
     assert [click(name) for name in demo.ROLES] == [""] * len(demo.ROLES)
 
 
-def test_real_cluster_ends_it():
+def add_real_cluster() -> None:
     Cluster.objects.create(slug="prod", name="Production", kind=ClusterKind.LIVE, created_at=timezone.now())
 
-    assert "login/demo" not in Client().get(reverse("login")).content.decode()
+
+def test_real_cluster_ends_it():
+    add_real_cluster()
+
+    page = Client().get(reverse("login")).content.decode()
+
+    assert ("login/demo" in page, "demo accounts need their passwords" in page) == (False, True)
     assert click() == ""
+
+
+@pytest.mark.parametrize("name", demo.ROLES)
+def test_real_cluster_ends_the_sessions_of_one_click(name):
+    client = Client()
+    click(name, client)
+    before = client.get(reverse("home")).status_code
+
+    add_real_cluster()
+
+    after = client.get(reverse("home"))
+    assert (before, after.status_code, after.headers.get("Location", "")[:7]) == (200, 302, "/login/")
+
+
+def test_real_cluster_ends_no_session_of_a_password(demo_data):
+    client = Client()
+    client.post(reverse("login"), {"username": "dana", "password": demo_data[-1].password})
+
+    add_real_cluster()
+
+    assert client.get(reverse("home")).status_code == 200
+
+
+def test_session_that_added_the_real_cluster_goes_on_alone(monkeypatch):
+    adding, other = Client(), Client()
+    click("dana", adding)
+    click("dana", other)
+    monkeypatch.setattr(
+        own_contexts, "add_own_context", lambda _, by: add_real_cluster() or Cluster.objects.get(slug="prod")
+    )
+
+    adding.post(reverse("clusters:add-own-context"), {"context": "prod"})
+
+    assert [client.get(reverse("home")).status_code for client in (adding, other)] == [200, 302]
 
 
 @pytest.mark.parametrize(
@@ -65,6 +105,10 @@ def test_real_cluster_ends_it():
         {"REMOTE_ADDR": ""},
         {"HTTP_X_FORWARDED_FOR": "127.0.0.1"},
         {"HTTP_FORWARDED": "for=x"},
+        {"HTTP_X_FORWARDED_PORT": "443"},
+        {"HTTP_VIA": "1.1 proxy"},
+        {"HTTP_X_REAL_IP": "10.0.0.7"},
+        {"HTTP_CF_CONNECTING_IP": "10.0.0.7"},
     ],
 )
 def test_other_machines_are_refused(headers):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth import login, update_session_auth_hash
+from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 
 from applyviz import audit_origin
 from applyviz.web.accounts.forms import DemoSignInForm, NewPasswordForm, PasswordForm, ProofForm, SignInForm
-from applyviz.web.frame import client_address, reauthentication
+from applyviz.web.frame import client_address, demo_sessions, reauthentication
 from applyviz.web.frame.view_guard import PageRequest, render_refusal, requires
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotValidError, NotVisibleError, WorkflowError
@@ -73,8 +73,10 @@ class _SignIn(LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add the demo accounts that one click signs in, on a personal installation without real clusters."""
-        accounts = list_demo_accounts() if client_address.is_from_this_machine(self.request) else ()
-        return super().get_context_data(demo_accounts=accounts, **kwargs)
+        is_here = client_address.is_from_this_machine(self.request)
+        accounts = list_demo_accounts() if is_here else ()
+        asks = is_here and demo.asks_for_passwords()
+        return super().get_context_data(demo_accounts=accounts, demo_asks_for_passwords=asks, **kwargs)
 
 
 sign_in = _SignIn.as_view()
@@ -88,10 +90,9 @@ def sign_in_as_demo(request: HttpRequest) -> HttpResponse:
     try:
         if not form.is_valid() or not client_address.is_from_this_machine(request):
             raise NotVisibleError("there is no such demo account")
-        person = demo.get_sign_in(form.cleaned_data["name"])
+        person = demo_sessions.open_session(request, form.cleaned_data["name"])
     except WorkflowError as error:
         return render_refusal(request, error.status, str(error))
-    login(request, person, backend="django.contrib.auth.backends.ModelBackend")
     signing.record_success(person, reauthentication.find_address(request))
     remember_session(request, person)
     reauthentication.remember(request)

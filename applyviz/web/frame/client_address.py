@@ -12,6 +12,16 @@ from django.conf import settings
 from django.http import HttpRequest
 
 FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_HOST", "HTTP_FORWARDED")
+"""What an untrusted proxy may not say."""
+_PROXY_SIGNS = (
+    *FORWARDED,
+    "HTTP_VIA",
+    "HTTP_X_REAL_IP",
+    "HTTP_X_CLIENT_IP",
+    "HTTP_TRUE_CLIENT_IP",
+    "HTTP_CF_CONNECTING_IP",
+)
+"""Headers that only a proxy adds: whoever sends one does not sit at this machine."""
 CAME_BY_PROXY = "applyviz.came_by_proxy"
 """Set where an untrusted proxy passed a request on; no client can set a name without `HTTP_`."""
 _MOST_HOPS = 20
@@ -45,5 +55,7 @@ def find_address(request: HttpRequest) -> str:
 def is_from_this_machine(request: HttpRequest) -> bool:
     """Whether a request comes from this machine, and not from a proxy here that passes on what others send."""
     address = _read(str(request.META.get("REMOTE_ADDR") or ""))
-    is_forwarded = CAME_BY_PROXY in request.META or any(name in request.META for name in FORWARDED)
+    is_forwarded = CAME_BY_PROXY in request.META or any(
+        name in _PROXY_SIGNS or name.startswith("HTTP_X_FORWARDED_") for name in request.META
+    )
     return address is not None and address.is_loopback and not is_forwarded

@@ -28,7 +28,6 @@ from applyviz.workflow import runs
 from applyviz.workflow.approvals import acknowledgments, viewed_objects
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.foundation.access import Person, Visitor
-from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans import planner, presets, reviews
 from applyviz.workflow.plans.presets import PresetDraft
 
@@ -207,8 +206,21 @@ def find_story(*, for_user: Visitor) -> DemoStory | None:
         run=run,
         is_resolved=plan.state == PlanState.COMPLETE and not plan.counts.get(Operation.BLOCKED),
         is_approved=run is not None or plan.approvals.filter(revoked_at=None).exists(),
-        has_real_cluster=Cluster.objects.exclude(kind=ClusterKind.SANDBOX).exists(),
+        has_real_cluster=_has_real_cluster(),
     )
+
+
+def _has_real_cluster() -> bool:
+    return Cluster.objects.exclude(kind=ClusterKind.SANDBOX).exists()
+
+
+def _is_installed() -> bool:
+    return settings.APPLYVIZ_IS_PERSONAL and Cluster.objects.filter(slug=SLUG).exists()
+
+
+def asks_for_passwords() -> bool:
+    """Return whether the demo accounts of a personal installation sign in by password, since a real cluster is here."""
+    return _is_installed() and _has_real_cluster()
 
 
 def list_sign_ins() -> tuple[Person, ...]:
@@ -217,19 +229,10 @@ def list_sign_ins() -> tuple[Person, ...]:
     - Only a personal installation has any, and only while every cluster is a sandbox. Otherwise any process that
       reaches this machine's port could act as the person whose credentials a real cluster was added with.
     """
-    clusters = Cluster.objects.exclude(kind=ClusterKind.SANDBOX)
-    if not settings.APPLYVIZ_IS_PERSONAL or clusters.exists() or not Cluster.objects.filter(slug=SLUG).exists():
+    if not _is_installed() or _has_real_cluster():
         return ()
     people = {person.username: person for person in Person.objects.filter(username__in=ROLES, is_active=True)}
     return tuple(people[name] for name in ROLES if name in people)
-
-
-def get_sign_in(name: str) -> Person:
-    """Return the demo account that one click signs in; raises `NotVisibleError` when there is none of that name."""
-    found = next((person for person in list_sign_ins() if person.username == name), None)
-    if found is None:
-        raise NotVisibleError("there is no such demo account")
-    return found
 
 
 def has_story() -> bool:

@@ -31,6 +31,7 @@ from applyviz.web.clusters.pages.field_manager import present_holdings
 from applyviz.web.clusters.pages.findings import present_findings
 from applyviz.web.clusters.pages.own_contexts import OwnContextsPage, present_own_contexts
 from applyviz.web.clusters.views.manage import add_refusal
+from applyviz.web.frame import demo_sessions
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.workflow import worker_requests
 from applyviz.workflow.clusters import masking_settings, own_contexts, simulation_settings
@@ -64,8 +65,13 @@ def add_own_context(request: PageRequest) -> HttpResponse:
         raise
     except ApplyVizError as error:
         return _render_list(request, present_own_contexts(request.user, failed=name, error=error), status=422)
-    messages.success(request, _("Cluster %(name)s was added.") % {"name": cluster.name})
-    return redirect("clusters:show-cluster", cluster.slug)
+    return _end_adding(request, cluster.name, cluster.slug)
+
+
+def _end_adding(request: PageRequest, name: str, slug: str) -> HttpResponse:
+    demo_sessions.keep(request)
+    messages.success(request, _("Cluster %(name)s was added.") % {"name": name})
+    return redirect("clusters:show-cluster", slug)
 
 
 @requires(Action.VIEW)
@@ -214,6 +220,5 @@ def add_cluster(request: PageRequest) -> HttpResponse:
         except ApplyVizError as error:
             add_refusal(form, error)
         else:
-            messages.success(request, _("Cluster %(name)s was added.") % {"name": form.cleaned_data["name"]})
-            return redirect("clusters:show-cluster", slug)
+            return _end_adding(request, form.cleaned_data["name"], slug)
     return render(request, "clusters/add.html", {"form": form}, status=422 if request.method == "POST" else 200)
