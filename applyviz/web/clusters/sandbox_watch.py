@@ -89,7 +89,6 @@ SLOTS: Final = WatchSlots()
 _FULL: Final = render_status(
     429, "TooManyRequests", "this server keeps as many watches as it can; please try again later"
 )
-_GONE: Final = render_status(404, "NotFound", "the server could not find the requested resource")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class WatchQuestion:
         """Return the part after a position; looks up sandbox and token each time, because both may change meanwhile."""
         cluster = sandboxes.find_sandbox(self.slug)
         if cluster is None:
-            return refuse_watch(_GONE)
+            return refuse_watch(sandboxes.STRANGER)
         return worker_requests.answer_watch(
             cluster,
             path=self.path,

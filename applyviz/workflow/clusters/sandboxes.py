@@ -55,6 +55,8 @@ def find_news(slug: str, *, path: str, headers: Mapping[str, str], revision: int
     return sandbox.find_news(cluster, path, revision)
 
 
+STRANGER: Final = render_status(401, "Unauthorized", "Unauthorized")
+"""The answer to a wrong token, and to any for a sandbox that does not exist: nobody is told which ones exist."""
 NO_WORKER: Final = render_status(504, "Timeout", "no worker answered in time; is one running?")
 """The answer to a client when no worker answered."""
 
@@ -65,7 +67,7 @@ def refuse_stranger(cluster: Cluster, headers: Mapping[str, str]) -> Response | 
         return None
     token = read_token(next((text for name, text in headers.items() if name.lower() == "authorization"), ""))
     is_known = bool(token) and sandbox.is_token_of(cluster, token)
-    return None if is_known else render_status(401, "Unauthorized", "Unauthorized")
+    return None if is_known else STRANGER
 
 
 def _list_scopes(cluster: Cluster) -> list[ScopeEntry]:

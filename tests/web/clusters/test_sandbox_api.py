@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from applyviz import clock
 from applyviz.records.enums import Role
+from applyviz.records.models import Cluster
 from applyviz.workflow.clusters import registration, sandboxes
 from applyviz.workflow.foundation.errors import NotAllowedError
 from tests.builders import make_cluster_row, make_person
@@ -44,11 +46,18 @@ def test_session_opens_no_sandbox(client, token):
     assert client.get(MAPS).status_code == 401
 
 
-def test_live_clusters_and_others_are_not_there(client, token):
+@pytest.mark.parametrize("address", ["api", "api/v1/pods", "api/v1/pods?watch=true", "nothing/at/all"])
+@pytest.mark.parametrize("slug", ["real", "archived", "nobody"])
+def test_wrong_token_does_not_tell_which_sandboxes_exist(client, token, slug, address):
     make_cluster_row("real", kind="live")
+    registration.create_sandbox(slug="archived", name="Archived")
+    Cluster.objects.filter(slug="archived").update(archived_at=clock.now())
 
-    for slug in ("real", "nobody"):
-        assert client.get(f"/sandboxes/{slug}/api", HTTP_AUTHORIZATION=f"Bearer {token}").status_code == 404
+    asked = [(slug, f"Bearer {token}"), ("box", "Bearer wrong"), ("box", "")]
+    answers = [client.get(f"/sandboxes/{name}/{address}", HTTP_AUTHORIZATION=given) for name, given in asked]
+
+    seen = {(a.status_code, a.content, tuple(h for h in a.items() if h[0] != "X-Request-ID")) for a in answers}
+    assert (len(seen), answers[0].status_code) == (1, 401)
 
 
 def test_kubeconfig_is_for_those_who_may_apply(token):

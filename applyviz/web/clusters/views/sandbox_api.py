@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
-from applyviz.sandbox.api.http import is_watch
+from applyviz.sandbox.api.http import Response, is_watch
 from applyviz.web.clusters.sandbox_watch import WatchQuestion, watch
 from applyviz.workflow import worker_requests
 from applyviz.workflow.clusters import sandboxes
@@ -14,10 +14,10 @@ from applyviz.workflow.clusters import sandboxes
 
 @csrf_exempt
 def answer_kubectl(request: HttpRequest, slug: str, path: str = "") -> HttpResponseBase:
-    """Pass one request to the sandbox; a wrong token learns only that it is wrong."""
+    """Pass one request to the sandbox; a wrong token learns only that it is wrong, not which sandboxes exist."""
     found = sandboxes.find_sandbox(slug)
     if found is None:
-        raise Http404
+        return _render(sandboxes.STRANGER)
     query, method = request.META.get("QUERY_STRING", ""), request.method or "GET"
     if is_watch(method, f"/{path}", query):
         return watch(request, WatchQuestion(slug, f"/{path}", query, dict(request.headers)))
@@ -29,6 +29,10 @@ def answer_kubectl(request: HttpRequest, slug: str, path: str = "") -> HttpRespo
         headers=dict(request.headers),
         body=request.body,
     )
+    return _render(answered)
+
+
+def _render(answered: Response) -> HttpResponse:
     response = HttpResponse(answered.body, status=answered.status)
     del response.headers["Content-Type"]
     for name, value in answered.headers:
