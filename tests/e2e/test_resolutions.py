@@ -96,11 +96,23 @@ def count_chosen(alice: Page, address: str) -> None:
     expect(bar.locator("[data-chosen]")).to_have_text("2 of 3 chosen")
 
 
+def send_nothing(alice: Page) -> None:
+    """Without a choice nothing is sent: the first option says so, and the reason stays where it was typed."""
+    here, reason = alice.url, alice.locator("#deciding-note")
+    reason.fill("half a thought")
+    alice.locator('#deciding button[value="decide"]').click()
+    assert alice.evaluate("document.activeElement.validationMessage") == "Choose a resolution first."
+    assert (alice.url, reason.input_value()) == (here, "half a thought")
+    reason.fill("")
+    alice.locator("[data-conflict]").first.click(position={"x": 2, "y": 2})
+
+
 def decide_mixed(alice: Page, address: str) -> None:
     """Mixed choices by keyboard: the page says what force is, and what would be sent."""
     open_object(alice, address, NAMES[0])
     expect(alice.locator("[data-conflict]")).to_have_count(3)
     expect(alice.locator("[data-option]:checked")).to_have_count(0)
+    send_nothing(alice)
     for way in ("1", "2", "3"):
         alice.keyboard.press("c")
         alice.keyboard.press(way)

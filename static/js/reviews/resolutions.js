@@ -60,10 +60,23 @@ function reveal() {
 
 document.addEventListener("keydown", press, true);
 document.addEventListener("htmx:after:swap", reveal);
+/** Without a choice nothing is sent: the first option says so, and the reason stays. */
+document.addEventListener("submit", (event) => {
+  const options = [...event.target.elements].filter((one) => one.matches("[data-option]"));
+  if (!event.target.dataset.chooseFirst || !options.length || options.some((one) => one.checked)) return;
+  event.preventDefault();
+  options[0].closest("details")?.setAttribute("open", "");
+  options[0].setCustomValidity(event.target.dataset.chooseFirst);
+  options[0].reportValidity();
+});
+document.addEventListener("change", (event) => {
+  if (!event.target.matches?.("[data-option]")) return;
+  for (const one of event.target.form?.elements ?? []) if (one.matches("[data-option]")) one.setCustomValidity("");
+});
 /** A form that was sent says so, and is not sent twice. */
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (!form.matches?.("[data-busy]")) return;
+  if (!form.matches?.("[data-busy]") || event.defaultPrevented) return;
   if (form.dataset.busy === "sent") event.preventDefault();
   form.dataset.busy = "sent";
   form.setAttribute("aria-busy", "true");

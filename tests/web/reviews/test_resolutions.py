@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval, Holder, Keeper
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import Plan, Resolution
 from tests.web import builders, rows
 
@@ -35,9 +36,19 @@ def test_every_conflict_is_taken_over_at_once(as_alice, refused_plan):
 @pytest.mark.parametrize(
     "form", [{}, {"resolution-7": "overwrite"}, {"resolution-0": "ignore"}, {"resolution-0x": "overwrite"}]
 )
-def test_decision_that_names_no_conflict_is_refused(as_alice, refused_plan, form):
-    assert as_alice.post(url(refused_plan), form).status_code == 409
-    assert Resolution.objects.count() == 0
+def test_decision_that_names_no_conflict_is_asked_again_with_its_reason(as_alice, refused_plan, form):
+    answer = as_alice.post(url(refused_plan), {**form, "note": "the <b> hotfix"})
+
+    text = answer.content.decode()
+    assert (answer.status_code, Resolution.objects.count()) == (422, 0)
+    assert [word in text for word in ("Nothing was chosen", 'value="the &lt;b&gt; hotfix"')] == [True, True]
+    assert (text.count('name="resolution-0"'), f'action="{url(refused_plan)}"' in text) == (3, True)
+
+
+def test_object_without_a_conflict_has_nothing_to_choose(as_alice, alice):
+    change = replace(builders.build_change(), open_fields=(), conflicts=(), operation=Operation.UPDATE)
+
+    assert as_alice.post(url(rows.make_plan(alice, [change])), {}).status_code == 409
 
 
 def test_ways_are_offered_to_those_who_may_decide(as_alice, as_viewer, refused_plan):

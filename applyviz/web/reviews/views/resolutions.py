@@ -9,16 +9,20 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.records.models import Plan
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.resolutions import EverywhereForm, MixedForm
 from applyviz.web.reviews.pages import review_page
 from applyviz.web.reviews.pages.resolution_preview import present_preview
 from applyviz.web.reviews.pane.file_patches import find_patch
+from applyviz.web.reviews.pane.resolutions import present_conflicts
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.plans import planner, resolutions, reviews
 from applyviz.workflow.plans.resolutions import Choice
+
+_MOST_NOTE = 2000
 
 
 def _get_latest(request: PageRequest, number: int, plan: int) -> Plan:
@@ -35,13 +39,26 @@ def _require_choices(choices: list[Choice]) -> list[Choice]:
     return choices
 
 
+def _ask_again(request: PageRequest, plan: Plan, position: int, change: PlannedObject) -> HttpResponse:
+    """Show the open conflicts of one object with their resolutions and the reason that was typed."""
+    resolution = present_conflicts(plan, request.user, position, change)
+    if not resolution.conflict_rows:
+        raise NotPossibleError(_("this object has no open conflict"))
+    back = reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
+    context = {"resolution": resolution, "name": str(change.ref), "back_url": back}
+    context["note"] = request.POST.get("note", "")[:_MOST_NOTE]
+    return render(request, "reviews/choose_resolution.html", context, status=422)
+
+
 @requires(Action.RESOLVE, "POST")
 def resolve(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
     """Resolve conflicts of one object, each separately; creates the next plan."""
     found = _get_latest(request, number, plan)
     form = MixedForm(request.POST)
     change = review_page.read_change(found, position)
-    choices = _require_choices(form.read_choices(change) if form.is_valid() else [])
+    choices = form.read_choices(change) if form.is_valid() else []
+    if not choices:
+        return _ask_again(request, found, position, change)
     note = form.cleaned_data["note"]
     if form.cleaned_data["then"] == "preview":
         address = reverse("reviews:resolve-conflict", args=[number, plan, position])
