@@ -23,6 +23,7 @@ from applyviz.web.reviews.pages.available_actions import NextActs
 from applyviz.web.reviews.pages.channel_table import ChannelTable, present_channel
 from applyviz.web.reviews.pages.comparison import present_replan_notice
 from applyviz.web.reviews.pages.external_apply import Watch, present_watch
+from applyviz.web.reviews.pages.left_behind import present_left_behind
 from applyviz.web.reviews.pages.object_groups import KindRow, draw_picture
 from applyviz.web.reviews.pages.others import present_others
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
@@ -208,6 +209,7 @@ def present_overview(context: PlanContext) -> OverviewTab:
             *present_others(context),
             *present_scheduled(plan, for_user=context.person),
             *_present_notices(plan, context.run),
+            *(present_left_behind(context) if context.run is None else ()),
         ),
         channel=present_channel(context.options),
         source=present_source_changes(plan, for_user=context.person),

@@ -1,0 +1,81 @@
+"""What an earlier run applied and the manifests of a plan no longer contain: an apply leaves it as it is.
+
+Rule: `kubectl apply` deletes nothing without `--prune`. The earlier run is the last one on the cluster of whose objects
+at least half are in the plan: sources have no identity of their own, files are renamed and links move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import SetAction
+from applyviz.records.enums import PlanState, RunState
+from applyviz.records.models import ApplyRun, ObjectChange, Plan, Review
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Person
+
+_RUNS = 10
+"""So many earlier runs are looked at."""
+_KEPT = (Operation.CREATE, Operation.UPDATE, Operation.UNCHANGED, Operation.REPLACE)
+_GONE = (Operation.DELETE, Operation.PRUNE)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """The objects of the last run of a source that its manifests no longer contain, in the order of that run."""
+
+    run: ApplyRun
+    objects: tuple[ObjectChange, ...]
+
+
+def _same_object(changes: QuerySet[ObjectChange]) -> Exists:
+    key = {name: OuterRef(name) for name in ("group", "kind", "namespace", "name")}
+    return Exists(changes.filter(**key))
+
+
+def _names_all(plan: Plan) -> bool:
+    """Return whether the plan has every object of its manifests: none is selected, unread or an addon not chosen."""
+    options = options_from_json(plan.options)
+    is_apply = options.action is SetAction.APPLY and not options.selector and options.channel is None
+    return is_apply and plan.state == PlanState.COMPLETE and not plan.problems
+
+
+def _find_run(plan: Plan, runs: list[ApplyRun]) -> ApplyRun | None:
+    """Return the newest run of whose objects at least half are in the plan."""
+    is_here = _same_object(plan.changes.all())
+    counts = (
+        ObjectChange.objects.filter(plan__in=[run.plan_id for run in runs], operation__in=_KEPT)
+        .order_by()
+        .values("plan_id")
+        .annotate(total=Count("pk"), here=Count("pk", filter=Q(is_here)))
+    )
+    shares = {row["plan_id"]: row["here"] * 2 >= row["total"] for row in counts}
+    return next((run for run in runs if shares.get(run.plan_id)), None)
+
+
+def find_left_behind(plan: Plan, *, for_user: Person) -> LeftBehind | None:
+    """Return what the last run of the same source applied, the plan does not name, and no later run deleted.
+
+    - None without such objects, for a plan that does not name all objects of its manifests, and for deletions, patches
+      and moves. Runs that the person may not see do not count.
+    """
+    if not _names_all(plan):
+        return None
+    visible = Review.objects.filter(access.select_reviews(for_user)).values("pk")
+    earlier = ApplyRun.objects.filter(
+        state=RunState.APPLIED, plan__target__cluster=plan.target.cluster_id, plan__review__in=visible
+    ).filter(created_at__lt=plan.created_at)
+    runs = list(earlier.exclude(plan=plan).order_by("-number")[:_RUNS])
+    run = _find_run(plan, runs)
+    if run is None:
+        return None
+    later = ObjectChange.objects.filter(plan__in=[one.plan_id for one in runs if one.number > run.number])
+    missing = ObjectChange.objects.filter(plan=run.plan_id, operation__in=_KEPT).filter(
+        ~_same_object(plan.changes.all()), ~_same_object(later.filter(operation__in=_GONE))
+    )
+    found = tuple(missing.only("position", "kind", "namespace", "name", "plan"))
+    return LeftBehind(run, found) if found else None
