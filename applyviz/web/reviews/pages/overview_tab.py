@@ -23,7 +23,6 @@ from applyviz.web.reviews.pages.available_actions import NextActs
 from applyviz.web.reviews.pages.channel_table import ChannelTable, present_channel
 from applyviz.web.reviews.pages.comparison import present_replan_notice
 from applyviz.web.reviews.pages.external_apply import Watch, present_watch
-from applyviz.web.reviews.pages.left_behind import present_left_behind
 from applyviz.web.reviews.pages.object_groups import KindRow, draw_picture
 from applyviz.web.reviews.pages.others import present_others
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
@@ -34,6 +33,7 @@ from applyviz.web.reviews.pages.revert import present_undo
 from applyviz.web.reviews.pages.review_header import name_identity, name_manager, name_mode
 from applyviz.web.reviews.pages.risks import HighRisk, list_high_risks
 from applyviz.web.reviews.pages.sources.following import FollowState, present_card
+from applyviz.web.reviews.pages.sources.left_behind import present_left_behind
 from applyviz.web.reviews.pages.sources.presets import list_changed, name_preset
 from applyviz.web.reviews.pages.sources.provenance import read_chart, read_git, sum_up_origins
 from applyviz.web.reviews.pages.sources.source_changes import SourceChangesCard, present_source_changes

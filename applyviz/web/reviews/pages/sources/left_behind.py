@@ -18,8 +18,10 @@ _LISTED = 10
 
 
 def _name(row: ObjectChange) -> str:
-    place = _(" in %(namespace)s") % {"namespace": row.namespace} if row.namespace else ""
-    return f"{row.kind}/{row.name}{place}"
+    if not row.namespace:
+        return f"{row.kind}/{row.name}"
+    words = {"object": f"{row.kind}/{row.name}", "namespace": row.namespace}
+    return _("%(object)s in %(namespace)s") % words
 
 
 def present_left_behind(context: PlanContext) -> tuple[Notice, ...]:
