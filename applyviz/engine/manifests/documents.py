@@ -30,6 +30,7 @@ class Retyping(StrEnum):
 
     BOOLEAN = "boolean"
     OCTAL = "octal"
+    LEADING_ZERO = "leading-zero"
     SEPARATED = "separated-digits"
     OTHER_BASE = "other-base"
     EXPONENT = "exponent"

@@ -35,6 +35,7 @@ def _as_text(value: JSONValue) -> str:
 
 _Note = TypeVar("_Note", Retyped, DuplicateKey)
 _NO_VERSION = "apiVersion not set"
+_NO_NAME = "resource name may not be empty"
 # The endings of the reasons that keep kubectl from reading the rest of a file.
 UNIDENTIFIED = ("not set", "not set]", "isn't string type", "unstructured.detector")
 
@@ -65,6 +66,14 @@ def _find_unidentified(obj: JSONObject) -> str:
         elif not value:
             found.append(f"{name} is empty")
     return found[0] if len(found) == 1 else f"[{', '.join(found)}]" if found else ""
+
+
+def _describe_entry(list_kind: str, kind: str) -> str:
+    """Return why an entry without a name cannot be applied, for an object that kubectl reads as a list."""
+    return (
+        f"{_NO_NAME}: kubectl reads {list_kind} as a list, because it has the field items, and this entry as an "
+        f"object of kind {kind}. kubectl cannot apply another kind with this field"
+    )
 
 
 class DocumentReader:
@@ -123,10 +132,14 @@ class DocumentReader:
         end_lines = self._end_lines(len(items))
         for index, item in enumerate(items):
             entry = item or {}
-            if not _as_text(entry.get("kind")) and not _as_text(entry.get("apiVersion")):
-                entry = {**entry, **inherited}
-            found = self._read_object(entry, ("items", index), end_lines[index])
-            yield (replace(found, list_kind=list_kind) if isinstance(found, ManifestDocument) else found)
+            inherits = not _as_text(entry.get("kind")) and not _as_text(entry.get("apiVersion"))
+            found = self._read_object({**entry, **inherited} if inherits else entry, ("items", index), end_lines[index])
+            if isinstance(found, ManifestDocument):
+                yield replace(found, list_kind=list_kind)
+            elif inherits and found.reason == _NO_NAME:  # more often an object with `items` than a list
+                yield replace(found, reason=_describe_entry(list_kind, inherited["kind"]))
+            else:
+                yield found
 
     def _find_item_error(self, item: JSONValue, index: int) -> ManifestError | None:
         """Return why an item of a list cannot be read as an object, None if it can."""
@@ -178,7 +191,7 @@ class DocumentReader:
         if generated:
             reason = f"from {generated}: cannot use generate name with apply"
             return self._error(reason, (*where, "generateName"))
-        return self._error("resource name may not be empty", where)
+        return self._error(_NO_NAME, where)
 
     def _find_address_error(self, obj: JSONObject, path: PlainPath) -> ManifestError | None:
         """Return the first part of the object's address that would lead somewhere else in the path of a request."""

@@ -1,8 +1,8 @@
 """The value of a plain scalar: YAML 1.1 as Go's yaml library resolves it, then as JSON represents it.
 
 Rule: `resolve` of go.yaml.in/yaml/v2 followed by the JSON round trip of sigs.k8s.io/yaml: `y`, `on` and
-their likes are booleans, `0644` is 420, `22:22` and dates stay text, numbers beyond float64 stay text,
-whole floats become integers, integers beyond 64 bits become floats. NaN and infinities have no JSON.
+their likes are booleans, `0644` and `0o644` are 420, `0888` is 888, `22:22` and dates stay text, numbers beyond
+float64 stay text, whole floats become integers, integers beyond 64 bits become floats. NaN and infinities have no JSON.
 """
 
 from __future__ import annotations
@@ -113,7 +113,10 @@ def _retyping_of(text: str, value: int | float) -> Retyping | None:
         return Retyping.FLOAT
     if lower.isdigit() and abs(value) > _SAFE_INTEGER:
         return Retyping.BIG_INTEGER
-    return Retyping.OCTAL if lower[0] == "0" and len(lower) > 1 else Retyping.FLOAT
+    if lower[0] != "0" or len(lower) == 1:
+        return Retyping.FLOAT
+    # Digits 8 and 9 are no octal digits: Go's integer parser refuses 0888, and YAML's pattern of floats reads 888.
+    return Retyping.LEADING_ZERO if "8" in lower or "9" in lower else Retyping.OCTAL
 
 
 def resolve_plain(text: str) -> Scalar:

@@ -23,6 +23,7 @@ from applyviz.engine.risks.walking import (
 _READ_AS = {
     Retyping.BOOLEAN: "boolean",
     Retyping.OCTAL: "octal",
+    Retyping.LEADING_ZERO: "decimal: 8 and 9 are no octal digits",
     Retyping.SEPARATED: "separated digits",
     Retyping.OTHER_BASE: "number of another base",
     Retyping.EXPONENT: "number with an exponent",
@@ -50,7 +51,8 @@ def _level_of(note: Retyped, field: ManifestField | None) -> RiskLevel:
     wants_text = field is not None and field.node is not None and field.node.type == "string"
     if note.is_key or (wants_text and not isinstance(note.value, str)):
         return RiskLevel.HIGH
-    if note.retyping in (Retyping.DATE, Retyping.OCTAL, Retyping.FLOAT) and field is not None:
+    numeric = (Retyping.DATE, Retyping.OCTAL, Retyping.LEADING_ZERO, Retyping.FLOAT)
+    if note.retyping in numeric and field is not None:
         return RiskLevel.INFO if _takes_number(note, field) or note.retyping is Retyping.DATE else RiskLevel.MEDIUM
     return RiskLevel.MEDIUM
 

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from applyviz.engine.diff.masking import is_masked
+from applyviz.engine.manifests.scalars import resolve_plain
 from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.values import JSONValue
 
@@ -23,7 +24,7 @@ SHORT = 72
 LONGEST = 4000
 MOST_SCALARS = 150
 PREVIEW_LINES = 8
-_READ_AS_OTHERS = frozenset({"", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+_TEXTS = ("str", "timestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +50,22 @@ class Shown:
 
 def _scalar(value: JSONValue) -> str:
     if isinstance(value, str):
-        is_other = value.lower() in _READ_AS_OTHERS or value != value.strip() or _is_number(value)
+        is_other = value != value.strip() or resolve_plain(value).tag not in _TEXTS
         return json.dumps(value, ensure_ascii=False) if is_other else value
     return json.dumps(value, ensure_ascii=False)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _flat(value: JSONValue) -> str:
+    """Return a value in one line: a mapping without its braces, unless it is empty."""
     if isinstance(value, Mapping):
-        return (
-            ", ".join(
-                f"{k}: {_flat(v) if not isinstance(v, Mapping) else '{' + _flat(v) + '}'}" for k, v in value.items()
-            )
-            or "{}"
-        )
+        return ", ".join(f"{k}: {_flat_part(v)}" for k, v in value.items()) or "{}"
     if isinstance(value, list):
-        return "[" + ", ".join(_flat(v) if not isinstance(v, Mapping) else "{" + _flat(v) + "}" for v in value) + "]"
+        return "[" + ", ".join(_flat_part(v) for v in value) + "]"
     return _scalar(value)
+
+
+def _flat_part(value: JSONValue) -> str:
+    return "{" + _flat(value) + "}" if isinstance(value, Mapping) and value else _flat(value)
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the C one where it is built

@@ -105,5 +105,18 @@ def test_empty_objects_and_lists_of_json_are_read() -> None:
 
 
 def test_list_without_items_holds_nothing_and_null_items_have_no_name() -> None:
-    assert said("apiVersion: v1\nkind: AList\nitems: [null]\n") == ["a.yaml:3:9: resource name may not be empty"]
+    assert said("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: A}]\n") == [
+        "a.yaml:3:9: resource name may not be empty"
+    ]
+    (problem,) = said("apiVersion: v1\nkind: AList\nitems: [null]\n")
+    assert problem.startswith("a.yaml:3:9: resource name may not be empty: kubectl reads AList as a list")
     assert said("apiVersion: v1\nkind: AList\nitems: null\n") == []
+
+
+def test_kind_with_items_is_named_as_what_kubectl_reads_it() -> None:
+    text = "apiVersion: net.example.com/v1\nkind: AllowList\nmetadata: {name: a}\nitems:\n- {host: a}\n- {host: b}\n"
+    assert said(text) == [
+        f"a.yaml:{line}:3: resource name may not be empty: kubectl reads AllowList as a list, because it has the "
+        "field items, and this entry as an object of kind Allow. kubectl cannot apply another kind with this field"
+        for line in (5, 6)
+    ]

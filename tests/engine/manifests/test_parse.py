@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from applyviz.engine.manifests.documents import ParsedFile, Retyping
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.parse import parse_manifests
@@ -197,3 +199,21 @@ def test_generated_names_and_missing_names_are_refused() -> None:
         "app.yaml:5:1: resource name may not be empty",
     ]
     assert parsed.kubectl_stops_after is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "retyping"),
+    [
+        ("0644", 420, Retyping.OCTAL),
+        ("0o17", 15, Retyping.OCTAL),
+        ("-017", -15, Retyping.OCTAL),
+        ("017", 15, Retyping.OCTAL),
+        ("08", 8, Retyping.LEADING_ZERO),
+        ("0888", 888, Retyping.LEADING_ZERO),
+        ("0o18", "0o18", None),
+    ],
+)
+def test_leading_zero_is_octal_only_without_eight_and_nine(text, value, retyping):
+    (document,) = read(f"apiVersion: v1\nkind: A\nmetadata: {{name: a}}\nx: {text}\n").documents
+
+    assert (document.obj["x"], next((n.retyping for n in document.retyped), None)) == (value, retyping)

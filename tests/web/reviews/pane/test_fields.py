@@ -51,6 +51,12 @@ def present(change, chosen=FieldFilter.CHANGES, mode=ApplyMode.SERVER, resolutio
         ({"maxSurge": "25%", "maxUnavailable": 1}, "maxSurge: 25%, maxUnavailable: 1"),
         (["a", {"b": "c"}], "[a, {b: c}]"),
         ({}, "{}"),
+        ([{}, []], "[{}, []]"),
+        ({"a": {}, "b": [{"c": {}}]}, "a: {}, b: [{c: {}}]"),
+        ("0x1F", '"0x1F"'),
+        ("0o17", '"0o17"'),
+        ("1_000", '"1_000"'),
+        ("infinity", "infinity"),
     ],
 )
 def test_value_is_written_as_yaml_would_read_it(value, text):
