@@ -166,7 +166,7 @@ CLAIMS: Mapping[str, Claim] = {
     r"Removed: no longer in the manifest": lambda f: _is_gone(f) and not f.is_wanted,
     r"Removed: no longer in the manifest and no other owner": _is_yours_alone,
     r"Removed: set to null in the manifest": _is_gone,
-    r"Removed: your manifest sets it to an empty value": lambda f: (
+    r"Removed: your manifest sets it to false, 0 or an empty value, which the server leaves out": lambda f: (
         _is_gone(f) and f.wanted is not ABSENT and not f.wanted
     ),
     r"Removed: `.+` keeps only what your manifest sets": _is_gone,

@@ -54,7 +54,9 @@ _BY_REASON: dict[Reason, str] = {
 }
 _BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
     (Reason.MANIFEST_SETS, FieldOperation.CHANGED): "your manifest changes it",
-    (Reason.MANIFEST_SETS, FieldOperation.CLEARED): "Removed: your manifest sets it to an empty value",
+    (Reason.MANIFEST_SETS, FieldOperation.CLEARED): (
+        "Removed: your manifest sets it to false, 0 or an empty value, which the server leaves out"
+    ),
     (Reason.PATCH_SETS, FieldOperation.CHANGED): "changed by the patch",
     (Reason.REMOVED_FROM_MANIFEST, FieldOperation.UNCHANGED): "no longer in the manifest; already removed",
     (Reason.NULL_CLEARS, FieldOperation.UNCHANGED): "null in the manifest; already absent",
