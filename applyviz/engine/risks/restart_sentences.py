@@ -32,6 +32,8 @@ def restart(f: Mapping[str, str]) -> tuple[str, ...]:
         return (restarts + "all pods stop before new ones start (strategy Recreate).",)
     if f.get("stops"):
         return (restarts + "no pod runs until the first new one is ready.",)
+    if f.get("nodes"):
+        return (restarts + "rolling update; on every node the old pod stops before the new one starts.",)
     kept = _count_pods(f["kept"], "keeps", "keep") + " the old template (partition)." if "kept" in f else ""
     return (restarts + "rolling update.", *((kept,) if kept else ()))
 

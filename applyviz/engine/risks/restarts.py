@@ -19,15 +19,20 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_sam
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import is_within, position_of
 
-_WORKLOADS: Final = frozenset(("Deployment", "StatefulSet", "DaemonSet"))
+# By kind, the defaults of maxSurge and maxUnavailable.
+_DEFAULTS: Final[Mapping[str, tuple[JSONValue, JSONValue]]] = {
+    "Deployment": ("25%", "25%"),
+    "StatefulSet": (0, 1),
+    "DaemonSet": (0, 1),
+}
 _TEMPLATE: Final = ("spec", "template")
 
 
 def _resolve(amount: JSONValue, pods: int, *, is_rounded_up: bool) -> int:
-    """Return a number, or a percentage of pods, as pods; what is not set is 25 %."""
+    """Return a number, or a percentage of pods, as pods."""
     if isinstance(amount, int):
         return amount
-    text = str("25%" if amount is None else amount).removesuffix("%")
+    text = str(amount).removesuffix("%")
     share = (int(text) if text.isdecimal() else 0) * pods
     return -(-share // 100) if is_rounded_up else share // 100
 
@@ -37,15 +42,15 @@ class UpdateRules:
     """The update rules of a workload, from its spec.
 
     - `strategy`: of its updates; `is_paused`: of a Deployment; `partition`: of a StatefulSet, the number of pods that a
-      rolling update leaves alone; `surge` and `unavailable`: of a Deployment, numbers or percentages.
+      rolling update leaves alone; `surge` and `unavailable`: numbers or percentages.
     """
 
     kind: str
-    strategy: str = "RollingUpdate"
+    strategy: str
+    surge: JSONValue
+    unavailable: JSONValue
     is_paused: bool = False
     partition: int = 0
-    surge: JSONValue = None
-    unavailable: JSONValue = None
 
     @property
     def awaits(self) -> str:
@@ -60,21 +65,26 @@ class UpdateRules:
         """Return how many of the pods keep the old template."""
         return pods if self.awaits in ("paused", "on-delete") else min(self.partition, pods)
 
+    @property
+    def stops_first(self) -> bool:
+        """Return whether each pod of a DaemonSet stops before the new one of its node starts."""
+        return self.kind == "DaemonSet" and not _resolve(self.surge, 100, is_rounded_up=True)
+
     def stops_all(self, pods: int) -> bool:
         """Return whether an update may leave no pod running: all stop first, or as many as there are.
 
-        A StatefulSet replaces one pod after the other, each after it has stopped. A Deployment rounds `maxSurge` up and
-        `maxUnavailable` down, and may stop one pod where both are zero.
+        A StatefulSet and a DaemonSet without surge replace pods after they have stopped, at least one at once. A
+        Deployment may stop one pod where both amounts are zero. It rounds `maxUnavailable` down, as a StatefulSet
+        does; a DaemonSet rounds it up.
         """
         if self.strategy == "Recreate":
             return True
-        if self.kind == "StatefulSet":
-            return pods == 1
-        if self.kind != "Deployment" or not pods:
+        if not pods or self.count_kept(pods) or (self.kind == "DaemonSet" and not self.stops_first):
             return False
-        unavailable = _resolve(self.unavailable, pods, is_rounded_up=False)
-        is_stuck = unavailable == 0 and _resolve(self.surge, pods, is_rounded_up=True) == 0
-        return max(unavailable, int(is_stuck)) >= pods
+        unavailable = _resolve(self.unavailable, pods, is_rounded_up=self.kind == "DaemonSet")
+        surge = _resolve(self.surge, pods, is_rounded_up=True)
+        is_stopping_one = self.kind != "Deployment" or surge == unavailable == 0
+        return max(unavailable, int(is_stopping_one)) >= pods
 
 
 def read_update_rules(kind: str, obj: JSONObject) -> UpdateRules:
@@ -82,19 +92,21 @@ def read_update_rules(kind: str, obj: JSONObject) -> UpdateRules:
     strategy = "strategy" if kind == "Deployment" else "updateStrategy"
     rolling = ("spec", strategy, "rollingUpdate")
     partition = get_at(obj, (*rolling, "partition")) if kind == "StatefulSet" else 0
+    amounts = (get_at(obj, (*rolling, name)) for name in ("maxSurge", "maxUnavailable"))
+    surge, unavailable = (given if given is not None else _DEFAULTS[kind][n] for n, given in enumerate(amounts))
     return UpdateRules(
         kind,
         str(get_at(obj, ("spec", strategy, "type"), "RollingUpdate")),
+        surge,
+        unavailable,
         is_paused=kind == "Deployment" and get_at(obj, ("spec", "paused")) is True,
         partition=partition if isinstance(partition, int) else 0,
-        surge=get_at(obj, (*rolling, "maxSurge")),
-        unavailable=get_at(obj, (*rolling, "maxUnavailable")),
     )
 
 
 def is_workload(ref: ObjectRef) -> bool:
     """Return whether an object replaces its pods when its pod template changes."""
-    return ref.gvk.group == "apps" and ref.gvk.kind in _WORKLOADS
+    return ref.gvk.group == "apps" and ref.gvk.kind in _DEFAULTS
 
 
 def count_pods(kind: str, live: JSONObject) -> int | None:
@@ -144,7 +156,8 @@ def _find_released(kind: str, live: JSONObject, result: JSONObject, pods: int | 
 
 def _describe(subject: RiskSubject, rollout: UpdateRules, pods: int | None, facts: Mapping[str, str]) -> Risk:
     level = RiskLevel.HIGH if rollout.strategy == "Recreate" else RiskLevel.MEDIUM
-    found = {**facts, "strategy": rollout.strategy, **({"stops": "all"} if rollout.stops_all(pods or 0) else {})}
+    stops = {"stops": "all"} if rollout.stops_all(pods or 0) else {"nodes": "in turn"} if rollout.stops_first else {}
+    found = {**facts, "strategy": rollout.strategy, **stops}
     return Risk(RiskKind.PODS_RESTART, level, fields(*_TEMPLATE), found, position_of(subject, _TEMPLATE))
 
 
