@@ -1,5 +1,6 @@
 """Deciding a conflict: one of three ways, by who may, and only what is still open."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,8 @@ from django.urls import reverse
 
 from applyviz.engine.planning.conflicts.blocked_removals import BlockedRemoval, Holder, Keeper
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.models import Plan, Resolution
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.models import ObjectResult, Plan, Resolution
 from tests.web import builders, rows
 
 
@@ -178,3 +180,26 @@ def test_removal_that_will_not_happen_offers_its_way_out(as_viewer, alice):
     assert "kubectl patch deployments.apps frontend" in page
     assert "is a controller and will write it again" in page
     assert "until its owner writes it again" in page
+
+
+def read_last_applied(browser, plan) -> str:
+    page = browser.get(reverse("reviews:show-changes", args=[plan.review.number, plan.number])).content.decode()
+    (said,) = set(re.findall(r"last applied ([^;]*); manifest registry.example/frontend:v0.10.1; live", page))
+    return said
+
+
+def test_conflict_shows_what_a_run_last_applied(as_viewer, alice, bob):
+    change = builders.build_change()
+    image = "registry.example/frontend:v0.9.0"
+    applied = replace(change.versions, manifest=builders.build_deployment("v0.9.0", image))
+    for manager, options in (("ci", None), ("another", ApplyOptions(field_manager="another", namespace="shop"))):
+        versions = applied if manager == "ci" else change.versions
+        former = replace(change, operation=Operation.UPDATE, conflicts=(), fields=(), versions=versions)
+        run = rows.make_run(rows.make_plan(alice, [former], options=options), bob, state="applied")
+        ObjectResult.objects.filter(run=run).update(finished_at=rows.NOW)
+
+    assert read_last_applied(as_viewer, rows.make_plan(alice, [change])) == image
+
+
+def test_conflict_before_any_run_does_not_know_what_was_applied(as_viewer, refused_plan):
+    assert read_last_applied(as_viewer, refused_plan) == "not known"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.explain.three_way import Equality, FourValues, knows_last_applied, read_three_way
 from applyviz.engine.objects.lookups import FieldFinder
@@ -23,8 +24,13 @@ def _find_after(change: PlannedObject) -> FieldFinder:
     return versions.in_live if is_rejected else versions.in_after
 
 
-def _read_values(change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str) -> tuple[FourValues, bool]:
-    """The four values of a field, and whether what was last applied is known."""
+def _read_values(
+    change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str, applied: FieldFinder | None
+) -> tuple[FourValues, bool]:
+    """The four values of a field, and whether what was last applied is known.
+
+    - `applied`: what a run last applied, if one did. A masked value has tags of its plan, so it is not compared.
+    """
     versions = change.versions
     manifest, live, after = (
         finder.find(reason.path) for finder in (versions.in_manifest, versions.in_live, _find_after(change))
@@ -34,14 +40,23 @@ def _read_values(change: PlannedObject, reason: FieldReason, *, mode: ApplyMode,
     else:
         is_known = knows_last_applied(reason, manager=you, is_new=versions.live is None)
         last_applied = live if is_known else ABSENT
+        if not is_known and applied is not None and reason.operation is FieldOperation.CONFLICT:
+            recorded = applied.find(reason.path)
+            is_known, last_applied = (False, ABSENT) if is_masked(recorded) else (True, recorded)
     return FourValues(last_applied, manifest, live, after), is_known
 
 
 def present_strips(
-    change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str, is_equal: Equality
+    change: PlannedObject,
+    reason: FieldReason,
+    *,
+    mode: ApplyMode,
+    you: str,
+    is_equal: Equality,
+    applied: FieldFinder | None = None,
 ) -> tuple[FieldStrip, FieldStrip]:
-    """The strip of a row, and the picture that opening the row shows."""
-    values, is_known = _read_values(change, reason, mode=mode, you=you)
+    """The strip of a row, and the picture that opening the row shows; `applied` is what a run last applied."""
+    values, is_known = _read_values(change, reason, mode=mode, you=you, applied=applied)
     picture = read_three_way(reason, values, is_known=is_known, is_equal=is_equal)
     shown = [show_value(value) for value in values]
     tone = FIELD_STYLES[reason.operation].tone
@@ -49,12 +64,12 @@ def present_strips(
 
 
 def present_result_strips(
-    change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str
+    change: PlannedObject, reason: FieldReason, *, mode: ApplyMode, you: str, applied: FieldFinder | None = None
 ) -> dict[str, FieldStrip]:
     """The strip of the result of each resolution of a conflict, by the value of its kind; none for other fields."""
     if reason.operation is not FieldOperation.CONFLICT:
         return {}
-    values, is_known = _read_values(change, reason, mode=mode, you=you)
+    values, is_known = _read_values(change, reason, mode=mode, you=you, applied=applied)
     forced, kept = replace(reason, operation=FieldOperation.CHANGED), replace(reason, operation=FieldOperation.KEPT)
     results = {
         ResolutionKind.OVERWRITE: (forced, values._replace(after=values.manifest), "change"),

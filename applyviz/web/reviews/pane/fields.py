@@ -353,7 +353,7 @@ def present_field(
         live is not ABSENT and after is not ABSENT and is_equal(live, after)
     )
     found = _present_marks(change, reason, mode, you)
-    strip, opened = present_strips(change, reason, mode=mode, you=you, is_equal=is_equal)
+    strip, opened = present_strips(change, reason, mode=mode, you=you, is_equal=is_equal, applied=resolution.applied)
     path = render_path(reason.path)
     return FieldRow(
         index=index,

@@ -196,7 +196,9 @@ def present_flat_rows(
         )
         move = None if row.lines else _present_move(row, row.wanted)
         parent, leaf = split_path(reason.path)
-        strips = present_result_strips(change, reason, mode=options.mode, you=options.field_manager)
+        strips = present_result_strips(
+            change, reason, mode=options.mode, you=options.field_manager, applied=resolution.applied
+        )
         cards = tuple(
             ResultCard(card, strips[card.resolution]) for card in (row.conflict_row.cards if row.conflict_row else ())
         )

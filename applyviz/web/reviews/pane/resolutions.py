@@ -17,6 +17,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from applyviz.engine.objects.lookups import FieldFinder
 from applyviz.engine.objects.paths import FieldPath, element_value, fields, render_path
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.conflicts.resolutions import (
@@ -37,6 +38,7 @@ from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import resolutions
+from applyviz.workflow.plans.applied_manifests import find_applied_fields
 from applyviz.workflow.plans.live_values import hidden_positions
 
 Text = str | Promise
@@ -120,7 +122,10 @@ class ScopeChoice:
 
 @dataclass(frozen=True, slots=True)
 class ConflictPage:
-    """The conflicts of one object; `form_url` is empty for a person who may not resolve."""
+    """The conflicts of one object; `form_url` is empty for a person who may not resolve.
+
+    - `applied`: the fields that a run of this installation last applied to the object, masked.
+    """
 
     conflict_rows: Mapping[str, ConflictRow] = field(default_factory=dict)
     answers: tuple[AnswerRow, ...] = ()
@@ -132,6 +137,7 @@ class ConflictPage:
     patch: PatchView | None = None
     is_lost: bool = False
     propose_url: str = ""
+    applied: FieldFinder | None = None
 
     @property
     def open_count(self) -> int:
@@ -373,6 +379,7 @@ class _ConflictPresenter:
             patch=present_patch(change.patch, url=self._link_patch("all", 0), edited_url=self._link_edited("all", 0)),
             is_lost=is_lost,
             propose_url=reverse("reviews:propose-rule", args=self._here) if self._may_propose else "",
+            applied=find_applied_fields(self._plan, change.ref) if change.conflicts else None,
         )
 
 
