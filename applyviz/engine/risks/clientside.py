@@ -18,8 +18,11 @@ ANNOTATION_LIMIT = 262_144
 
 
 def find_missing(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the risk of a live object that client-side apply did not create: this apply cannot remove fields."""
-    if subject.is_server_side or subject.live is None or subject.manifest is None:
+    """Yield the risk of a live object that client-side apply did not create: this apply cannot remove fields.
+
+    - Where ownership moves back from server-side apply, the fields that its entry owns are what was last applied.
+    """
+    if subject.is_server_side or subject.live is None or subject.manifest is None or subject.last_applied is not None:
         return
     if not texts_of(subject.live, "annotations").get(LAST_APPLIED):
         yield Risk(RiskKind.NO_LAST_APPLIED, RiskLevel.MEDIUM, fields("metadata", "annotations"))

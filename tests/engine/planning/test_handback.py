@@ -15,6 +15,7 @@ from applyviz.engine.planning.model.server_managed import is_same_object
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.planning.objects.progress import has_moved, is_rest
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.risks.model import RiskKind
 from applyviz.sandbox.api.estimates import EstimatingServer
 from tests.engine.planning.cluster import Box
 from tests.engine.planning.test_takeover import AFTER, BEFORE, CHANGED, CONFIG, CONFIG_PATH, PATH
@@ -71,6 +72,14 @@ def test_page_says_what_was_confirmed_why_a_field_goes_and_whose_ownership_moves
     )
     assert (told.operation, told.reason) == (FieldOperation.CLEARED, Reason.REMOVED_FROM_MANIFEST)
     assert summarize([change]).moves_from == ("kubectl",)
+
+
+@pytest.mark.parametrize(("owner", "is_risk"), [("kubectl", False), ("ci", True)])
+def test_removals_are_called_ignored_only_where_they_are(owner, is_risk):
+    change = made_server_side(manager=owner).plan_one(AFTER, client())
+
+    assert (RiskKind.NO_LAST_APPLIED in {risk.kind for risk in change.risks}) == is_risk
+    assert (Reason.REMOVED_FROM_MANIFEST in {field.reason for field in change.fields}) != is_risk
 
 
 def test_last_applied_counts_where_it_is_there_and_ownership_moves_alone_where_values_are_the_same():
