@@ -115,12 +115,17 @@ class RiskGroup:
 
 @dataclass(frozen=True, slots=True)
 class RiskList:
-    """Everything that the list prints; `open_entries` are those that one act can acknowledge together."""
+    """Everything that the list prints; `open_entries` are those that one act can acknowledge together.
+
+    - `is_complete`: the plan is; `has_unplanned`: some objects have errors, so that they are not assessed.
+    """
 
     groups: tuple[RiskGroup, ...]
     counts: RiskCounts
     acknowledge_url: str
     back_url: str
+    is_complete: bool
+    has_unplanned: bool
 
     @property
     def open_rows(self) -> tuple[RiskRow, ...]:
@@ -273,4 +278,6 @@ def present_risk_list(context: PlanContext) -> RiskList:
         counts=count_risks(context),
         acknowledge_url=reverse("reviews:acknowledge-all", args=context.address),
         back_url=reverse("reviews:show-overview", args=context.address),
+        is_complete=context.is_complete,
+        has_unplanned=bool(context.plan.counts.get(Operation.ERROR)),
     )
