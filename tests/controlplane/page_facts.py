@@ -169,6 +169,10 @@ CLAIMS: Mapping[str, Claim] = {
     r"Removed: your manifest sets it to false, 0 or an empty value, which the server leaves out": lambda f: (
         _is_gone(f) and f.wanted is not ABSENT and not f.wanted
     ),
+    r"Removed with the ownership of client-side apply: a later client-side apply keeps the fields that it drops": (
+        _is_gone
+    ),
+    r"Removed: your manifest clears all field owners": _is_gone,
     r"Removed: `.+` keeps only what your manifest sets": _is_gone,
     r"Removed although your manifest contains it: another entry with the same `.+` goes": _is_gone,
     r"Removed: you dropped `.+` and everything in it": lambda f: _is_gone(f) and not f.is_wanted,

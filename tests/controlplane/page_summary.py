@@ -10,7 +10,7 @@ from dataclasses import replace
 from django.test.html import Element
 
 from applyviz.engine.objects.lookups import ABSENT
-from applyviz.engine.objects.values import get_at, is_same_json
+from applyviz.engine.objects.values import JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.model.resources import sum_resources
 from applyviz.engine.risks.model import Risk, RiskKind
@@ -145,12 +145,19 @@ def _stops_all(told: Told) -> bool:
     return get_at(told.before, (*strategy, "type")) == "Recreate" or (told.pods == 1 and is_first_stopped)
 
 
+def _has_record(obj: JSONValue) -> bool:
+    return LAST_APPLIED in get_at(obj, ("metadata", "annotations"), {})
+
+
 def judge_line(pages: Pages, line: str, all_told: list[Told]) -> None:
     """One line of the impact."""
     restarted = [told for told in all_told if told.restarts]
     checks: dict[str, Callable[[re.Match[str]], bool]] = {
-        r"Field ownership of (\d+) objects? migrates from (.+) first; no values change": lambda m: (
+        r"Field ownership of (\d+) objects? migrates from (.+) first, which changes no values": lambda m: (
             int(m[1]) == max(_lost_owner(all_told, name) for name in m[2].split(", "))
+        ),
+        r"The last-applied annotation of (\d+) objects? is removed: a later client-side apply keeps what it drops": (
+            lambda m: int(m[1]) == sum(_has_record(told.before) and not _has_record(told.after) for told in all_told)
         ),
         r"Field ownership of (\d+) objects? moves back from server-side apply by (.+)": lambda m: (
             int(m[1]) == max(_lost_owner(all_told, name) for name in m[2].split(", "))

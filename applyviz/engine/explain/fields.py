@@ -22,6 +22,7 @@ from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.ownership.managed_fields import FieldOwners
 from applyviz.engine.schema.model import KindSchema
+from applyviz.engine.schema.walk import MISSING
 
 CLIENT = "client"
 CHANGING = frozenset({FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, FieldOperation.DEFAULTED})
@@ -38,6 +39,7 @@ _BOOKKEEPING = frozenset(
         "uid",
     )
 )
+_OWNERS = ("f:metadata", "f:managedFields")
 _LAST_APPLIED = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
 
 
@@ -96,8 +98,9 @@ class _Judge:
         versions = self._versions
         after, live, _, _, merged, _, _, _ = row
         if path and path[0] == _METADATA and _is_bookkeeping(path):
-            stage = Stage.MERGE if is_same(merged, after) else Stage.SERVER
-            return LeafExplanation(name_operation(live, after), Reason.BOOKKEEPING, stage=stage)
+            record = self._judge_record(path, row)
+            if record is not None:
+                return record
         if versions.is_deletion:
             return LeafExplanation(name_operation(live, after), Reason.REMOVED_FROM_MANIFEST)
         by_server = None if merged is after else judge_server(versions, path, row)
@@ -109,6 +112,22 @@ class _Judge:
             return judge_client(versions, path, row, self._manager)
         conflicts = self._conflicts.find(path) if self._conflicts else ()
         return judge_apply(versions, path, row, conflicts, manager=self._manager, subresource=self._subresource)
+
+    def _judge_record(self, path: FieldPath, row: Row) -> LeafExplanation | None:
+        """Explain a record of the server or kubectl; None for last-applied where the manifest or patch sets it."""
+        after, live, wanted, _, merged, _, _, _ = row
+        operation, stage = name_operation(live, after), Stage.MERGE if is_same(merged, after) else Stage.SERVER
+        is_given = wanted is not MISSING or self._is_patch
+        if path == _OWNERS and is_given and operation is FieldOperation.CLEARED:
+            why = Reason.PATCH_REMOVES if self._is_patch else Reason.OWNERS_CLEARED
+            return LeafExplanation(operation, why, stage=stage)
+        if path == _LAST_APPLIED and not self._is_client and not self._versions.is_deletion:
+            is_open = self._conflicts is not None and bool(self._conflicts.find(path))
+            if is_open or (is_given and operation not in (FieldOperation.UNCHANGED, FieldOperation.CLEARED)):
+                return None
+            if operation is FieldOperation.CLEARED and stage is Stage.MERGE:
+                return LeafExplanation(operation, Reason.LAST_APPLIED_REMOVED)
+        return LeafExplanation(operation, Reason.BOOKKEEPING, stage=stage)
 
 
 class _Conflicts:

@@ -60,6 +60,8 @@ class Reason(StrEnum):
     SHARED = "shared"
     ORDER = "order"
     DIRECTIVE = "directive"
+    LAST_APPLIED_REMOVED = "last-applied-removed"
+    OWNERS_CLEARED = "owners-cleared"
     BOOKKEEPING = "bookkeeping"
     PATCH_SETS = "patch-sets"
     PATCH_REMOVES = "patch-removes"

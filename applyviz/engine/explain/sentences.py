@@ -46,6 +46,10 @@ _BY_REASON: dict[Reason, str] = {
     Reason.SHARED: "you and {owners} own it with the same value",
     Reason.ORDER: "the order of its entries changes",
     Reason.DIRECTIVE: "Removed by a directive in your manifest",
+    Reason.LAST_APPLIED_REMOVED: (
+        "Removed with the ownership of client-side apply: a later client-side apply keeps the fields that it drops"
+    ),
+    Reason.OWNERS_CLEARED: "Removed: your manifest clears all field owners",
     Reason.BOOKKEEPING: "managed by the server and kubectl",
     Reason.PATCH_SETS: "set by the patch",
     Reason.PATCH_REMOVES: "removed by the patch",

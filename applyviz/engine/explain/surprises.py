@@ -19,6 +19,8 @@ _ALWAYS = frozenset(
         Reason.RELEASED,
         Reason.ORDER,
         Reason.DIRECTIVE,
+        Reason.LAST_APPLIED_REMOVED,
+        Reason.OWNERS_CLEARED,
     }
 )
 _REMOVALS = frozenset({Reason.REMOVED_FROM_MANIFEST, Reason.REMOVED_SOLE_OWNER})

@@ -19,12 +19,16 @@ from applyviz.engine.planning.model.server_managed import is_same_object
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.planning.objects.progress import has_moved, is_rest, moved_live
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.risks.model import RiskKind, RiskLevel
+from applyviz.engine.risks.sentences import describe_risk
 from applyviz.sandbox.api.estimates import EstimatingServer
 from tests.engine.planning.cluster import Box
 
 CLIENT = ApplyOptions(mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 PATH = "/apis/apps/v1/namespaces/default/deployments/web"
+IMAGE = '.spec.template.spec.containers[name="web"].image'
+RECORD = f".metadata.annotations.{ANNOTATION}"
 CONFIG_PATH = "/api/v1/namespaces/default/configmaps/a"
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1', z: '2'}\n"
 CHANGED = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '9'}\n"
@@ -86,10 +90,44 @@ def test_plan_says_what_then_is_and_the_next_plan_says_nothing(manager, text):
 def test_only_what_the_manifest_changes_is_stated():
     change = made_client_side().plan_one(AFTER, options())
 
-    assert list_moves(change) == {
-        ".metadata.labels.tier",
-        '.spec.template.spec.containers[name="web"].image',
-    }
+    assert list_moves(change) == {".metadata.labels.tier", IMAGE, RECORD}
+
+
+@pytest.mark.parametrize("manager", MANAGERS)
+def test_last_applied_is_said_to_go_with_the_ownership_of_client_side_apply(manager):
+    box = made_client_side(CONFIG)
+    change = box.plan_one(CONFIG, options(manager))
+    told = {render_path(field.path): (field.operation, field.reason) for field in change.fields}
+
+    assert told[RECORD] == (FieldOperation.CLEARED, Reason.LAST_APPLIED_REMOVED)
+    assert summarize([change]).records_removed == 1
+
+
+def test_last_applied_stays_where_ownership_is_not_taken_over():
+    change = made_client_side(CONFIG).plan_one(CONFIG, options(takes_client_side=False))
+
+    assert summarize([change]).records_removed == 0
+
+
+def test_last_applied_in_a_manifest_is_a_field_like_any_other():
+    text = CONFIG.replace("{name: a}", "{name: a, annotations: {" + ANNOTATION + ": '{}'}}")
+    box = Box()
+    box.apply(CONFIG, options("ci"))
+    change = box.plan_one(text, options("ci"))
+    blocked = made_client_side(CONFIG).plan_one(text, options(takes_client_side=False))
+
+    assert list_moves(change) == {RECORD}
+    assert [render_path(f.path) for f in blocked.fields if f.reason is Reason.CONFLICTS] == [RECORD]
+
+
+def test_manifest_that_clears_the_owners_says_so():
+    box = made_client_side(CONFIG)
+    change = box.plan_one(CONFIG.replace("{name: a}", "{name: a, managedFields: [{}]}"), CLIENT)
+
+    assert list_moves(change) == {".metadata.managedFields"}
+    (risk,) = (risk for risk in change.risks if risk.kind is RiskKind.OWNERSHIP_MOVED)
+    assert risk.level is RiskLevel.HIGH
+    assert describe_risk(risk).startswith("Field ownership of kubectl-client-side-apply is lost permanently.")
 
 
 def test_fields_say_that_their_ownership_moves():
@@ -135,7 +173,7 @@ def test_values_and_ownership_are_estimated_without_the_right_to_update():
 
     assert change.certainty is Certainty.ESTIMATED
     assert "cannot update resource" in change.certainty_reason
-    assert list_moves(change) == {".metadata.labels.tier", '.spec.template.spec.containers[name="web"].image'}
+    assert list_moves(change) == {".metadata.labels.tier", IMAGE, RECORD}
     assert is_same_object(box.get(PATH), change.versions.after)
 
 

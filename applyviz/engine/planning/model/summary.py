@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from applyviz.engine.explain.reasons import Reason
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
@@ -63,6 +64,7 @@ class PlanSummary:
     - `counts`: objects per operation. `stopped`: workloads without a pod in between; `deleted` and `scaled_down`: those
       without one afterwards.
     - `pods_restarted`: the sum of the numbers that are known.
+    - `records_removed`: objects that lose their last-applied annotation.
     - `pending`: restarts of blocked objects, which happen once their conflicts are resolved; counted nowhere else.
     """
 
@@ -79,6 +81,7 @@ class PlanSummary:
     pending: tuple[Restart, ...] = ()
     ownership_moves: int = 0
     moves_from: tuple[str, ...] = ()
+    records_removed: int = 0
     resources: tuple[ResourceSum, ...] = ()
 
 
@@ -209,6 +212,7 @@ def summarize(changes: Iterable[PlannedObject]) -> PlanSummary:
         pending=pending,
         ownership_moves=len(moves),
         moves_from=tuple(dict.fromkeys(name for names in moves for name in names)),
+        records_removed=sum(any(f.reason is Reason.LAST_APPLIED_REMOVED for f in c.fields) for c in changes),
         resources=sum_resources(changes),
     )
     return replace(summary, sentence=_write_sentence(counts, list(_list_impact(summary))))

@@ -7,17 +7,22 @@ client-side and server-side apply of one tool is no risk: nobody else owns field
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from applyviz.engine.explain.reasons import Reason
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.exchange import HandedField
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder
-from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.paths import FieldPath, fields, render_path
+from applyviz.engine.ownership.managed_fields import find_entries
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Handover
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 
 _NAMED = 3
+_OWNERS = fields("metadata", "managedFields")
+_CLEARING = (Reason.OWNERS_CLEARED, Reason.PATCH_REMOVES)
 
 
 def name_fields(paths: Iterable[FieldPath]) -> str:
@@ -50,8 +55,12 @@ def _list_forgotten(change: PlannedObject, options: ApplyOptions) -> list[FieldP
 
 
 def find_moves(change: PlannedObject, options: ApplyOptions) -> Iterator[Risk]:
-    """Yield a risk for each manager that gets or loses fields by choice."""
+    """Yield a risk for each manager that gets or loses fields by choice, and for a manifest that clears all owners."""
     manager = options.field_manager
+    if any(field.path == _OWNERS and field.reason in _CLEARING for field in change.fields):
+        owners = dict.fromkeys(str(entry.get("manager")) for entry in find_entries(change.versions.live or {}) or ())
+        cleared = _make("cleared", managers=", ".join(owners))
+        yield replace(cleared, level=RiskLevel.HIGH, path=_OWNERS)
     for placeholder in (one for request in change.requests for one in request.placeholders):
         for to, paths in _group(placeholder.handed).items():
             yield _make("handed", to=to, fields=name_fields(paths))

@@ -127,8 +127,8 @@ def _describe_moves(summary: Mapping[str, Any], mode: str) -> Iterator[str]:
     count, managers = summary.get("ownership_moves", 0), summary.get("moves_from", [])
     if count:
         text = ngettext(
-            "Field ownership of %(n)d object migrates from %(managers)s first; no values change",
-            "Field ownership of %(n)d objects migrates from %(managers)s first; no values change",
+            "Field ownership of %(n)d object migrates from %(managers)s first, which changes no values",
+            "Field ownership of %(n)d objects migrates from %(managers)s first, which changes no values",
             count,
         )
         if mode == ApplyMode.CLIENT:
@@ -138,6 +138,14 @@ def _describe_moves(summary: Mapping[str, Any], mode: str) -> Iterator[str]:
                 count,
             )
         yield text % {"n": count, "managers": ", ".join(managers) or _("last-applied")}
+    removed = summary.get("records_removed", 0)
+    if removed:
+        text = ngettext(
+            "The last-applied annotation of %(n)d object is removed: a later client-side apply keeps what it drops",
+            "The last-applied annotation of %(n)d objects is removed: a later client-side apply keeps what it drops",
+            removed,
+        )
+        yield text % {"n": removed}
 
 
 def present_impact(plan: Plan) -> tuple[str, ...]:
