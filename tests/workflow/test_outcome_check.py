@@ -132,3 +132,34 @@ def test_address_that_was_asked_for_is_promised(is_confirmed):
 
     assert broken(promised, service(clusterIP="10.0.0.8"), is_confirmed=is_confirmed) == [".spec.clusterIP"]
     assert broken(service(), service(clusterIP="10.0.0.8", clusterIPs=["10.0.0.8"]), is_confirmed=is_confirmed) == []
+
+
+REVISION = "deployment.kubernetes.io/revision"
+
+
+def annotated(revision="", **spec):
+    obj = deployment(**spec)
+    return {**obj, "metadata": {**obj["metadata"], "annotations": {REVISION: revision}}} if revision else obj
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("before", "promised", "got", "is_broken"),
+    [
+        ("", "", "1", False),  # the controller was faster than the plan
+        ("1", "1", "2", False),
+        ("1", "", "1", False),  # removed with other annotations, and written again
+        ("", "7", "1", True),  # the manifest sets what belongs to the controller
+        ("1", "7", "1", True),
+    ],
+)
+def test_what_a_controller_writes_is_no_broken_promise(before, promised, got, is_broken, is_confirmed):
+    before, promised, got = (
+        annotated(revision, replicas=count) for revision, count in ((before, 2), (promised, 3), (got, 3))
+    )
+
+    found = broken(promised, got, before=before, is_confirmed=is_confirmed)
+
+    assert found == ([f".metadata.annotations.{REVISION}"] if is_broken else [])
+    another = {**got, "metadata": {**got["metadata"], "annotations": {"example.com/by-hand": "1"}}}
+    assert ".metadata.annotations.example.com/by-hand" in broken(promised, another, before=before, is_confirmed=True)

@@ -18,8 +18,10 @@ from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.diff import masking
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.paths import fields, value
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.planning.model.controller_fields import is_controller_written
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Cluster, Review
 from applyviz.sources.bundle import BundledFile, SourceBundle
@@ -38,7 +40,6 @@ _SERVERS = frozenset(
         *("deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"),
     }
 )
-_REVISION = "deployment.kubernetes.io/revision"
 _ALLOTTED = {
     "Service": ("clusterIP", "clusterIPs", "healthCheckNodePort"),
     "PersistentVolumeClaim": ("volumeName",),
@@ -59,10 +60,18 @@ class Adoption:
 def make_manifest(live: JSONObject) -> JSONObject:
     """Return a manifest with everything that live sets, without server-written fields."""
     metadata = {name: value for name, value in live.get("metadata", {}).items() if name not in _SERVERS}
-    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in (ANNOTATION, _REVISION)}
-    metadata = {name: value for name, value in metadata.items() if name != "annotations"}
-    if annotations:
-        metadata["annotations"] = annotations
+    annotations = {
+        name: text
+        for name, text in (metadata.get("annotations") or {}).items()
+        if name != ANNOTATION and not is_controller_written(fields("metadata", "annotations", name), live)
+    }
+    finalizers = [
+        name
+        for name in metadata.get("finalizers") or ()
+        if not is_controller_written((*fields("metadata", "finalizers"), value(name)), live)
+    ]
+    metadata = {name: value for name, value in metadata.items() if name not in ("annotations", "finalizers")}
+    metadata |= {name: kept for name, kept in (("annotations", annotations), ("finalizers", finalizers)) if kept}
     rest = {name: value for name, value in live.items() if name not in ("status", "metadata", "apiVersion", "kind")}
     spec = rest.get("spec")
     allotted = _ALLOTTED.get(str(live.get("kind")), ())

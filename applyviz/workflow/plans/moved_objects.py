@@ -6,6 +6,7 @@ from applyviz.engine.diff.masking import MaskPolicy
 from applyviz.engine.diff.structural import diff_objects
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONValue, get_at
+from applyviz.engine.planning.model.controller_fields import is_controller_written
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.schema.model import KindSchema
@@ -51,7 +52,11 @@ def find_moved(
     if reviewed is None or present is None:
         return []
     root = kind.root if kind else None
-    found = [d for d in diff_objects(reviewed, present, root=root) if not render_path(d.path).startswith(_NOISE)]
+    found = [
+        difference
+        for difference in diff_objects(reviewed, present, root=root)
+        if not render_path(difference.path).startswith(_NOISE) and not is_controller_written(difference.path, present)
+    ]
     return [
         {"path": render_path(d.path), "reviewed": changes.show_value(d.before), "live": changes.show_value(d.after)}
         for d in found[:_SHOWN]

@@ -1,9 +1,9 @@
 """Outcome check: compares the approved change with the live object, ignoring server-managed fields.
 
 Both directions count: a planned change or removal that did not happen is as wrong as a different value. Identity,
-versions, times, status and ownership records change without a request, and the server allocates addresses and ports:
-these are not compared. For an estimated plan, values that the server added and empty values that the API omits are
-ignored as well.
+versions, times, status and ownership records change without a request, the server allocates addresses and ports, and
+controllers write what is theirs: these are not compared, as far as the plan does not set them. For an estimated plan,
+values that the server added and empty values that the API omits are ignored as well.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import partial
 from applyviz.engine.diff.structural import StructuralDifference, diff_objects
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.planning.model.controller_fields import is_controller_written
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, LeafFinder
@@ -117,6 +118,8 @@ def find_broken(
         found = tuple(d for d in found if is_related(d.path))
 
     def is_excused(difference: StructuralDifference) -> bool:
+        if is_controller_written(difference.path, promised):
+            return difference.before is MISSING or is_same_json(finder.find(difference.path), difference.before)
         if is_confirmed:
             return False
         if omits_empty and _is_left_out(difference, root):
