@@ -66,6 +66,18 @@ CLAIMS: Mapping[RiskKind, Claim] = {
     RiskKind.SYSTEM_NAMESPACE: lambda told, risk: told.change.ref.namespace.startswith("kube-"),
     RiskKind.PODS_RESTART: lambda told, risk: told.restarts,
     RiskKind.REMOVAL_WILL_NOT_HAPPEN: _is_kept,
+    RiskKind.REMOVAL_WITHOUT_EFFECT: lambda told, risk: (
+        told.fact(risk.path).is_there
+        if risk.facts["how"] == "alias"
+        else risk.facts["entry"] in get_at(told.after, ("data",), {})
+    ),
+    RiskKind.STATUS_IGNORED: lambda told, risk: (
+        get_at(told.change.versions.manifest, ("status",)) != get_at(told.after, ("status",))
+    ),
+    RiskKind.OPEN_POLICY: lambda told, risk: {} in told.fact(risk.path).after,
+    RiskKind.INJECTED_VALUE: lambda told, risk: told.fact(risk.path).is_wanted,
+    # The server refuses the object, so a run that applied it disproves it.
+    RiskKind.INVALID_ENTRY: lambda told, risk: False,
     RiskKind.DELETED: lambda told, risk: told.after is None,
     RiskKind.REPLACED: lambda told, risk: (
         get_at(told.before, ("metadata", "uid")) != get_at(told.after, ("metadata", "uid"))

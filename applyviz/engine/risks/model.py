@@ -34,6 +34,11 @@ class RiskKind(StrEnum):
 
     NO_LAST_APPLIED = "no-last-applied"
     REMOVAL_WILL_NOT_HAPPEN = "removal-will-not-happen"
+    REMOVAL_WITHOUT_EFFECT = "removal-without-effect"
+    STATUS_IGNORED = "status-ignored"
+    OPEN_POLICY = "open-policy"
+    INJECTED_VALUE = "injected-value"
+    INVALID_ENTRY = "invalid-entry"
     DEFAULTED_SIBLING = "defaulted-sibling"
     NULL_DEFAULTS_AGAIN = "null-defaults-again"
     IMMUTABLE_FIELD = "immutable-field"

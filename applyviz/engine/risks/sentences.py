@@ -31,6 +31,11 @@ _TITLES: dict[RiskKind, str] = {
     RiskKind.REPEATING_PATCH: "Patch repeats on every apply",
     RiskKind.ATOMIC_LIST_REPLACED: "List replaced entirely",
     RiskKind.TOPOLOGY_CHANGED: "Schema changed since the last apply",
+    RiskKind.REMOVAL_WITHOUT_EFFECT: "Removal without effect",
+    RiskKind.STATUS_IGNORED: "Status is ignored",
+    RiskKind.OPEN_POLICY: "Allows all traffic",
+    RiskKind.INJECTED_VALUE: "Injected certificate replaced",
+    RiskKind.INVALID_ENTRY: "Unreadable entry",
     RiskKind.RETYPED_VALUE: "Value re-typed by YAML",
     RiskKind.DUPLICATE_KEY: "Duplicate key",
     RiskKind.UNKNOWN_FIELD: "Unknown field",
@@ -92,6 +97,12 @@ def _retyped(f: Facts) -> Templates:
     if f.get("takes") == "number":
         return (role + " {text} is read as {value} ({what}), in a field that takes a number.",)
     return (role + " {text} is read as {value} ({what}).", quote)
+
+
+def _kept(f: Facts) -> Templates:
+    if f["how"] == "alias":
+        return ("You no longer set this field, but it stays: its deprecated alias serviceAccount keeps the value.",)
+    return ("You no longer set {entry}, but it stays in data: an apply only adds what stringData has.",)
 
 
 def _version(f: Facts) -> Templates:
@@ -243,6 +254,15 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.NO_LAST_APPLIED: (
         "The live object has no last-applied annotation, so fields that the manifest no longer sets are kept."
     ),
+    RiskKind.REMOVAL_WITHOUT_EFFECT: _kept,
+    RiskKind.STATUS_IGNORED: (
+        "The manifest sets status, which this apply ignores: only the status subresource writes it."
+    ),
+    RiskKind.OPEN_POLICY: "An empty rule in {direction} allows all traffic, whatever the other rules say.",
+    RiskKind.INJECTED_VALUE: (
+        "The manifest replaces the caBundle that {owners} wrote: calls fail where the certificate does not match it."
+    ),
+    RiskKind.INVALID_ENTRY: "The entry {entry} of {part} is not {what}, so the server refuses the object.",
     RiskKind.REMOVAL_WILL_NOT_HAPPEN: ("You no longer set this field, but it stays: {owners} still owns it."),
     RiskKind.DEFAULTED_SIBLING: lambda f: (
         "The server will reject type {type} together with {sibling}.",

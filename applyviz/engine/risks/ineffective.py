@@ -1,0 +1,140 @@
+"""What the manifest says and the server does not do, or does otherwise than a reader expects.
+
+Rules: `stringData` of a Secret is written into `data` and never removed from there (`pkg/apis/core/v1/conversion.go`);
+`serviceAccount` is an alias that fills `serviceAccountName` again (the same file); the main path of a kind with a
+status subresource ignores `status`; an empty rule of a NetworkPolicy allows all traffic
+(https://kubernetes.io/docs/concepts/services-networking/network-policies/); a `caBundle` is often injected.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.objects.lookups import ABSENT, FieldFinder
+from applyviz.engine.objects.paths import FieldPath, field, fields
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.owners import fields_of, is_ours, list_entries
+from applyviz.engine.risks.walking import is_within, list_at, map_at, position_of
+
+_POD_SPECS = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
+_NAME, _ALIAS = "serviceAccountName", "serviceAccount"
+_TEXTS = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}
+_ENCODED = (("Secret", "data"), ("ConfigMap", "binaryData"))
+
+
+def _was_applied(subject: RiskSubject, path: tuple[str, ...]) -> bool:
+    """Return whether this manager set a field before: in last-applied, or as an owner of the live field."""
+    if not subject.is_server_side:
+        return get_at(subject.last_applied, path) is not None
+    tries = (fields_of(entry) for entry in list_entries(subject.live) if is_ours(entry, subject))
+    return any(get_at(trie, fields(*path), ABSENT) is not ABSENT for trie in tries)
+
+
+def _list_applied(subject: RiskSubject, part: str) -> list[str]:
+    """Return the names of the entries of a map that this manager set before."""
+    if not subject.is_server_side:
+        return list(map_at(subject.last_applied, part))
+    tries = (fields_of(entry) for entry in list_entries(subject.live) if is_ours(entry, subject))
+    found = (name for trie in tries for name in map_at(trie, field(part)))
+    return [name[2:] for name in dict.fromkeys(found) if name.startswith("f:")]
+
+
+def find_kept(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the removals without an effect: entries of `stringData`, and a service account with its alias."""
+    manifest, result = subject.manifest, subject.result
+    if manifest is None or subject.live is None or result is None:
+        return
+    if subject.ref.key[:2] == ("", "Secret"):
+        kept = {**map_at(manifest, "stringData"), **map_at(manifest, "data")}
+        for name in _list_applied(subject, "stringData"):
+            if name not in kept:
+                facts = {"how": "string-data", "entry": name}
+                yield Risk(RiskKind.REMOVAL_WITHOUT_EFFECT, RiskLevel.HIGH, fields("stringData", name), facts)
+    for above in _POD_SPECS:
+        named, alias = (*above, _NAME), (*above, _ALIAS)
+        is_set = any(one in map_at(manifest, *above) for one in (_NAME, _ALIAS))
+        if is_set or not get_at(result, named) or not get_at(result, alias) or not _was_applied(subject, named):
+            continue
+        if not _was_applied(subject, alias):
+            yield Risk(RiskKind.REMOVAL_WITHOUT_EFFECT, RiskLevel.MEDIUM, fields(*named), {"how": "alias"})
+
+
+def _has_value(value: JSONValue) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_value, value.values()))
+    return any(map(_has_value, value)) if isinstance(value, list) else value is not None
+
+
+def find_status(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the status of a manifest that the server does not write."""
+    manifest, result, kind = subject.manifest, subject.result, subject.kind
+    if manifest is None or result is None or kind is None or not kind.has_status or subject.is_merge_only:
+        return
+    status = manifest.get("status")
+    if _has_value(status) and not is_within(status, result.get("status")):
+        position = position_of(subject, ("status",))
+        yield Risk(RiskKind.STATUS_IGNORED, RiskLevel.INFO, fields("status"), position=position)
+
+
+def find_open_policy(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the empty rules of a NetworkPolicy that its live version does not have."""
+    if subject.ref.key[:2] != ("networking.k8s.io", "NetworkPolicy") or subject.manifest is None:
+        return
+    for name in ("ingress", "egress"):
+        rules, before = (list_at(obj, "spec", name) for obj in (subject.result, subject.live))
+        if {} in rules and {} not in before:
+            position = position_of(subject, ("spec", name))
+            facts = {"direction": name}
+            yield Risk(RiskKind.OPEN_POLICY, RiskLevel.MEDIUM, fields("spec", name), facts, position)
+
+
+def _list_bundles(trie: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:
+    for element, below in trie.items():
+        if element == "f:caBundle":
+            yield (*path, element)
+        elif isinstance(below, Mapping):
+            yield from _list_bundles(below, (*path, element))
+
+
+def find_injected(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the certificates of another manager that a client-side apply replaces; server-side, they conflict."""
+    if subject.is_server_side or subject.manifest is None or subject.live is None or subject.result is None:
+        return
+    wanted, live, after = (FieldFinder(obj) for obj in (subject.manifest, subject.live, subject.result))
+    found: dict[FieldPath, list[str]] = {}
+    for entry in list_entries(subject.live):
+        for path in () if is_ours(entry, subject) else _list_bundles(fields_of(entry)):
+            found.setdefault(path, []).append(str(entry.get("manager")))
+    for path, owners in found.items():
+        if wanted.find(path) is not ABSENT and not is_same_json(live.find(path), after.find(path)):
+            yield Risk(RiskKind.INJECTED_VALUE, RiskLevel.HIGH, path, {"owners": ", ".join(dict.fromkeys(owners))})
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def find_invalid_entries(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the entries of a ConfigMap or Secret that the server cannot read; their values are not named.
+
+    - What YAML reads otherwise than it is written is another risk.
+    """
+    group, kind = subject.ref.key[:2]
+    retyped = {note.path for note in subject.document.retyped} if subject.document is not None else set()
+    for part in _TEXTS.get(kind, ()) if not group and subject.manifest is not None else ():
+        for name, value in map_at(subject.manifest, part).items():
+            what = "" if isinstance(value, str) or value is None or (part, name) in retyped else "text"
+            if (kind, part) in _ENCODED and isinstance(value, str) and not _is_base64(value):
+                what = "base64"
+            if what:
+                facts = {"entry": name, "part": part, "what": what}
+                position = position_of(subject, (part, name))
+                yield Risk(RiskKind.INVALID_ENTRY, RiskLevel.HIGH, fields(part, name), facts, position)
