@@ -60,7 +60,10 @@ class Anchored:
 
 @dataclass(slots=True)
 class Frame:
-    """One open list or mapping; `key` waits for its value, `is_merge` when that key is `<<`."""
+    """One open list or mapping; `key` waits for its value, `is_merge` when that key is `<<`.
+
+    - `key_tags`: the tags of keys that YAML does not read as text.
+    """
 
     value: Any
     positions: Any
@@ -74,6 +77,7 @@ class Frame:
     is_merge: bool = False
     merged: set[str] | None = None
     merge_items: list[Anchored] | None = None
+    key_tags: dict[str, str] | None = None
 
 
 def holds_unusable(value: JSONValue) -> bool:

@@ -57,6 +57,7 @@ _Event: TypeAlias = Any
 _ESCAPED_SLASH: Final = re.compile(r"(?<!\\)(?:\\\\)*\\/")
 _TAG_WITH_INDICATOR: Final = re.compile(r"(?:&\S+\s+)?(![-\w;/?:@&=+$.!~*'()%]*[,\[\]])", re.ASCII)
 _IN_TAG: Final = ("while scanning a tag", "while parsing a tag")
+_TEXTS = ("str", "timestamp")
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 
 
@@ -250,10 +251,28 @@ class TreeReader:
             key = UNUSABLE_KEY
             self._unusable = self._unusable or self._fail(event, str(error))
         frame.key = key
+        if key in frame.value or scalar.tag not in _TEXTS:  # hot: most keys are new texts
+            self._check_tags(event, frame, scalar)
         if key in frame.value and (frame.merged is None or key not in frame.merged):
             first = read_position(frame.positions[key], self.file)
             second = read_position(frame.key_mark, self.file)
             self._duplicates.append(DuplicateKey(self._path(), first, second))
+
+    def _check_tags(self, event: _Event, frame: Frame, scalar: Scalar) -> None:
+        """Raise `ManifestError` if keys of two types become one key of JSON, as `1` and `"1"` do.
+
+        - In Go they are two keys of one map, and the order in which it is converted is random.
+        """
+        key, tag = frame.key or "", "str" if scalar.tag in _TEXTS else scalar.tag
+        tags = frame.key_tags or {}
+        is_written = key in frame.value and (frame.merged is None or key not in frame.merged)
+        if is_written and tags.get(key, "str") != tag:
+            first = read_position(frame.positions[key], self.file)
+            reason = f"the keys in lines {first.line} and {event.start_mark.line + self.first_line} differ in type only"
+            raise self._fail(event, f'{reason}: as JSON both are "{key}", and kubectl takes one of them at random')
+        if tag != "str":
+            frame.key_tags = tags
+            tags[key] = tag
 
     def _put(self, frame: Frame | None, value: JSONValue, mark: int, positions: Any) -> None:
         if frame is None:

@@ -120,3 +120,31 @@ def test_kind_with_items_is_named_as_what_kubectl_reads_it() -> None:
         "field items, and this entry as an object of kind Allow. kubectl cannot apply another kind with this field"
         for line in (5, 6)
     ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_refused"),
+    [
+        (["1", "'1'"], True),
+        (["'1'", "1"], True),
+        (["1.0", "1"], True),
+        (["true", "'true'"], True),
+        (["on", "'true'"], True),
+        (["01", "1"], False),
+        (["on", "true"], False),
+        (["'1'", '"1"'], False),
+        (["2001-01-01", "'2001-01-01'"], False),
+        (["1", "'2'"], False),
+    ],
+)
+def test_keys_that_differ_in_type_only_are_refused(keys: list[str], is_refused: bool) -> None:
+    first, second = keys
+    found = said(f"apiVersion: v1\nkind: A\nmetadata: {{name: a}}\ndata:\n  {first}: x\n  {second}: z\n")
+
+    assert bool(found) == is_refused
+    if is_refused:
+        assert "a.yaml:6:3: the keys in lines 5 and 6 differ in type only: as JSON both are" in found[0]
+
+
+def test_key_of_another_type_overrides_a_merged_one() -> None:
+    assert said("apiVersion: v1\nkind: A\nmetadata: {name: a}\nx: &x {'1': a}\ny: {<<: *x, 2: b}\n") == []

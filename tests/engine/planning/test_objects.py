@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from applyviz.engine.explain.reasons import FieldOperation, Reason
-from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning.digest.effects import find_difference
 from applyviz.engine.planning.model.plan import Certainty, Operation
@@ -371,3 +373,14 @@ def test_steps_hold_what_may_be_applied_together():
     )
 
     assert [[c.ref.name for c in step] for step in plan.steps] == [["a", "b"], ["web"]]
+
+
+def test_namespace_of_a_review_is_a_default_and_no_limit():
+    box, text = Box(), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"
+    box.handle(Request("POST", "/api/v1/namespaces", body={"metadata": {"name": "shop"}}))
+    default = ApplyOptions(namespace="shop")
+
+    assert box.plan_one(text, default).ref.namespace == "default"
+    assert box.plan_one(text.replace(", namespace: default", ""), default).ref.namespace == "shop"
+    enforced = box.plan_one(text, replace(default, is_namespace_enforced=True))
+    assert (enforced.operation, "does not match the namespace" in enforced.error) == (Operation.ERROR, True)
