@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from django.db.models import Count
 from django.urls import reverse
 
+from applyviz.engine.diff.structural import is_same_at
 from applyviz.engine.explain.sentences import render_reason
+from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, canonical_json
 from applyviz.engine.planning.digest.serialize import options_from_json, to_json
@@ -23,8 +25,10 @@ from applyviz.engine.planning.model.request_sequence import list_sequence
 from applyviz.engine.planning.simulation.kubectl import unbind
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.sentences import render_risk
+from applyviz.engine.schema.builtin import bundled
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ApplyRun, ObjectChange, ObjectResult, Plan, Review
+from applyviz.web.components.values import ABSENT, show_value
 from applyviz.web.reviews.pages.channel_table import list_addons
 from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_prune, present_impact, present_sentence
 from applyviz.web.reviews.pane.fields import FieldFilter, present_sections
@@ -147,6 +151,22 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
     return {**document, "mark": _mark(document), "live": present_live(plan)}
 
 
+def _present_conflict(change: engine.PlannedObject, conflict: Conflict) -> JSONObject:
+    """Return a conflict with both values as text, masked; `is_equal` for one value in two spellings, as 1000m and 1."""
+    wanted, live = (v.find(conflict.path) for v in (change.versions.in_manifest, change.versions.in_live))
+    kind = bundled().find_kind(change.ref.gvk)
+    is_there = wanted is not ABSENT and live is not ABSENT
+    shown, kept = show_value(wanted), show_value(live)
+    return {
+        "field": render_path(conflict.path),
+        "field_manager": conflict.manager,
+        "operation": conflict.operation,
+        "manifest": shown.text if shown else None,
+        "live": kept.text if kept else None,
+        "is_equal": is_there and is_same_at(kind.root if kind else None, conflict.path, wanted, live),
+    }
+
+
 def _present_fields(change: engine.PlannedObject, options: ApplyOptions) -> list[JSONObject]:
     sections = present_sections(
         change,
@@ -218,10 +238,7 @@ def _present_object(
         "owners": [to_json(share) for share in owners],
         "left_out": "" if change.left_out is None else change.left_out.reason,
         "risks": [{"kind": h.kind.value, "level": h.level.value, "text": render_risk(h)} for h in change.risks],
-        "conflicts": [
-            {"field": render_path(c.path), "field_manager": c.manager, "operation": c.operation}
-            for c in change.conflicts
-        ],
+        "conflicts": [_present_conflict(change, conflict) for conflict in change.conflicts],
         "fields": _present_fields(change, options) if change.has_effect else [],
         "requests": _present_requests(change),
         "calculation": _present_calculation(change),
