@@ -188,6 +188,11 @@ class PendingKind(models.TextChoices):
     DEACTIVATE = "deactivate", _("deactivate an account")
     ACTIVATE = "activate", _("reactivate an account")
     IDENTITY = "identity", _("link a commit identity")
+    LINK = "link", _("link accounts")
+    MAIL = "mail", _("change an email address")
+    CLAIM = "claim", _("activate a claimed account")
+    POLICY = "policy", _("publish a policy that requires less")
+    ARCHIVE_POLICY = "archive-policy", _("archive a policy")
 
 
 class PendingState(models.TextChoices):

@@ -16,11 +16,27 @@ _JOINED = "records_grant g JOIN records_teammember m ON m.team_id = g.team_id"
 _OF_TEAM = f"EXISTS (SELECT 1 FROM {_JOINED} WHERE m.person_id = u.id AND {_WHOLE} AND {_OVERLAP})"  # noqa: S608 - constants
 # How many humans have ever been administrators, counting only accounts that can sign in.
 _EVER_WHO = f"u.password NOT LIKE '!%' AND (u.is_superuser OR {_OF_PERSON} OR {_OF_TEAM})"
-_EVER = f"(SELECT COUNT(DISTINCT {HUMAN.format('u.id')}) FROM auth_user u WHERE {_EVER_WHO})"  # noqa: S608 - constants
+# Who an account counts as among them: links that were made later do not change it.
+_COUNTED = "COALESCE(NULLIF({0}.counted_as, ''), {0}.human)"
+_COUNTED_ONE = f"(SELECT {_COUNTED.format('l')} FROM records_accountlink l WHERE l.person_id = u.id)"  # noqa: S608 - constants
+_EVER = f"(SELECT COUNT(DISTINCT COALESCE({_COUNTED_ONE}, 'account-' || u.id)) FROM auth_user u WHERE {_EVER_WHO})"  # noqa: S608 - constants
+_WAS_EVER = f"EXISTS (SELECT 1 FROM auth_user u WHERE u.id = NEW.person_id AND {_EVER_WHO})"  # noqa: S608 - constants
 
 _MEMBERS = "SELECT 1 FROM records_teammember m WHERE m.team_id = NEW.team_id AND m.ended_at IS NULL"
 _IN_TEAM = f"EXISTS ({_MEMBERS} AND {HUMAN.format('m.person_id')} = {{0}})"
 _GAINS = "SELECT 1 FROM records_grant t WHERE t.team_id = NEW.team_id AND t.ended_at IS NULL"
+# A policy in force names the team of a membership: who may ask, and whose approvals it counts.
+_NAMES_TEAM = " OR ".join(
+    (
+        "v.rules ->> 'approving_team' = t.slug",
+        """CAST(v.rules -> 'asking_teams' AS text) LIKE '%"' || t.slug || '"%'""",
+        """REPLACE(CAST(v.rules -> 'for_risks' AS text), ' ', '') LIKE '%"team":"' || t.slug || '"%'""",
+    )
+)
+_RELIED_ON = (
+    "EXISTS (SELECT 1 FROM records_policyversion v JOIN records_policy p ON p.id = v.policy_id AND p.number = v.number"  # noqa: S608 - constants
+    f" JOIN records_team t ON t.id = NEW.team_id WHERE p.archived_at IS NULL AND ({_NAMES_TEAM}))"
+)
 _PERSON, _BY, _SECOND = (HUMAN.format(f"NEW.{name}") for name in ("person_id", "by_id", "confirmed_by_id"))
 _IS_ALONE = f"NEW.by_id IS NOT NULL AND {_EVER} >= 2 AND (NEW.confirmed_by_id IS NULL OR {_SECOND} = {_BY}"
 _FIXED = (
@@ -73,8 +89,22 @@ OF_RIGHTS = (
         "member_of_two",
         "records_teammember",
         "INSERT",
-        f"EXISTS ({_GAINS} AND t.role IN ({_SENSITIVE})) AND {_IS_ALONE} OR {_SECOND} = {_PERSON})",
-        "a second administrator confirms new members of a team that approves, runs or administers",
+        f"(EXISTS ({_GAINS} AND t.role IN ({_SENSITIVE})) OR {_RELIED_ON}) AND {_IS_ALONE} OR {_SECOND} = {_PERSON})",
+        "a second administrator confirms new members of a team that approves, runs or administers, or a policy names",
+    ),
+    Guard(
+        "link_counts_all",
+        "records_accountlink",
+        "INSERT",
+        f"{_COUNTED.format('NEW')} <> 'account-' || NEW.person_id AND {_WAS_EVER}",
+        "a link does not change how many administrators there have been",
+    ),
+    Guard(
+        "link_keeps_count",
+        "records_accountlink",
+        "UPDATE",
+        f"OLD.person_id <> NEW.person_id OR ({_COUNTED.format('OLD')} <> {_COUNTED.format('NEW')} AND {_WAS_EVER})",
+        "a link does not change how many administrators there have been",
     ),
     Guard("link_no_delete", "records_accountlink", "DELETE", "", "accounts that are one human stay one"),
 )

@@ -20,7 +20,7 @@ from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
-from applyviz.workflow.people import administrators, claims, confirmations, pending_changes, teams
+from applyviz.workflow.people import account_links, administrators, claims, confirmations, pending_changes, teams
 from applyviz.workflow.people.teams import Scope
 from tests import moments
 from tests.builders import grant_role, make_person, make_plan_row, make_policy
@@ -63,7 +63,7 @@ SENSITIVE = sorted(administrators.SENSITIVE)
 @pytest.mark.parametrize("role", list(Role))
 def test_nobody_grants_to_themselves_under_any_account(mallory: User, role: Role) -> None:
     twin = make_person("twin")
-    teams.count_as_one([mallory, twin])
+    account_links.count_as_one([mallory, twin])
 
     for person in (mallory, twin):
         with pytest.raises(NotAllowedError, match="you can't grant a role to yourself"):
@@ -75,7 +75,7 @@ def test_nobody_grants_to_themselves_under_any_account(mallory: User, role: Role
 @pytest.mark.parametrize("role", list(Role))
 def test_nobody_grants_to_a_team_of_theirs_under_any_account(mallory: User, role: Role) -> None:
     twin = make_person("twin")
-    teams.count_as_one([mallory, twin])
+    account_links.count_as_one([mallory, twin])
     team = make_team(mallory, twin)
 
     with pytest.raises(NotAllowedError, match="a role to a team that you belong to"):
@@ -86,7 +86,7 @@ def test_nobody_grants_to_a_team_of_theirs_under_any_account(mallory: User, role
 
 def test_nobody_joins_a_team_under_another_account(mallory: User) -> None:
     twin, team = make_person("twin"), teams.create_team(by=mallory, slug="sre", name="SRE")
-    teams.count_as_one([mallory, twin])
+    account_links.count_as_one([mallory, twin])
 
     with pytest.raises(NotAllowedError, match="add your own accounts to a team"):
         teams.add_member(team, twin, by=mallory)
@@ -145,7 +145,7 @@ def test_second_confirms_and_both_are_in_the_history(dana: User, mallory: User, 
 
 def test_linked_account_is_no_second(dana: User, mallory: User, puppet: User) -> None:
     twin = make_person("twin", Role.ADMINISTRATOR)
-    teams.count_as_one([mallory, twin])
+    account_links.count_as_one([mallory, twin])
     asked = teams.grant_role(Role.APPROVER, by=mallory, person=puppet, scope=Scope())
 
     with pytest.raises(NotAllowedError, match="you requested this"):

@@ -15,8 +15,8 @@ from applyviz.records.models import AccountLink, Approval, Resolution, TeamMembe
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
+from applyviz.workflow.people import account_links, teams
 from applyviz.workflow.people import humans as people
-from applyviz.workflow.people import teams
 from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.policies import RiskDemand
 from tests.builders import grant_role, make_approval, make_person, make_plan_row, make_policy, take_roles
@@ -166,7 +166,7 @@ def test_mail_alias_of_the_author_does_not_approve(plan, bob, address):
 def test_link_is_read_anew_for_an_account_that_was_linked_before(plan, bob):
     carol, dora, eric = (make_person(name, Role.APPROVER) for name in ("carol", "dora", "eric"))
     for pair in ([bob, carol], [dora, eric], [carol, eric]):
-        teams.count_as_one(pair)
+        account_links.count_as_one(pair)
 
     named = people.name_humans([bob, carol, dora, eric])
 
@@ -182,7 +182,7 @@ def test_linked_accounts_never_reach_quorum_alone(links):
         plan = make_plan_row(cast[0], policy_version="strict@1")
         for left, right in links:
             if left != right:
-                teams.count_as_one([cast[left], cast[right]])
+                account_links.count_as_one([cast[left], cast[right]])
         for person in cast:
             try:
                 with transaction.atomic():

@@ -31,6 +31,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("human", models.CharField(db_index=True, max_length=80)),
+                ("counted_as", models.CharField(blank=True, default="", max_length=80)),
             ],
         ),
         migrations.CreateModel(
@@ -541,6 +542,11 @@ class Migration(migrations.Migration):
                             ("deactivate", "deactivate an account"),
                             ("activate", "reactivate an account"),
                             ("identity", "link a commit identity"),
+                            ("link", "link accounts"),
+                            ("mail", "change an email address"),
+                            ("claim", "activate a claimed account"),
+                            ("policy", "publish a policy that requires less"),
+                            ("archive-policy", "archive a policy"),
                         ],
                         max_length=16,
                     ),
@@ -619,6 +625,15 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField()),
                 (
                     "by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "confirmed_by",
                     models.ForeignKey(
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,

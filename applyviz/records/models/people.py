@@ -143,12 +143,17 @@ class OpenSession(models.Model):
 
 
 class AccountLink(models.Model):
-    """Accounts with the same `human` belong to one person, for every rule that requires another person."""
+    """Accounts with the same `human` belong to one person, for every rule that requires another person.
+
+    - `counted_as` names who the account counts as among all people who were ever administrators. A link never changes
+      it for an administrator: two of them stay two, whatever is linked later.
+    """
 
     person = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="link"
     )
     human = models.CharField(max_length=80, db_index=True)
+    counted_as = models.CharField(max_length=80, blank=True, default="")
 
     def __str__(self) -> str:
         return f"{self.person_id} is {self.human}"

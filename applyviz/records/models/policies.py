@@ -24,6 +24,7 @@ class PolicyVersion(models.Model):
     """One version of a policy: its scope, and its rules (`workflow/policies/rules.py`).
 
     - Patterns are those of grants; `is_cluster_scoped`: it also applies to cluster-scoped objects.
+    - `confirmed_by` is the second administrator, of a version that requires less than the one before.
     """
 
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="versions")
@@ -34,6 +35,7 @@ class PolicyVersion(models.Model):
     rules = models.JSONField(default=dict)
     note = models.TextField(blank=True)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField()
 
     class Meta:

@@ -169,7 +169,6 @@ def claim(request: HttpRequest, token: str) -> HttpResponse:
         found = claims.find_claim(token)
         form = NewPasswordForm(request.POST or None)
         if request.method == "POST" and form.is_valid() and _claim(request, token, form):
-            messages.success(request, _("Account claimed. Sign in with your new password."))
             return redirect("login")
     except WorkflowError as error:
         return render_refusal(request, error.status, str(error))
@@ -179,8 +178,13 @@ def claim(request: HttpRequest, token: str) -> HttpResponse:
 
 def _claim(request: HttpRequest, token: str, form: NewPasswordForm) -> bool:
     try:
-        claims.claim_account(token, password=form.cleaned_data["new"], address=reauthentication.find_address(request))
+        address = reauthentication.find_address(request)
+        person = claims.claim_account(token, password=form.cleaned_data["new"], address=address)
     except NotValidError as error:
         form.add_error("new", str(error))
         return False
+    if person.is_active:
+        messages.success(request, _("Account claimed. Sign in with your new password."))
+    else:
+        messages.warning(request, _("Account claimed. You can sign in once a second administrator confirms it."))
     return True

@@ -12,7 +12,7 @@ from applyviz.records.models import Grant
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.foundation.grant_scopes import Scope
-from applyviz.workflow.people import rights_changes, teams
+from applyviz.workflow.people import rights_changes
 from applyviz.workflow.people.rights_changes import Actors
 
 
@@ -43,6 +43,4 @@ def link_accounts(accounts: Iterable[Person], *, reason: str) -> None:
     actors, accounts = _actors(reason), list(accounts)
     if len({person.pk for person in accounts}) < 2:
         raise NotValidError(_("name at least two accounts"))
-    with transaction.atomic():
-        teams.count_as_one(accounts)
-        actors.record(AuditAction.PERSON_CHANGED, {"one human": sorted(person.get_username() for person in accounts)})
+    rights_changes.link_accounts(accounts, actors=actors)

@@ -2,15 +2,19 @@
 
 Rule: once two people have ever been administrators, no single one can grant roles that approve or run, or remove an
 administrator. With only one ever, this cannot be prevented, so such grants are marked. An account counts from its first
-usable sign-in: an invitation that was never accepted does not make a second administrator.
+usable sign-in: an invitation that was never accepted does not make a second administrator. Two that were counted stay
+two: no link between accounts lowers the number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime
+
 from django.db.models import F, Q
 
 from applyviz.records.enums import Role
-from applyviz.records.models import Grant, Team, TeamMember
+from applyviz.records.models import AccountLink, Grant, Team, TeamMember
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.people import humans as people
 
@@ -29,10 +33,23 @@ def _list_ever() -> list[Person]:
     return [person for person in Person.objects.filter(chosen).distinct() if person.has_usable_password()]
 
 
+def _name_counted(accounts: Iterable[Person]) -> dict[int, str]:
+    """Return who accounts count as among all who were ever administrators, by their ids."""
+    accounts = list(accounts)
+    links = AccountLink.objects.filter(person__in=accounts).values_list("person_id", "counted_as", "human")
+    linked = {pk: counted or human for pk, counted, human in links}
+    return {one.pk: linked.get(one.pk, f"account-{one.pk}") for one in accounts}
+
+
 def count_ever() -> int:
     """Return how many people have ever been administrators."""
-    found = _list_ever()
-    return len(set(people.name_humans(found).values()))
+    return len(set(_name_counted(_list_ever()).values()))
+
+
+def name_counted(accounts: Iterable[Person]) -> dict[int, str]:
+    """Return who those accounts count as that were ever administrators', by their ids."""
+    chosen = {one.pk for one in accounts}
+    return _name_counted(one for one in _list_ever() if one.pk in chosen)
 
 
 def needs_second() -> bool:
@@ -40,9 +57,12 @@ def needs_second() -> bool:
     return count_ever() >= 2
 
 
-def was_ever(person: Person) -> bool:
-    """Return whether an account has ever been an administrator's."""
-    return any(person.pk == one.pk for one in _list_ever())
+def is_since(person: Person, moment: datetime) -> bool:
+    """Return whether a person has been an administrator since a moment or longer."""
+    grants = Grant.objects.filter(_WHOLE, ended_at=None, since__lte=moment)
+    joined = TeamMember.objects.filter(person=person, ended_at=None, since__lte=moment, team__archived_at=None)
+    having = grants.filter(Q(person=person) | Q(team__in=joined.values("team")))
+    return (person.is_superuser and person.date_joined <= moment) or having.exists()
 
 
 def list_current() -> list[Person]:

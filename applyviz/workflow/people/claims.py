@@ -2,6 +2,8 @@
 
 A link works once and for three days; the database holds the hash of its secret (256 random bits). For an account that
 was claimed before, only a command on the server creates a link: otherwise an administrator could take accounts over.
+The administrator who made a link has seen it. So an account with a role that requires two administrators, once claimed,
+stays deactivated until another administrator confirms that its person claimed it.
 """
 
 from __future__ import annotations
@@ -16,13 +18,13 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from applyviz import clock
-from applyviz.records.enums import AuditAction
+from applyviz.records.enums import AuditAction, PendingKind
 from applyviz.records.models import AccountClaim, ServiceAccount
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
-from applyviz.workflow.people import sessions
+from applyviz.workflow.people import administrators, pending_changes, sessions
 
 LASTS = timedelta(days=3)
 
@@ -70,19 +72,30 @@ def recover(person: Person, *, reason: str) -> str:
 def find_claim(token: str) -> AccountClaim:
     """Return the claim of a secret while it is valid; raises `NotVisibleError`."""
     found = AccountClaim.objects.filter(token_hash=_hash(token), used_at=None, expires_at__gt=clock.now())
-    claim = found.select_related("person").first()
+    claim = found.select_related("person", "made_by").first()
     if claim is None or not claim.person.is_active:
         raise NotVisibleError(_("this link was used or has expired; ask for a new one"))
     return claim
 
 
+def _ask_second(claim: AccountClaim, address: str) -> None:
+    """Let an administrator other than the one who made the link confirm the claim."""
+    person, maker = claim.person, claim.made_by
+    if maker is None:
+        return
+    summary = {"account": person.get_username(), "link made by": maker.get_username(), "claimed from": address}
+    pending_changes.ask(PendingKind.CLAIM, by=maker, given={"person": person.pk}, summary=summary, actor=person)
+
+
 def claim_account(token: str, *, password: str, address: str) -> Person:
     """Set the password of an account by its link, once; ends every session of the account.
 
+    - The account is not active if a second administrator must confirm the claim first.
     - Raises `NotVisibleError` for an invalid link, `NotValidError` for a weak password.
     """
     claim = find_claim(token)
     person = claim.person
+    must_wait = claim.made_by is not None and administrators.holds_sensitive(person) and administrators.needs_second()
     try:
         validate_password(password, person)
     except ValidationError as error:
@@ -92,7 +105,10 @@ def claim_account(token: str, *, password: str, address: str) -> Person:
         if not AccountClaim.objects.filter(pk=claim.pk, used_at=None, expires_at__gt=now).update(used_at=now):
             raise NotPossibleError(_("this link was already used"))
         person.set_password(password)
-        person.save(update_fields=["password"])
+        person.is_active = not must_wait
+        person.save(update_fields=["password", "is_active"])
         sessions.end_others(person, keep="")
         trail.record(AuditAction.ACCOUNT_CLAIMED, by=person, about=trail.AuditSubject(), detail={"address": address})
+        if must_wait:
+            _ask_second(claim, address)
     return person

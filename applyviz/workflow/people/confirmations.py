@@ -1,4 +1,4 @@
-"""Confirmation by a second administrator: a different person who does not benefit from the change.
+"""Confirmation by a second administrator: a different person, who was one before and does not benefit from the change.
 
 Confirming checks again whether the change is still allowed. `recover` confirms by a command on the server when no
 second administrator can; the audit trail records it as such.
@@ -19,7 +19,15 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
 from applyviz.workflow.foundation.grant_scopes import Scope
-from applyviz.workflow.people import administrators, commit_identities, pending_changes, rights_changes
+from applyviz.workflow.people import (
+    account_links,
+    administrators,
+    commit_identities,
+    pending_changes,
+    policy_changes,
+    rights_changes,
+)
+from applyviz.workflow.people.policy_changes import NewVersion
 from applyviz.workflow.people.rights_changes import Actors
 
 
@@ -62,6 +70,28 @@ def _link_identity(given: JSONObject, actors: Actors) -> None:
     commit_identities.store_link(_person(given), IdentityKind(given["kind"]), given["value"], actors=actors)
 
 
+def _link_accounts(given: JSONObject, actors: Actors) -> None:
+    accounts = list(Person.objects.filter(pk__in=given["people"]))
+    account_links.require_linkable(accounts)
+    rights_changes.link_accounts(accounts, actors=actors)
+
+
+def _set_mail(given: JSONObject, actors: Actors) -> None:
+    person = _person(given)
+    account_links.require_linkable([person, *account_links.list_sharing(given["mail"])])
+    rights_changes.set_mail(person, given["mail"], actors=actors)
+
+
+def _publish_policy(given: JSONObject, actors: Actors) -> None:
+    scope = Scope(*given["scope"])
+    new = NewVersion(given["slug"], scope, given["rules"], note=given["note"], after=given["after"])
+    policy_changes.publish(new, actors=actors)
+
+
+def _archive_policy(given: JSONObject, actors: Actors) -> None:
+    policy_changes.archive(given["slug"], given["note"], actors=actors)
+
+
 _CHANGES: dict[PendingKind, Callable[[JSONObject, Actors], None]] = {
     PendingKind.GRANT: _grant,
     PendingKind.MEMBER: _add_member,
@@ -71,8 +101,22 @@ _CHANGES: dict[PendingKind, Callable[[JSONObject, Actors], None]] = {
     PendingKind.ACTIVATE: _activate,
     PendingKind.DEACTIVATE: _deactivate,
     PendingKind.IDENTITY: _link_identity,
+    PendingKind.LINK: _link_accounts,
+    PendingKind.MAIL: _set_mail,
+    PendingKind.CLAIM: _activate,
+    PendingKind.POLICY: _publish_policy,
+    PendingKind.ARCHIVE_POLICY: _archive_policy,
 }
-_GAINS = frozenset({PendingKind.GRANT, PendingKind.MEMBER, PendingKind.ACTIVATE, PendingKind.IDENTITY})
+_GAINS = frozenset(
+    {
+        PendingKind.GRANT,
+        PendingKind.MEMBER,
+        PendingKind.ACTIVATE,
+        PendingKind.IDENTITY,
+        PendingKind.MAIL,
+        PendingKind.CLAIM,
+    }
+)
 
 
 def _gains(change: PendingChange, person: Person) -> bool:
@@ -91,6 +135,8 @@ def find_blocker(change: PendingChange, *, by: Person) -> str:
         return _("you requested this: another administrator must confirm it")
     if _gains(change, by):
         return _("this benefits you: another administrator must confirm it")
+    if not administrators.is_since(by, change.asked_at):
+        return _("you became an administrator after this was requested: another administrator must confirm it")
     if not access.can(change.asked_by, Action.MANAGE):
         return _("%(name)s, who requested this, is no longer an administrator") % {
             "name": change.asked_by.get_username()
@@ -103,8 +149,8 @@ def find_blocker(change: PendingChange, *, by: Person) -> str:
 def confirm_change(change: PendingChange, *, by: Person) -> None:
     """Carry out a pending change as the second administrator.
 
-    - Raises `NotAllowedError` for the requester under any account and for a beneficiary, `NotPossibleError` when the
-      change was answered, has expired, or would leave no administrator.
+    - Raises `NotAllowedError` for the requester under any account, for a beneficiary, and for whoever became an
+      administrator later; `NotPossibleError` for a change that was answered, has expired, or leaves no administrator.
     """
     access.require(by, Action.MANAGE)
     blocker = find_blocker(change, by=by)

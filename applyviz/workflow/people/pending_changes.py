@@ -22,9 +22,17 @@ LASTS = timedelta(days=7)
 
 
 def ask(
-    kind: PendingKind, *, by: Person, given: Mapping[str, JSONValue], summary: Mapping[str, JSONValue]
+    kind: PendingKind,
+    *,
+    by: Person,
+    given: Mapping[str, JSONValue],
+    summary: Mapping[str, JSONValue],
+    actor: Person | None = None,
 ) -> PendingChange:
-    """Store a change until a second administrator confirms it; nothing takes effect before."""
+    """Store a change until a second administrator confirms it; nothing takes effect before.
+
+    - `actor`: who caused it, if that is not the administrator who may not confirm it.
+    """
     now = clock.now()
     with transaction.atomic():
         same = PendingChange.objects.filter(kind=kind, state=PendingState.WAITING, expires_at__gt=now, asked_by=by)
@@ -34,7 +42,7 @@ def ask(
             kind=kind, given=dict(given), summary=dict(summary), asked_by=by, asked_at=now, expires_at=now + LASTS
         )
         detail = {"request": made.pk, "what": kind.value, **summary}
-        trail.record(AuditAction.SECOND_ASKED, by=by, about=trail.AuditSubject(), detail=detail)
+        trail.record(AuditAction.SECOND_ASKED, by=actor or by, about=trail.AuditSubject(), detail=detail)
     return made
 
 
@@ -48,6 +56,18 @@ def read_waiting() -> QuerySet[PendingChange]:
     """Return the waiting changes, for a command on the server."""
     found = PendingChange.objects.filter(state=PendingState.WAITING, expires_at__gt=clock.now())
     return found.select_related("asked_by")
+
+
+def list_waiting_of(name: str, value: JSONValue, *, for_user: Visitor) -> list[PendingChange]:
+    """Return the waiting changes whose input has a value, such as an account; none for who may not view accounts."""
+    if not access.can(for_user, Action.VIEW_ACCOUNTS):
+        return []
+    return [row for row in read_waiting() if _names(row.given, name, value)]
+
+
+def _names(given: Mapping[str, JSONValue], name: str, value: JSONValue) -> bool:
+    people = given.get("people") if name == "person" else None
+    return given.get(name) == value or (isinstance(people, list) and value in people)
 
 
 def get_waiting(number: int) -> PendingChange:
@@ -66,10 +86,20 @@ def answer(change: PendingChange, state: PendingState, *, by: Person | None) -> 
         raise NotPossibleError(_("this change was already confirmed or declined, or it has expired"))
 
 
+def _take_claim_back(pk: int) -> None:
+    """Let an account be claimed again, by another link: whoever set its password does not get in."""
+    person = Person.objects.get(pk=pk)
+    person.set_unusable_password()
+    person.is_active = True
+    person.save(update_fields=["password", "is_active"])
+
+
 def decline(change: PendingChange, *, by: Person) -> None:
     """Decline a change that another administrator requested, or withdraw one's own."""
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         answer(change, PendingState.DECLINED, by=by)
+        if change.kind == PendingKind.CLAIM:
+            _take_claim_back(change.given["person"])
         detail = {"request": change.pk, "asked by": change.asked_by.get_username(), **change.summary}
         trail.record(AuditAction.SECOND_DECLINED, by=by, about=trail.AuditSubject(), detail=detail)

@@ -6,6 +6,7 @@ stays.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
@@ -19,7 +20,7 @@ from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.grant_scopes import Scope
-from applyviz.workflow.people import administrators
+from applyviz.workflow.people import account_links, administrators
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +147,24 @@ def set_active(person: Person, *, is_active: bool, actors: Actors) -> None:
             raise NotPossibleError(_("the account is already in that state"))
         _keep_administrator()
         actors.record(AuditAction.PERSON_CHANGED, {"account": person.get_username(), "active": is_active})
+
+
+def link_accounts(accounts: Iterable[Person], *, actors: Actors) -> None:
+    """Link accounts of one person."""
+    accounts = list(accounts)
+    with transaction.atomic():
+        account_links.count_as_one(accounts)
+        detail: dict[str, JSONValue] = {"one human": sorted(person.get_username() for person in accounts)}
+        actors.record(AuditAction.PERSON_CHANGED, detail, is_sole=actors.is_sole)
+
+
+def set_mail(person: Person, email: str, *, actors: Actors) -> None:
+    """Change the email address of an account; accounts of its old and of its new mailbox are linked from then on."""
+    with transaction.atomic():
+        before = Person.objects.select_for_update(no_key=True).get(pk=person.pk)
+        account_links.link_mailbox(before)
+        Person.objects.filter(pk=person.pk).update(email=email)
+        person.email = email
+        account_links.link_mailbox(person)
+        detail: dict[str, JSONValue] = {"account": person.get_username(), "mail": email, "before": before.email}
+        actors.record(AuditAction.PERSON_CHANGED, detail, is_sole=actors.is_sole)

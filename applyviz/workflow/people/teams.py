@@ -1,8 +1,8 @@
 """Accounts, teams and grants, managed by administrators; each step is audited.
 
 Memberships and grants end with a time stamp and are never deleted. People cannot grant a role to themselves, to their
-own team or to a linked account, and the last administrator stays. Roles that approve, run or administer require a
-second administrator (`administrators`).
+own team or to a linked account, and the last administrator stays. Roles that approve, run or administer, links between
+accounts, email addresses, and members of teams that policies name require a second administrator (`administrators`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,20 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.enums import AuditAction, PendingKind, Role
-from applyviz.records.models import AccountLink, Grant, PendingChange, ServiceAccount, Team, TeamMember
+from applyviz.records.models import Grant, PendingChange, ServiceAccount, Team, TeamMember
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.grant_scopes import Scope
-from applyviz.workflow.people import administrators, claims, humans, pending_changes, rights_changes
+from applyviz.workflow.people import (
+    account_links,
+    administrators,
+    claims,
+    pending_changes,
+    policy_changes,
+    rights_changes,
+)
 from applyviz.workflow.people.rights_changes import Actors
 
 __all__ = [
@@ -32,7 +39,6 @@ __all__ = [
     "add_member",
     "add_person",
     "archive_team",
-    "count_as_one",
     "create_team",
     "end_grant",
     "end_member",
@@ -44,16 +50,21 @@ __all__ = [
     "list_people",
     "list_teams",
     "set_active",
+    "set_mail",
 ]  # fmt: skip
 _ADMINISTERS = frozenset({Role.ADMINISTRATOR})
 
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """A new account, and the secret of its claim link, which is shown once."""
+    """A new account, and the secret of its claim link, which is shown once.
+
+    - `is_mail_pending`: a second administrator must confirm its address first.
+    """
 
     person: Person
     token: str
+    is_mail_pending: bool = False
 
 
 def list_people(*, for_user: Visitor) -> QuerySet[Person]:
@@ -91,41 +102,22 @@ def list_grants(*, for_user: Visitor) -> QuerySet[Grant]:
     return Grant.objects.filter(ended_at=None).select_related("person", "team", "by", "confirmed_by")
 
 
-def _link_mailbox(person: Person) -> None:
-    """Link accounts with one mail address in the database as well."""
-    mailbox = humans.name_mailbox(person.email)
-    same = [p for p in Person.objects.exclude(email="") if humans.name_mailbox(p.email) == mailbox] if mailbox else []
-    if len(same) > 1:
-        count_as_one(same)
-
-
-def count_as_one(accounts: Iterable[Person]) -> None:
-    """Link accounts, with all accounts linked to them, in the caller's transaction."""
-    accounts = list(accounts)
-    linked = set(AccountLink.objects.filter(person__in=accounts).values_list("human", flat=True))
-    name = min(linked, default=f"human-{min(p.pk for p in accounts)}")
-    AccountLink.objects.filter(human__in=linked).update(human=name)
-    for person in accounts:
-        AccountLink.objects.update_or_create(person=person, defaults={"human": name})
-
-
 def add_person(*, by: Person, name: str, email: str) -> Invited:
     """Create an account without roles; the invited person sets its password by the link.
 
     - The inviting administrator never learns the password: the link works once, and for some days.
+    - The address is like any other change of one (`set_mail`).
     """
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         try:
             with transaction.atomic():
-                made = Person.objects.create_user(name, email)
+                made = Person.objects.create_user(name)
         except IntegrityError as error:
             raise NotValidError(_("account %(name)s already exists") % {"name": name}) from error
-        _link_mailbox(made)
-        trail.record(
-            AuditAction.PERSON_ADDED, by=by, about=trail.AuditSubject(), detail={"account": name, "mail": email}
-        )
-        return Invited(made, claims.make_link(made, by=by))
+        trail.record(AuditAction.PERSON_ADDED, by=by, about=trail.AuditSubject(), detail={"account": name})
+        waiting = set_mail(made, email, by=by) if email else None
+        return Invited(made, claims.make_link(made, by=by), waiting is not None)
 
 
 def set_active(person: Person, *, by: Person, is_active: bool) -> PendingChange | None:
@@ -149,19 +141,41 @@ def _is_administrator(person: Person) -> bool:
     return any(one.pk == person.pk for one in administrators.list_current())
 
 
-def link_accounts(accounts: Iterable[Person], *, by: Person) -> None:
-    """Link accounts of one person: none of them can approve what another wrote, and they count once."""
+def link_accounts(accounts: Iterable[Person], *, by: Person) -> PendingChange | None:
+    """Link accounts of one person: none of them can approve what another wrote, and they count once.
+
+    - Returns the pending change if a second administrator must confirm.
+    - Raises `NotAllowedError` for accounts of two administrators.
+    """
     access.require(by, Action.MANAGE)
-    accounts = list(accounts)
-    if len({person.pk for person in accounts}) < 2:
+    accounts = sorted({person.pk: person for person in accounts}.values(), key=lambda one: one.pk)
+    if len(accounts) < 2:
         raise NotValidError(_("name at least two accounts"))
-    if administrators.needs_second() and any(administrators.was_ever(person) for person in accounts):
-        # Otherwise one of two administrators could link both, and become the only one there has ever been.
-        raise NotAllowedError(_("to link administrator accounts, run manage.py people link on the server"))
-    with transaction.atomic():
-        count_as_one(accounts)
-        detail = {"one human": sorted(person.get_username() for person in accounts)}
-        trail.record(AuditAction.PERSON_CHANGED, by=by, about=trail.AuditSubject(), detail=detail)
+    account_links.require_linkable(accounts)
+    if administrators.needs_second():
+        summary: dict[str, JSONValue] = {"accounts": sorted(person.get_username() for person in accounts)}
+        given: JSONObject = {"people": [person.pk for person in accounts]}
+        return pending_changes.ask(PendingKind.LINK, by=by, given=given, summary=summary)
+    rights_changes.link_accounts(accounts, actors=Actors(by))
+    return None
+
+
+def set_mail(person: Person, email: str, *, by: Person) -> PendingChange | None:
+    """Change the email address of an account: it names a person to notify, who wrote commits, and linked accounts.
+
+    - Returns the pending change if a second administrator must confirm.
+    - Raises `NotAllowedError` for one's own account where there are two administrators, and for an address that would
+      link two administrators.
+    """
+    access.require(by, Action.MANAGE)
+    account_links.require_linkable([person, *account_links.list_sharing(email)])
+    if not administrators.needs_second():
+        rights_changes.set_mail(person, email, actors=Actors(by))
+        return None
+    if administrators.is_same_human(person, by):
+        raise NotAllowedError(_("another administrator must change your email address"))
+    summary: dict[str, JSONValue] = {"account": person.get_username(), "mail": email}
+    return pending_changes.ask(PendingKind.MAIL, by=by, given={"person": person.pk, "mail": email}, summary=summary)
 
 
 def create_team(*, by: Person, slug: str, name: str) -> Team:
@@ -177,13 +191,18 @@ def create_team(*, by: Person, slug: str, name: str) -> Team:
     return team
 
 
+def _is_relied_on(team: Team, roles: frozenset[Role]) -> bool:
+    """Return whether a team gives its members one of these roles, or a policy in force names it."""
+    return administrators.gives(team, roles) or policy_changes.is_named(team)
+
+
 def archive_team(team: Team, *, by: Person) -> PendingChange | None:
     """Archive a team: its grants no longer count, and policies that name it can no longer be met.
 
-    - Returns the pending change if a second administrator must confirm: for a team that administers.
+    - Returns the pending change if a second administrator must confirm: for a team that administers or a policy names.
     """
     access.require(by, Action.MANAGE)
-    if administrators.gives(team, _ADMINISTERS) and administrators.needs_second():
+    if _is_relied_on(team, _ADMINISTERS) and administrators.needs_second():
         return pending_changes.ask(
             PendingKind.ARCHIVE_TEAM, by=by, given={"team": team.pk}, summary={"team": team.slug}
         )
@@ -194,14 +213,15 @@ def archive_team(team: Team, *, by: Person) -> PendingChange | None:
 def add_member(team: Team, person: Person, *, by: Person) -> TeamMember | PendingChange:
     """Add a person to a team.
 
-    - Returns the pending change if a second administrator must confirm: for a team that approves, runs or administers.
+    - Returns the pending change if a second administrator must confirm: for a team that approves, runs or administers,
+      or a policy names.
     """
     access.require(by, Action.MANAGE)
     if administrators.is_same_human(person, by):
         raise NotAllowedError(_("you can't add your own accounts to a team"))
     if ServiceAccount.objects.filter(person=person).exists():
         raise NotAllowedError(_("service accounts can't be team members"))
-    if administrators.gives(team, administrators.SENSITIVE) and administrators.needs_second():
+    if _is_relied_on(team, administrators.SENSITIVE) and administrators.needs_second():
         summary: dict[str, JSONValue] = {"team": team.slug, "joins": person.get_username()}
         return pending_changes.ask(
             PendingKind.MEMBER, by=by, given={"team": team.pk, "person": person.pk}, summary=summary
@@ -212,9 +232,11 @@ def add_member(team: Team, person: Person, *, by: Person) -> TeamMember | Pendin
 def end_member(member: TeamMember, *, by: Person) -> PendingChange | None:
     """Remove a person from a team; return the pending change if a second administrator must confirm."""
     access.require(by, Action.MANAGE)
-    if administrators.gives(member.team, _ADMINISTERS) and administrators.needs_second():
+    if _is_relied_on(member.team, _ADMINISTERS) and administrators.needs_second():
         summary: dict[str, JSONValue] = {"team": member.team.slug, "leaves": member.person.get_username()}
-        return pending_changes.ask(PendingKind.END_MEMBER, by=by, given={"member": member.pk}, summary=summary)
+        return pending_changes.ask(
+            PendingKind.END_MEMBER, by=by, given={"member": member.pk, "team": member.team_id}, summary=summary
+        )
     rights_changes.end_member(member, actors=Actors(by))
     return None
 

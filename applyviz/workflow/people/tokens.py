@@ -23,7 +23,7 @@ from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
-from applyviz.workflow.people import sign_in, teams
+from applyviz.workflow.people import account_links, sign_in
 
 BEGIN = "avz_"
 LASTS = (7, 30, 90, 365)
@@ -160,7 +160,7 @@ def make_service_account(*, by: Person, name: str, purpose: str) -> Person:
         except IntegrityError as error:
             raise NotValidError(_("account %(name)s already exists") % {"name": name}) from error
         ServiceAccount.objects.create(person=made, owner=by, purpose=purpose.strip(), created_at=clock.host_now())
-        teams.count_as_one([by, made])
+        account_links.count_as_one([by, made])
         detail = {"account": name, "owner": by.get_username(), "purpose": purpose.strip()}
         trail.record(AuditAction.SERVICE_MADE, by=by, about=trail.AuditSubject(), detail=detail)
     return made

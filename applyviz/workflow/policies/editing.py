@@ -1,32 +1,39 @@
-"""Editing of policies: each edit is an immutable version and an audit entry."""
+"""Editing of policies: each edit is an immutable version and an audit entry.
+
+A version that requires less, and the archiving of a policy, need a second administrator (`people.administrators`).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import time
 from zoneinfo import available_timezones
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz import clock
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
+from applyviz.engine.planning.digest.serialize import to_json
 from applyviz.engine.requests.replacement import find_odd_kinds
 from applyviz.engine.risks.model import RiskKind
-from applyviz.records.enums import AuditAction
-from applyviz.records.models import Plan, Policy, PolicyVersion, Team
+from applyviz.records.enums import PendingKind
+from applyviz.records.models import PendingChange, Plan, Policy, PolicyVersion, Team
 from applyviz.workflow import policies
-from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
+from applyviz.workflow.people import administrators, pending_changes, policy_changes
+from applyviz.workflow.people.policy_changes import NewVersion
+from applyviz.workflow.people.rights_changes import Actors
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies.kept_kinds import find_kept
 from applyviz.workflow.policies.rules import EVERY_KIND, Demand, Rules, find_strictest, rules_from_json, rules_to_json
 from applyviz.workflow.policies.rules import PolicyRules as Strictest
+from applyviz.workflow.policies.weakening import find_weakened
 from applyviz.workflow.policies.windows import Freeze, Window, find_closed, find_opening
 
 _ANNOTATION = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -115,16 +122,27 @@ def list_policies(*, for_user: Visitor) -> QuerySet[PolicyVersion]:
 def list_versions(slug: str, *, for_user: Visitor) -> list[PolicyVersion]:
     """Return all versions of one policy, newest first; a pattern may name a cluster that is not for this person."""
     access.require(for_user, Action.VIEW)
-    found = list(PolicyVersion.objects.filter(policy__slug=slug).select_related("policy", "by"))
+    found = list(PolicyVersion.objects.filter(policy__slug=slug).select_related("policy", "by", "confirmed_by"))
     if not found or not all(access.sees_pattern(for_user, row.cluster_pattern) for row in found):
         raise NotVisibleError(f"there is no policy {slug}")
     return found
 
 
-def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str = "") -> PolicyVersion:
+def _read_in_force(slug: str) -> tuple[int, tuple[Scope, Rules] | None]:
+    """Return the number of the newest version of a policy, 0 for none, and its scope and rules while it is in force."""
+    policy = Policy.objects.filter(slug=slug).first()
+    version = policy.versions.filter(number=policy.number).first() if policy else None
+    if policy is None or version is None or policy.archived_at is not None:
+        return (policy.number if policy else 0), None
+    scope = Scope(version.cluster_pattern, version.namespace_pattern, version.is_cluster_scoped)
+    return policy.number, (scope, rules_from_json(version.rules))
+
+
+def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str = "") -> PolicyVersion | PendingChange:
     """Publish the next version of a policy, or the first one; it is in force at once.
 
     - Every plan that it covers must be re-planned: the digest is bound to the version.
+    - Returns the pending change if a second administrator must confirm: for a version that requires less.
     - Raises `NotValidError` with everything that is wrong.
     """
     access.require(by, Action.MANAGE)
@@ -137,42 +155,53 @@ def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str 
     problems += _find_problems(rules)
     if problems:
         raise NotValidError("; ".join(problems))
-    with transaction.atomic():
-        policy, _made = Policy.objects.get_or_create(slug=slug)
-        policy = Policy.objects.select_for_update(no_key=True).get(pk=policy.pk)
-        before = policy.versions.filter(number=policy.number).first()
-        made = PolicyVersion.objects.create(
-            policy=policy,
-            number=policy.number + 1,
-            cluster_pattern=scope.cluster_pattern,
-            namespace_pattern=scope.namespace_pattern,
-            is_cluster_scoped=scope.is_cluster_scoped,
-            rules=rules_to_json(rules),
-            note=note,
-            by=by,
-            created_at=clock.now(),
-        )
-        Policy.objects.filter(pk=policy.pk).update(number=made.number, archived_at=None)
-        detail = {
-            "policy": slug,
-            "version": made.number,
-            "where": str(scope),
-            "before": before.rules if before else None,
-            "after": made.rules,
-            "note": note,
-        }
-        trail.record(AuditAction.POLICY_CHANGED, by=by, about=trail.AuditSubject(), detail=detail)
-    return made
+    number, before = _read_in_force(slug)
+    new = NewVersion(slug, scope, rules_to_json(rules), note=note, after=number)
+    weakened = find_weakened(before, (scope, rules), now=clock.now())
+    if weakened and administrators.needs_second():
+        return _ask_second(new, before, weakened, by=by)
+    return policy_changes.publish(new, actors=Actors(by))
 
 
-def archive_policy(slug: str, *, by: Person, note: str = "") -> None:
-    """Archive a policy; its versions stay on record."""
+def _ask_second(
+    new: NewVersion, before: tuple[Scope, Rules] | None, weakened: tuple[str, ...], *, by: Person
+) -> PendingChange:
+    given: JSONObject = {
+        "slug": new.slug,
+        "scope": [new.scope.cluster_pattern, new.scope.namespace_pattern, new.scope.is_cluster_scoped],
+        "rules": new.rules,
+        "note": new.note,
+        "after": new.after,
+    }
+    changed = _list_changed(rules_to_json(before[1] if before else Rules()), new.rules)
+    summary: JSONObject = {
+        "policy": new.slug,
+        "version": new.after + 1,
+        "where": str(new.scope),
+        "requires less": list(weakened),
+        "rules": changed,
+    }
+    return pending_changes.ask(PendingKind.POLICY, by=by, given=given, summary=summary)
+
+
+def _list_changed(before: JSONObject, after: JSONObject) -> list[JSONValue]:
+    """Return each rule that a version changes, with both values; a rule at its default is not stored."""
+    defaults = {field.name: to_json(field.default) for field in fields(Rules)}
+    names = sorted({*before, *after})
+    pairs = [(name, before.get(name, defaults[name]), after.get(name, defaults[name])) for name in names]
+    return [f"{name}: {canonical_json(old)} → {canonical_json(new)}" for name, old, new in pairs if old != new]
+
+
+def archive_policy(slug: str, *, by: Person, note: str = "") -> PendingChange | None:
+    """Archive a policy; return the pending change if a second administrator must confirm."""
     access.require(by, Action.MANAGE)
-    with transaction.atomic():
-        if not Policy.objects.filter(slug=slug, archived_at=None).update(archived_at=clock.now()):
-            raise NotPossibleError(_("policy %(slug)s not found") % {"slug": slug})
-        detail = {"policy": slug, "retired": True, "note": note}
-        trail.record(AuditAction.POLICY_CHANGED, by=by, about=trail.AuditSubject(), detail=detail)
+    if not Policy.objects.filter(slug=slug, archived_at=None).exists():
+        raise NotPossibleError(_("policy %(slug)s not found") % {"slug": slug})
+    if administrators.needs_second():
+        given: JSONObject = {"slug": slug, "note": note}
+        return pending_changes.ask(PendingKind.ARCHIVE_POLICY, by=by, given=given, summary={"policy": slug})
+    policy_changes.archive(slug, note, actors=Actors(by))
+    return None
 
 
 def evaluate(plan: Plan, *, slug: str = "", scope: Scope | None = None, rules: Rules | None = None) -> Evaluation:

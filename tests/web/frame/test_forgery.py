@@ -30,7 +30,7 @@ WRITING = {
     "end-identity", "add-token", "add-account", "revoke-token", "add-webhook", "show-webhook", "delete-webhook",
     "try-webhook", "deliver-again", "add-repository", "show-repository", "try-repository", "remove-repository",
     "add-policy", "edit-policy", "archive-policy", "add-person",
-    "grant-to-person", "set-active", "link-accounts", "end-grant", "add-team", "add-member", "end-member",
+    "grant-to-person", "set-active", "link-accounts", "set-mail", "end-grant", "add-team", "add-member", "end-member",
     "grant-to-team", "archive-team", "claim", "change-password", "end-sessions", "invite-again", "confirm-pending",
     "decline-pending", "compare-file", "replace-credential", "rename-cluster", "pause-cluster",
     "resume-cluster", "archive-cluster", "restore-cluster", "set-masking", "set-simulation",

@@ -20,6 +20,12 @@ class PersonForm(forms.Form):
     email = forms.EmailField(label=_("Email address"), required=False)
 
 
+class MailForm(forms.Form):
+    """The email address of an account; empty for none."""
+
+    email = forms.EmailField(label=_("Email address"), required=False)
+
+
 class TeamForm(forms.Form):
     """A new team."""
 

@@ -39,6 +39,7 @@ class PolicyRow:
     by: str
     at: datetime
     note: str = ""
+    confirmed_by: str = ""
     lines: tuple[tuple[str | Promise, str], ...] = ()
     changes: tuple[tuple[str, str, str], ...] = ()
     is_in_force: bool = True
@@ -209,6 +210,7 @@ def present_policy(version: PolicyVersion) -> PolicyRow:
         where=describe_scope(Scope(version.cluster_pattern, version.namespace_pattern, version.is_cluster_scoped)),
         asks=asks,
         by=version.by.get_username() if version.by else "applyviz",
+        confirmed_by=version.confirmed_by.get_username() if version.confirmed_by else "",
         at=version.created_at,
         note=version.note,
         lines=describe_rules(rules),

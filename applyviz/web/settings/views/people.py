@@ -17,8 +17,8 @@ from applyviz.records.models import PendingChange
 from applyviz.web.components.commit_identities import IdentityForm, present_identities
 from applyviz.web.frame import reauthentication
 from applyviz.web.frame.view_guard import PageRequest, requires
-from applyviz.web.settings.forms.people import ChoiceOfTeamForm, GrantForm, MemberForm, PersonForm, TeamForm
-from applyviz.web.settings.pages.people import present_pending, present_people, present_teams
+from applyviz.web.settings.forms.people import ChoiceOfTeamForm, GrantForm, MailForm, MemberForm, PersonForm, TeamForm
+from applyviz.web.settings.pages.people import PendingRow, present_pending, present_people, present_teams
 from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
@@ -58,15 +58,16 @@ def add_person(request: PageRequest) -> HttpResponse:
         except WorkflowError as error:
             form.add_error(None, str(error))
         else:
-            return _show_link(request, invited.person, invited.token)
+            return _show_link(request, invited.person, invited.token, is_mail_pending=invited.is_mail_pending)
     status = 422 if request.method == "POST" else 200
     return render_settings(request, "add_person", {"form": form}, status=status)
 
 
-def _show_link(request: PageRequest, person: Person, token: str) -> HttpResponse:
+def _show_link(request: PageRequest, person: Person, token: str, *, is_mail_pending: bool = False) -> HttpResponse:
     """Show a one-time link; no other page ever shows it."""
     link = request.build_absolute_uri(reverse("claim", args=[token]))
-    context = {"name": person.get_username(), "link": link, "days": claims.LASTS.days}
+    name, days = person.get_username(), claims.LASTS.days
+    context = {"name": name, "link": link, "days": days, "is_mail_pending": is_mail_pending}
     return render_settings(request, "invited", context)
 
 
@@ -83,6 +84,11 @@ def _add_message(request: PageRequest, outcome: object, done: str) -> None:
         messages.warning(request, _("A second administrator must confirm this. Nothing has changed yet."))
     else:
         messages.success(request, done)
+
+
+def _present_waiting(request: PageRequest, name: str, value: int) -> tuple[PendingRow, ...]:
+    found = pending_changes.list_waiting_of(name, value, for_user=request.user)
+    return present_pending(found, for_user=request.user)
 
 
 @requires(Action.VIEW_ACCOUNTS)
@@ -122,6 +128,8 @@ def show_person(request: PageRequest, name: str) -> HttpResponse:
         "link_form": MemberForm(for_user=request.user),
         "identities": present_identities(commit_identities.list_own(person).select_related("person")),
         "identity_form": IdentityForm(),
+        "mail_form": MailForm(initial={"email": person.email}),
+        "waiting": _present_waiting(request, "person", person.pk),
         "is_self": person.pk == request.user.pk,
         "is_unclaimed": not person.has_usable_password() and not hasattr(person, "service"),
     }
@@ -167,8 +175,19 @@ def link_accounts(request: PageRequest, name: str) -> HttpResponse:
     if not form.is_valid():
         raise NotValidError(_("choose the other account"))
     other = teams.get_person(form.cleaned_data["person"], for_user=request.user)
-    teams.link_accounts([person, other], by=request.user)
-    messages.success(request, _("Accounts linked; they now count as one person for approvals."))
+    made = teams.link_accounts([person, other], by=request.user)
+    _add_message(request, made, _("Accounts linked; they now count as one person for approvals."))
+    return redirect("settings:show-person", name)
+
+
+@requires(Action.MANAGE, "POST")
+def set_mail(request: PageRequest, name: str) -> HttpResponse:
+    """Change the email address of an account."""
+    person, form = teams.get_person(name, for_user=request.user), MailForm(request.POST)
+    if not form.is_valid():
+        raise NotValidError(_("enter an email address"))
+    made = teams.set_mail(person, form.cleaned_data["email"], by=request.user)
+    _add_message(request, made, _("Email address saved."))
     return redirect("settings:show-person", name)
 
 
@@ -199,6 +218,7 @@ def show_team(request: PageRequest, slug: str) -> HttpResponse:
         "team": present_teams([team], for_user=request.user, has_grants=has_grants)[0],
         "has_grants": has_grants,
         "can_manage": can_manage,
+        "waiting": _present_waiting(request, "team", team.pk),
         "grant_form": GrantForm(),
         "member_form": MemberForm(for_user=request.user) if can_manage else None,
     }

@@ -6,9 +6,12 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from applyviz.records.models import PendingChange, PolicyVersion
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.policies import NoteForm, PolicyForm, TryForm, fill_in
+from applyviz.web.settings.pages.people import present_pending
 from applyviz.web.settings.pages.policies import (
     Trial,
     describe_rules,
@@ -20,9 +23,12 @@ from applyviz.web.settings.pages.policies import (
 from applyviz.web.settings.views.settings_page import render_settings
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError, WorkflowError
+from applyviz.workflow.people import pending_changes
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.plans import planner
 from applyviz.workflow.policies import Rules, editing, rules_from_json
+
+_WAITS = gettext_lazy("A second administrator must confirm this. Nothing has changed yet.")
 
 
 @requires(Action.VIEW)
@@ -46,6 +52,9 @@ def show_policy(request: PageRequest, slug: str) -> HttpResponse:
         "versions": present_versions(versions),
         "form": form,
         "trial": trial,
+        "waiting": present_pending(
+            pending_changes.list_waiting_of("slug", slug, for_user=request.user), for_user=request.user
+        ),
     }
     return render_settings(request, "policy", context)
 
@@ -83,10 +92,17 @@ def _edit(request: PageRequest, slug: str, initial: dict[str, object]) -> HttpRe
         except WorkflowError as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, _("Version %(number)d published.") % {"number": made.number})
-            return redirect("settings:show-policy", name)
+            return _report_saved(request, name, made)
     context = {"form": form, "slug": slug}
     return render_settings(request, "edit_policy", context, status=422 if request.method == "POST" else 200)
+
+
+def _report_saved(request: PageRequest, slug: str, made: PolicyVersion | PendingChange) -> HttpResponse:
+    if isinstance(made, PendingChange):
+        messages.warning(request, _WAITS)
+        return redirect("settings:list-pending")
+    messages.success(request, _("Version %(number)d published.") % {"number": made.number})
+    return redirect("settings:show-policy", slug)
 
 
 @requires(Action.MANAGE, "POST")
@@ -94,7 +110,9 @@ def archive_policy(request: PageRequest, slug: str) -> HttpResponse:
     """Archive a policy."""
     form = NoteForm(request.POST)
     note = form.cleaned_data["note"] if form.is_valid() else ""
-    editing.archive_policy(slug, by=request.user, note=note)
+    if editing.archive_policy(slug, by=request.user, note=note) is not None:
+        messages.warning(request, _WAITS)
+        return redirect("settings:show-policy", slug)
     messages.success(request, _("Policy archived."))
     return redirect("settings:list-policies")
 

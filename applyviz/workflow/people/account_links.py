@@ -1,0 +1,63 @@
+"""Links between accounts of one person: who is united by one, and how administrators stay counted.
+
+Rule: a link merges everyone linked to its accounts, and everyone with the same mailbox. It never lowers the number of
+people who have ever been administrators (`administrators`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.utils.translation import gettext as _
+
+from applyviz.records.models import AccountLink
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.errors import NotAllowedError
+from applyviz.workflow.people import administrators, humans
+
+
+def list_sharing(email: str) -> list[Person]:
+    """Return the accounts with the mailbox of an address."""
+    mailbox = humans.name_mailbox(email)
+    if not mailbox:
+        return []
+    return [one for one in Person.objects.exclude(email="") if humans.name_mailbox(one.email) == mailbox]
+
+
+def link_mailbox(person: Person) -> None:
+    """Link the accounts with the mailbox of a person in the database as well, in the caller's transaction."""
+    same = list_sharing(person.email)
+    if len(same) > 1:
+        count_as_one(same)
+
+
+def count_as_one(accounts: Iterable[Person]) -> None:
+    """Link accounts, with all accounts linked to them, in the caller's transaction.
+
+    - Administrators count as whom they counted before; the other accounts count as the first of them, so that none of
+      these becomes another administrator later.
+    """
+    accounts = list(accounts)
+    rows = AccountLink.objects.filter(person__in=accounts)
+    linked = set(rows.values_list("human", flat=True))
+    name = min(linked, default=f"human-{min(p.pk for p in accounts)}")
+    everyone = {one.pk: one for one in (*Person.objects.filter(link__human__in=linked), *accounts)}
+    counted = administrators.name_counted(everyone.values())
+    shared = min(counted.values(), default=name)
+    for pk, person in everyone.items():
+        values = {"human": name, "counted_as": counted.get(pk, shared)}
+        AccountLink.objects.update_or_create(person=person, defaults=values)
+
+
+def require_linkable(accounts: Iterable[Person]) -> None:
+    """Raise `NotAllowedError` if a link of these accounts would unite two administrators.
+
+    They could not confirm each other's changes any more: that is for the operator of the server.
+    """
+    chosen = {one.pk: one for one in accounts}
+    for one in tuple(chosen.values()):
+        chosen |= {other.pk: other for other in list_sharing(one.email)}
+    names = AccountLink.objects.filter(person__in=chosen).values("human")
+    chosen |= {one.pk: one for one in Person.objects.filter(link__human__in=names)}
+    if len(set(administrators.name_counted(chosen.values()).values())) > 1:
+        raise NotAllowedError(_("to link accounts of two administrators, run manage.py people link on the server"))
