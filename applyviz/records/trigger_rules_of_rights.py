@@ -41,7 +41,8 @@ _PERSON, _BY, _SECOND = (HUMAN.format(f"NEW.{name}") for name in ("person_id", "
 _IS_ALONE = f"NEW.by_id IS NOT NULL AND {_EVER} >= 2 AND (NEW.confirmed_by_id IS NULL OR {_SECOND} = {_BY}"
 _FIXED = (
     "OLD.since <> NEW.since OR OLD.is_sole <> NEW.is_sole OR OLD.by_id IS DISTINCT FROM NEW.by_id"
-    " OR OLD.confirmed_by_id IS DISTINCT FROM NEW.confirmed_by_id OR OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL"
+    " OR OLD.confirmed_by_id IS DISTINCT FROM NEW.confirmed_by_id OR OLD.mac <> NEW.mac"
+    " OR OLD.entry_id IS DISTINCT FROM NEW.entry_id OR OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL"
 )
 
 OF_RIGHTS = (

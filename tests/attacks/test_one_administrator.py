@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from applyviz import clock
 from applyviz.records.enums import AuditAction, PendingKind, Role
-from applyviz.records.models import AuditEntry, Grant, PendingChange, Team, TeamMember
+from applyviz.records.models import AuditEntry, Grant, PendingChange, Team
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
@@ -23,7 +23,7 @@ from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleErro
 from applyviz.workflow.people import account_links, administrators, claims, confirmations, pending_changes, teams
 from applyviz.workflow.people.teams import Scope
 from tests import moments
-from tests.builders import grant_role, make_person, make_plan_row, make_policy
+from tests.builders import add_member, grant_role, grant_team, make_person, make_plan_row, make_policy
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 
@@ -50,7 +50,7 @@ def puppet(mallory: User) -> User:
 def make_team(by: User, *members: User) -> Team:
     team = teams.create_team(by=by, slug="sre", name="SRE")
     for member in members:
-        TeamMember.objects.create(team=team, person=member, since=timezone.now())
+        add_member(team, member)
     return team
 
 
@@ -81,7 +81,7 @@ def test_nobody_grants_to_a_team_of_theirs_under_any_account(mallory: User, role
     with pytest.raises(NotAllowedError, match="a role to a team that you belong to"):
         teams.grant_role(role, by=mallory, team=team, scope=Scope())
     with pytest.raises(DatabaseError, match="to their own team"), transaction.atomic():
-        Grant.objects.create(role=role, team=team, since=timezone.now(), by=mallory)
+        grant_team(team, role, by=mallory)
 
 
 def test_nobody_joins_a_team_under_another_account(mallory: User) -> None:
@@ -91,7 +91,7 @@ def test_nobody_joins_a_team_under_another_account(mallory: User) -> None:
     with pytest.raises(NotAllowedError, match="add your own accounts to a team"):
         teams.add_member(team, twin, by=mallory)
     with pytest.raises(DatabaseError, match="themselves to a team"), transaction.atomic():
-        TeamMember.objects.create(team=team, person=twin, since=timezone.now(), by=mallory)
+        add_member(team, twin, by=mallory)
 
 
 # Two -----------------------------------------------------------------------------------------------
@@ -120,13 +120,13 @@ def test_what_only_looks_or_writes_needs_no_second(dana: User, mallory: User, pu
 
 def test_team_that_approves_takes_nobody_in_by_one(dana: User, mallory: User, puppet: User) -> None:
     team = make_team(mallory)
-    Grant.objects.create(role=Role.APPROVER, team=team, since=timezone.now())
+    grant_team(team, Role.APPROVER)
 
     asked = teams.add_member(team, puppet, by=mallory)
 
     assert (isinstance(asked, PendingChange), team.members.count()) == (True, 0)
     with pytest.raises(DatabaseError, match="a second administrator"), transaction.atomic():
-        TeamMember.objects.create(team=team, person=puppet, since=timezone.now(), by=mallory)
+        add_member(team, puppet, by=mallory)
 
 
 def test_second_confirms_and_both_are_in_the_history(dana: User, mallory: User, puppet: User) -> None:
@@ -165,7 +165,7 @@ def test_who_gains_by_it_does_not_confirm_it(dana: User, mallory: User) -> None:
 def test_request_of_who_joined_the_team_meanwhile_is_not_confirmed(dana: User, mallory: User) -> None:
     team = make_team(mallory)
     asked = teams.grant_role(Role.APPROVER, by=mallory, team=team, scope=Scope())
-    TeamMember.objects.create(team=team, person=mallory, since=timezone.now())
+    add_member(team, mallory)
 
     with pytest.raises(NotAllowedError, match="would benefit from it"):
         confirmations.confirm_change(asked, by=dana)
@@ -205,8 +205,8 @@ def test_one_of_two_removes_no_administrator(dana: User, mallory: User, way: str
 
 def test_removal_through_a_team_needs_two(dana: User, mallory: User) -> None:
     team = make_team(mallory)
-    member = TeamMember.objects.create(team=team, person=dana, since=timezone.now())
-    Grant.objects.create(role=Role.ADMINISTRATOR, team=team, since=timezone.now())
+    member = add_member(team, dana)
+    grant_team(team, Role.ADMINISTRATOR)
 
     asked = (teams.end_member(member, by=mallory), teams.archive_team(team, by=mallory))
 
@@ -266,7 +266,7 @@ def test_what_the_sole_administrator_grants_is_marked_everywhere(mallory: User, 
 
 def test_approval_through_a_team_of_the_sole_administrator_is_marked(mallory: User, puppet: User) -> None:
     team = teams.create_team(by=mallory, slug="sre", name="SRE")
-    Grant.objects.create(role=Role.APPROVER, team=team, since=timezone.now())
+    grant_team(team, Role.APPROVER)
     teams.add_member(team, puppet, by=mallory)
     plan = make_plan_row(make_person("alice", Role.AUTHOR))
 

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from applyviz.records.enums import AuditAction, PendingKind, Role
-from applyviz.records.models import AccountLink, AuditEntry, Grant, PendingChange, PolicyVersion, Team, TeamMember
+from applyviz.records.models import AccountLink, AuditEntry, Grant, PendingChange, PolicyVersion, Team
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import quorum
 from applyviz.workflow.foundation import access
@@ -32,7 +32,7 @@ from applyviz.workflow.people import (
 )
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Rules, editing
-from tests.builders import grant_role, make_approval, make_person, make_plan_row
+from tests.builders import add_member, grant_role, make_approval, make_person, make_plan_row
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 PASSWORD = "a-long-enough-secret"
@@ -67,7 +67,7 @@ def grants_alone(by: User) -> bool:
 def make_team(*members: User) -> Team:
     team = Team.objects.create(slug="sre", name="SRE", created_at=timezone.now())
     for member in members:
-        TeamMember.objects.create(team=team, person=member, since=timezone.now())
+        add_member(team, member)
     return team
 
 
@@ -228,7 +228,7 @@ def test_team_that_a_policy_names_changes_by_two(dana: User, mallory: User, rule
     assert all(isinstance(change, PendingChange) for change in changes)
     assert list(team.members.filter(ended_at=None).values_list("person__username", flat=True)) == ["bob"]
     with pytest.raises(DatabaseError, match="or a policy names"), transaction.atomic():
-        TeamMember.objects.create(team=team, person=eve, since=timezone.now(), by=mallory)
+        add_member(team, eve, by=mallory)
 
 
 def test_member_whom_two_agreed_on_counts(dana: User, mallory: User) -> None:

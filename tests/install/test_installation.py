@@ -26,9 +26,12 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from applyviz.records.models import Grant
 from applyviz.workflow.clusters import registration as clusters
+from applyviz.workflow.foundation import row_macs
 for name, role in (("alice", "author"), ("bob", "approver")):
     person = User.objects.create_user(name, password="long enough for " + name)
-    Grant.objects.create(role=role, person=person, since=timezone.now(), cluster_pattern="*", namespace_pattern="*")
+    grant = Grant(role=role, person=person, since=timezone.now(), cluster_pattern="*", namespace_pattern="*")
+    row_macs.vouch(grant, None)
+    grant.save()
 clusters.create_sandbox(slug="box", name="Box")
 """
 COMPLAINT = re.compile(r"(?:.*\n)?.*(?:Traceback|ERROR|CRITICAL).*(?:\n.*){0,30}")

@@ -22,6 +22,7 @@ from applyviz.records import triggers
 from applyviz.records.enums import Role, TokenScope
 from applyviz.records.models import ApiToken, Cluster, Grant, Review
 from applyviz.workflow.approvals import approving as approvals
+from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.clusters import registration as clusters
 from applyviz.workflow.plans import reviews
 from applyviz.workflow.people import tokens
@@ -29,7 +30,9 @@ clusters.create_sandbox(slug="gate", name="Gate")
 people = {name: User.objects.create_user(name) for name in ("ann", "ben")}
 everywhere = {"cluster_pattern": "*", "namespace_pattern": "*", "since": timezone.now()}
 for name, role in (("ann", Role.AUTHOR), ("ann", Role.OPERATOR), ("ben", Role.APPROVER)):
-    Grant.objects.create(person=people[name], role=role, **everywhere)
+    grant = Grant(person=people[name], role=role, **everywhere)
+    row_macs.vouch(grant, None)
+    grant.save()
 def token(scope=TokenScope.APPLY):
     return tokens.make_token(by=people["ann"], account=people["ann"], name="ci", scope=scope, days=7)[1]
 def end_token(text):

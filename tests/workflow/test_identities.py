@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from applyviz.clusters.identity import Identity
 from applyviz.records.enums import AuditAction, PlanState, Role, RunState
-from applyviz.records.models import AuditEntry, IdentityMapping, TeamMember
+from applyviz.records.models import AuditEntry, IdentityMapping
 from applyviz.records.models import Team as TeamRow
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
@@ -16,7 +16,7 @@ from applyviz.workflow.clusters import cluster_access, impersonation
 from applyviz.workflow.clusters.impersonation import MappingDraft
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.plans import planner, reviews
-from tests.builders import make_person, make_plan_row
+from tests.builders import add_member, make_person, make_plan_row
 from tests.stories import Team, config_map
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +35,7 @@ def dana(db):
 def make_team(slug, *people):
     made = TeamRow.objects.create(slug=slug, name=slug, created_at=timezone.now())
     for person in people:
-        TeamMember.objects.create(team=made, person=person, since=timezone.now())
+        add_member(made, person)
     return made
 
 

@@ -1933,6 +1933,7 @@ class Migration(migrations.Migration):
                 ("since", models.DateTimeField()),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("is_sole", models.BooleanField(default=False)),
+                ("mac", models.CharField(blank=True, max_length=64)),
                 (
                     "by",
                     models.ForeignKey(
@@ -1949,6 +1950,15 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "entry",
+                    models.OneToOneField(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="records.auditentry",
                     ),
                 ),
                 (
@@ -1998,6 +2008,7 @@ class Migration(migrations.Migration):
                 ("since", models.DateTimeField()),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("is_sole", models.BooleanField(default=False)),
+                ("mac", models.CharField(blank=True, max_length=64)),
                 (
                     "by",
                     models.ForeignKey(
@@ -2014,6 +2025,15 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "entry",
+                    models.OneToOneField(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="records.auditentry",
                     ),
                 ),
                 (

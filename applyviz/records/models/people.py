@@ -28,7 +28,7 @@ class Team(models.Model):
 
 
 class TeamMember(models.Model):
-    """A membership in a team from one time to another; the last three fields say who granted it, as in a grant."""
+    """A membership in a team from one time to another; the other fields are those of a grant."""
 
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="members")
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="memberships")
@@ -37,6 +37,8 @@ class TeamMember(models.Model):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     is_sole = models.BooleanField(default=False)
+    entry = models.OneToOneField("records.AuditEntry", on_delete=models.PROTECT, null=True, related_name="+")
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["id"]
@@ -57,6 +59,8 @@ class Grant(models.Model):
     - Cluster-scoped objects are covered only if `is_cluster_scoped` says so.
     - `confirmed_by` is the second administrator. `is_sole`: there had only ever been one when it was granted.
     - `by` is None for a grant by a command on the machine.
+    - `entry` is the audit entry that records it; a row without a valid `mac` gives no right
+      (`workflow/foundation/row_macs.py`).
     """
 
     role = models.CharField(max_length=16, choices=Role.choices)
@@ -71,6 +75,8 @@ class Grant(models.Model):
     ended_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     is_sole = models.BooleanField(default=False)
+    entry = models.OneToOneField("records.AuditEntry", on_delete=models.PROTECT, null=True, related_name="+")
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["id"]

@@ -34,6 +34,7 @@ from applyviz.records.models import (
     ServiceAccount,
     TeamMember,
 )
+from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry, fits, holds_at, is_everywhere, select_covered
 
@@ -100,7 +101,7 @@ _OF_THE_WHOLE = frozenset({Action.MANAGE, Action.VIEW_ACCOUNTS})
 
 
 def list_grants(user: Visitor) -> tuple[Grant, ...]:
-    """Return the grants of a person in force, those of their teams included; none for a deactivated account."""
+    """Return the genuine grants of a person in force, those of their teams included; none for a deactivated account."""
     if not isinstance(user, User) or not user.is_active:
         return ()
     return moments.read_once(("grants", user.pk), lambda: _read_grants(user))
@@ -110,7 +111,13 @@ def _read_grants(user: Person) -> tuple[Grant, ...]:
     through_team = Q(team__members__person=user, team__members__ended_at=None, team__archived_at=None)
     is_program = Exists(ServiceAccount.objects.filter(person=user))
     allowed = Q(role__in=OF_PROGRAMS) | ~is_program
-    return tuple(Grant.objects.filter(Q(person=user) | through_team, allowed, ended_at=None).distinct())
+    rows = Grant.objects.filter(Q(person=user) | through_team, allowed, ended_at=None).select_related("entry")
+    grants = row_macs.keep_genuine(rows.distinct())
+    if any(grant.team_id for grant in grants):
+        joined = TeamMember.objects.filter(person=user, ended_at=None).select_related("entry")
+        teams = {member.team_id for member in row_macs.keep_genuine(joined)}
+        grants = [grant for grant in grants if grant.team_id is None or grant.team_id in teams]
+    return tuple(grants)
 
 
 def _is_superuser(user: Visitor) -> bool:

@@ -15,6 +15,7 @@ from django.db.models import F, Q
 
 from applyviz.records.enums import Role
 from applyviz.records.models import AccountLink, Grant, Team, TeamMember
+from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.people import humans as people
 
@@ -61,8 +62,10 @@ def is_since(person: Person, moment: datetime) -> bool:
     """Return whether a person has been an administrator since a moment or longer."""
     grants = Grant.objects.filter(_WHOLE, ended_at=None, since__lte=moment)
     joined = TeamMember.objects.filter(person=person, ended_at=None, since__lte=moment, team__archived_at=None)
-    having = grants.filter(Q(person=person) | Q(team__in=joined.values("team")))
-    return (person.is_superuser and person.date_joined <= moment) or having.exists()
+    members = row_macs.keep_genuine(joined.select_related("entry"))
+    having = grants.filter(Q(person=person) | Q(team__in=[member.team_id for member in members]))
+    is_granted = bool(row_macs.keep_genuine(having.select_related("entry")))
+    return is_granted or (person.is_superuser and person.date_joined <= moment)
 
 
 def list_current() -> list[Person]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 
 from applyviz import moments
 from applyviz.records.models import AccountLink, TeamMember
+from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.foundation.access import Person
 
 _LINK = Person._meta.get_field("link")
@@ -52,10 +53,10 @@ def name_humans(people: Iterable[Person]) -> dict[int, str]:
 
 
 def list_teams(people: Iterable[Person]) -> dict[int, frozenset[str]]:
-    """Return the slugs of the current teams of each account."""
+    """Return the slugs of the current teams of each account; a forged membership is none."""
     people = list(people)
     found: dict[int, set[str]] = {person.pk: set() for person in people}
     rows = TeamMember.objects.filter(person__in=people, ended_at=None, team__archived_at=None)
-    for person_id, slug in rows.values_list("person_id", "team__slug"):
-        found[person_id].add(slug)
+    for member in row_macs.keep_genuine(rows.select_related("team", "entry")):
+        found[member.person_id].add(member.team.slug)
     return {pk: frozenset(slugs) for pk, slugs in found.items()}

@@ -15,8 +15,9 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import AuditAction, Role
-from applyviz.records.models import Grant, Team, TeamMember
+from applyviz.records.models import AuditEntry, Grant, Team, TeamMember
 from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.grant_scopes import Scope
@@ -36,7 +37,7 @@ class Actors:
         """Return whether one administrator acts alone, because there has only ever been one."""
         return self.by is not None and self.confirmed_by is None and not administrators.needs_second()
 
-    def record(self, action: AuditAction, detail: dict[str, JSONValue], *, is_sole: bool = False) -> None:
+    def record(self, action: AuditAction, detail: dict[str, JSONValue], *, is_sole: bool = False) -> AuditEntry:
         """Record an audit entry with everyone who took part."""
         recorded = dict(detail)
         if self.confirmed_by is not None and self.by is not None:
@@ -45,7 +46,7 @@ class Actors:
             recorded |= {"recovery": True, "reason": self.reason}
         if is_sole:
             recorded |= {"sole administrator": True}
-        trail.record(action, by=self.confirmed_by or self.by, about=trail.AuditSubject(), detail=recorded)
+        return trail.record(action, by=self.confirmed_by or self.by, about=trail.AuditSubject(), detail=recorded)
 
 
 def describe_grant(role: str, person: Person | None, team: Team | None, scope: Scope) -> dict[str, JSONValue]:
@@ -73,7 +74,7 @@ def add_grant(role: Role, *, actors: Actors, person: Person | None, team: Team |
     """Grant a role to a person or a team."""
     with transaction.atomic():
         is_sole = role in administrators.SENSITIVE and actors.is_sole
-        grant = Grant.objects.create(
+        grant = Grant(
             role=role,
             person=person,
             team=team,
@@ -85,7 +86,9 @@ def add_grant(role: Role, *, actors: Actors, person: Person | None, team: Team |
             confirmed_by=actors.confirmed_by,
             is_sole=is_sole,
         )
-        actors.record(AuditAction.ROLE_GRANTED, describe_grant(role, person, team, scope), is_sole=is_sole)
+        summary = describe_grant(role, person, team, scope)
+        row_macs.vouch(grant, actors.record(AuditAction.ROLE_GRANTED, summary, is_sole=is_sole))
+        grant.save(force_insert=True)
     return grant
 
 
@@ -95,7 +98,8 @@ def end_grant(grant: Grant, *, actors: Actors) -> None:
         if not Grant.objects.filter(pk=grant.pk, ended_at=None).update(ended_at=clock.now(), ended_by=actors.by):
             raise NotPossibleError(_("the grant is already removed"))
         _keep_administrator()
-        actors.record(AuditAction.ROLE_ENDED, describe_grant(grant.role, grant.person, grant.team, scope_of(grant)))
+        summary = describe_grant(grant.role, grant.person, grant.team, scope_of(grant))
+        actors.record(AuditAction.ROLE_ENDED, {**summary, "grant": grant.pk})
 
 
 def add_member(team: Team, person: Person, *, actors: Actors) -> TeamMember:
@@ -104,7 +108,7 @@ def add_member(team: Team, person: Person, *, actors: Actors) -> TeamMember:
         is_sole = administrators.gives(team, administrators.SENSITIVE) and actors.is_sole
         try:
             with transaction.atomic():
-                member = TeamMember.objects.create(
+                member = TeamMember(
                     team=team,
                     person=person,
                     since=clock.now(),
@@ -112,12 +116,13 @@ def add_member(team: Team, person: Person, *, actors: Actors) -> TeamMember:
                     confirmed_by=actors.confirmed_by,
                     is_sole=is_sole,
                 )
+                detail: dict[str, JSONValue] = {"team": team.slug, "joined": person.get_username()}
+                row_macs.vouch(member, actors.record(AuditAction.TEAM_CHANGED, detail, is_sole=is_sole))
+                member.save(force_insert=True)
         except IntegrityError as error:
             raise NotPossibleError(
                 _("%(name)s is already a member of this team") % {"name": person.get_username()}
             ) from error
-        detail: dict[str, JSONValue] = {"team": team.slug, "joined": person.get_username()}
-        actors.record(AuditAction.TEAM_CHANGED, detail, is_sole=is_sole)
     return member
 
 
@@ -127,7 +132,8 @@ def end_member(member: TeamMember, *, actors: Actors) -> None:
         if not TeamMember.objects.filter(pk=member.pk, ended_at=None).update(ended_at=clock.now()):
             raise NotPossibleError(_("the member is already removed"))
         _keep_administrator()
-        actors.record(AuditAction.TEAM_CHANGED, {"team": member.team.slug, "left": member.person.get_username()})
+        left = member.person.get_username()
+        actors.record(AuditAction.TEAM_CHANGED, {"team": member.team.slug, "left": left, "member": member.pk})
 
 
 def archive_team(team: Team, *, actors: Actors) -> None:

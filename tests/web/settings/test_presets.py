@@ -12,10 +12,11 @@ from django.urls import reverse
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyMode, PruneMode
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import AuditEntry, Plan, Preset, Review, Team, TeamMember
+from applyviz.records.models import AuditEntry, Plan, Preset, Review, Team
 from applyviz.web.reviews.forms.reviews import NewReviewForm, OptionFields
 from applyviz.web.reviews.pages.sources.presets import LABELS
 from applyviz.workflow.plans.presets import CLUSTER, FIELDS
+from tests.builders import add_member
 from tests.web import rows
 
 LIST, ADD = reverse("settings:list-presets"), reverse("settings:add-preset")
@@ -166,7 +167,7 @@ def test_preset_of_a_team_is_for_its_members(as_dana, as_alice, alice, cluster):
     save(as_dana, team="pay")
 
     assert as_alice.get(REVIEW, {"preset": "shop"}).status_code == 404
-    TeamMember.objects.create(team=team, person=alice, since=rows.NOW)
+    add_member(team, alice, since=rows.NOW)
     assert as_alice.get(REVIEW, {"preset": "shop"}).status_code == 200
 
 

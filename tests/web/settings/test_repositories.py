@@ -14,6 +14,7 @@ from django.utils import timezone
 from applyviz.records.enums import AuditAction, WorkerRequestKind
 from applyviz.records.models import AuditEntry, Cluster, Plan, RepositoryCredential, Team, TeamMember, WorkerRequest
 from applyviz.workflow.plans import repository_credentials
+from tests.builders import add_member
 from tests.keyless import go_without_keys
 from tests.sources.git_server import GitRepository, serving_git
 from tests.sources.servers import make_authority
@@ -103,7 +104,7 @@ def test_credential_of_a_team_is_for_its_members_only(as_dana, as_alice, alice, 
     refused = read(open_review(as_alice, https.url(PATH)))
     assert "no credential is registered for it that you may use" in refused
     assert [authorization for _method, _path, authorization in https.seen] == [""]
-    member = TeamMember.objects.create(team=team, person=alice, since=timezone.now())
+    member = add_member(team, alice)
     assert open_review(as_alice, https.url(PATH)).status_code == 302
     TeamMember.objects.filter(pk=member.pk).update(ended_at=timezone.now())
     assert repository_credentials.find_for(https.url(PATH), by=alice) is None

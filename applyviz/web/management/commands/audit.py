@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.dateparse import parse_date, parse_datetime
 
 from applyviz.records.enums import AuditAction
-from applyviz.workflow.audit import approval_macs, chain, checkpoints, retention
+from applyviz.workflow.audit import approval_macs, chain, checkpoints, retention, right_macs
 from applyviz.workflow.evidence import history
 from applyviz.workflow.foundation.errors import NotValidError
 
@@ -135,6 +135,7 @@ class Command(BaseCommand):
         if verdict.forged:
             lines = "\n".join(f"forged: {one}" for one in verdict.forged)
             raise CommandError(f"{lines}\n{len(verdict.forged)} forged, the history itself is intact", returncode=1)
+        self._verify_rights()
         head = chain.find_checkpoint()
         self.stdout.write(f"{report.entries} entries are intact, {report.runs} run chains among them; head {head}")
         self.stdout.write(f"{verdict.approvals} approvals and {verdict.emergencies} emergency applies are genuine")
@@ -142,6 +143,12 @@ class Command(BaseCommand):
             self.stdout.write(f"{len(signed)} published checkpoints are in it")
         for removal in retention.list_removals(report.removed):
             self.stdout.write(str(removal))
+
+    def _verify_rights(self) -> None:
+        bad = right_macs.check_rights()
+        if bad:
+            lines = "\n".join(f"not recorded: {one}" for one in bad)
+            raise CommandError(f"{lines}\n{len(bad)} rights differ from the history, which is intact", returncode=1)
 
     def _export(self, options: dict[str, Any]) -> None:
         names = (*_FILTERS, "action", "review", "run", "since", "until")
