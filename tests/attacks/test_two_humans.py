@@ -15,12 +15,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from applyviz.records.enums import AuditAction, PendingKind, Role
-from applyviz.records.models import AccountLink, AuditEntry, Grant, PendingChange, PolicyVersion, Team
+from applyviz.records.models import AccountLink, AuditEntry, Grant, PendingChange, Team
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import quorum
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
+from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.people import (
     account_links,
     administrators,
@@ -246,82 +246,6 @@ def test_member_whom_two_agreed_on_counts(dana: User, mallory: User) -> None:
     assert (missing, quorum.count_quorum(plan).missing) == (1, 0)
 
 
-# Policies -------------------------------------------------------------------------------------------
-
-
-def test_operator_publishes_no_policy_without_approvals(dana: User, mallory: User) -> None:
-    """She published "0 approvals", and ran her own change."""
-    plan = make_plan_row(mallory)
-
-    made = editing.save_policy("mine", by=mallory, scope=Scope(), rules=Rules(approvals=0))
-
-    assert isinstance(made, PendingChange)
-    assert (PolicyVersion.objects.count(), quorum.count_quorum(plan).missing) == (0, 1)
-    with pytest.raises(NotAllowedError, match="you requested this"):
-        confirmations.confirm_change(made, by=mallory)
-
-
-def test_policy_in_force_asks_for_less_only_by_two(dana: User, mallory: User) -> None:
-    publish(mallory, Rules(approvals=2))
-    plan = make_plan_row(make_person("alice"), policy_version="prod@1")
-
-    made = editing.save_policy("prod", by=mallory, scope=Scope(), rules=Rules(approvals=1))
-
-    assert isinstance(made, PendingChange)
-    assert made.summary["requires less"] == ["approvals"]
-    assert made.summary["rules"] == ["approvals: 2 → 1"]
-    assert quorum.count_quorum(plan).needed == 2
-    confirmations.confirm_change(made, by=dana)
-    version = PolicyVersion.objects.get(number=2)
-    assert (version.by, version.confirmed_by, version.rules) == (mallory, dana, {})
-
-
-def test_policy_leaves_no_cluster_by_one(dana: User, mallory: User) -> None:
-    publish(mallory, Rules(approvals=2))
-
-    made = editing.save_policy("prod", by=mallory, scope=Scope("nowhere"), rules=Rules(approvals=9))
-
-    assert isinstance(made, PendingChange)
-    assert made.summary["requires less"] == ["scope"]
-
-
-def test_stricter_policy_needs_no_second(dana: User, mallory: User) -> None:
-    for approvals in (1, 2, 3):
-        made = editing.save_policy("prod", by=mallory, scope=Scope(), rules=Rules(approvals=approvals))
-        assert isinstance(made, PolicyVersion)
-
-
-def test_policy_is_not_archived_by_one(dana: User, mallory: User) -> None:
-    publish(mallory, Rules(approvals=2))
-    plan = make_plan_row(make_person("alice"), policy_version="prod@1")
-
-    asked = editing.archive_policy("prod", by=mallory)
-
-    assert isinstance(asked, PendingChange)
-    assert quorum.count_quorum(plan).needed == 2
-    confirmations.confirm_change(asked, by=dana)
-    assert quorum.count_quorum(plan).needed == 1
-
-
-def test_version_that_was_overtaken_is_not_confirmed(dana: User, mallory: User) -> None:
-    """It was compared with another version: what it takes away now nobody has seen."""
-    publish(mallory, Rules(approvals=2))
-    asked = editing.save_policy("prod", by=mallory, scope=Scope(), rules=Rules(approvals=1))
-    publish(dana, Rules(approvals=3))
-
-    assert isinstance(asked, PendingChange)
-    with pytest.raises(NotPossibleError, match="version 2 is in force"):
-        confirmations.confirm_change(asked, by=dana)
-
-
-def test_sole_administrator_publishes_and_it_is_marked(mallory: User) -> None:
-    """Nobody else could confirm; the history says so."""
-    publish(mallory, Rules(approvals=0))
-
-    entry = AuditEntry.objects.get(action=AuditAction.POLICY_CHANGED)
-    assert entry.detail["sole administrator"] is True
-
-
 # Claims ---------------------------------------------------------------------------------------------
 
 
@@ -412,15 +336,6 @@ def test_pages_say_what_waits(mallory: User, dana: User) -> None:
     assert "archive a policy" in pages["policy"]
     page = sign_in("dana").get(reverse("settings:list-pending")).content.decode()
     assert page.count(">Confirm<") == 5
-
-
-def test_page_shows_who_confirmed_a_version(mallory: User, dana: User) -> None:
-    publish(mallory, Rules(approvals=0), confirmed_by=dana)
-
-    page = sign_in("mallory").get(reverse("settings:show-policy", args=["prod"])).content.decode()
-
-    assert "confirmed by dana" in page
-    assert "Waiting for a second administrator</h2>" not in page
 
 
 def test_claim_page_says_that_it_waits(mallory: User, dana: User, erin_link: str) -> None:
