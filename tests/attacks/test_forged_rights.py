@@ -152,7 +152,7 @@ def test_rows_that_are_gone_or_came_back_are_named(ida: User, mallory: User) -> 
     assert f"member {left.pk} ({bob.pk} in {team.pk}): audit entry" in said
     assert "(bob): it is missing" in said
     assert "(mallory): it is missing" in said
-    assert "4 rights differ from the history" in said
+    assert "4 rows differ from the history" in said
 
 
 def test_key_of_before_still_vouches(ida: User, settings: object) -> None:

@@ -663,6 +663,7 @@ class Migration(migrations.Migration):
                 ("has_requests", models.BooleanField(default=False)),
                 ("is_active", models.BooleanField(default=True)),
                 ("created_at", models.DateTimeField()),
+                ("mac", models.CharField(blank=True, max_length=64)),
                 (
                     "created_by",
                     models.ForeignKey(
@@ -1623,6 +1624,7 @@ class Migration(migrations.Migration):
                 ("note", models.TextField(blank=True)),
                 ("created_at", models.DateTimeField()),
                 ("withdrawn_at", models.DateTimeField(null=True)),
+                ("mac", models.CharField(blank=True, max_length=64)),
                 (
                     "by",
                     models.ForeignKey(

@@ -44,7 +44,7 @@ class Acknowledgment(models.Model):
     """The acknowledgment of one kind of risk of one object, or (without an `object_key`) of a whole plan.
 
     It holds in its review while `effect`, the keyed hash of what happens to the object, stays the same; for a plan that
-    is its digest.
+    is its digest. Without a valid `mac` it does not count (`workflow/foundation/row_macs.py`).
     """
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="+")
@@ -56,6 +56,7 @@ class Acknowledgment(models.Model):
     note = models.TextField(blank=True)
     created_at = models.DateTimeField()
     withdrawn_at = models.DateTimeField(null=True)
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["created_at", "id"]

@@ -88,6 +88,7 @@ class RetentionPolicy(models.Model):
 
     - `actions` are the kinds of entries that it applies to, [] means all but those that verification needs.
     - `has_requests`: also remove requests and answers from the journals of finished runs.
+    - Without a valid `mac` it removes nothing (`workflow/foundation/row_macs.py`).
     """
 
     name = models.CharField(max_length=80, unique=True)
@@ -97,6 +98,7 @@ class RetentionPolicy(models.Model):
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["name"]

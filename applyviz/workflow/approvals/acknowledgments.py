@@ -21,7 +21,7 @@ from applyviz.records.models import Acknowledgment, ObjectChange, Plan
 from applyviz.workflow import policies
 from applyviz.workflow.approvals.viewed_objects import name_object
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, plan_rows
+from applyviz.workflow.foundation import access, plan_rows, row_macs
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.locks import lock_review
@@ -72,12 +72,12 @@ def list_required(plan: Plan, *, policy: PolicyRules | None = None) -> tuple[Ope
 
 
 def list_acknowledgments(plan: Plan) -> list[Acknowledgment]:
-    """Return the acknowledgments of a plan and of the plans before it, oldest first; each holds for its effect.
+    """Return the genuine acknowledgments of a plan and of the plans before it, oldest first; each holds for its effect.
 
     - Those of a later plan are no part of what was known about this one.
     """
     rows = Acknowledgment.objects.filter(review=plan.review_id, plan__number__lte=plan.number, withdrawn_at=None)
-    return list(rows.select_related("by", "plan"))
+    return row_macs.keep_genuine(rows.select_related("by", "plan"))
 
 
 def list_identities(rows: Iterable[Acknowledgment]) -> set[tuple[str, str, str]]:
@@ -130,6 +130,7 @@ def _store(plan: Plan, risks: Iterable[OpenRisk], *, by: Person, note: str) -> N
             note=note,
             created_at=clock.host_now(),
         )
+        row_macs.vouch(kept[risk.identity])
         detail = {"risk": risk.kind.value, "note": note}
         about = _subject(plan, rows.get(risk.position))
         trail.record(AuditAction.RISK_ACKNOWLEDGED, by=by, about=about, detail=detail)

@@ -22,7 +22,7 @@ from applyviz.records.full_text import collect_words
 from applyviz.records.models import AuditEntry, JournalEntry, RetentionPolicy
 from applyviz.records.triggers import KEPT_ACTIONS
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
 
@@ -50,9 +50,9 @@ def list_policies(*, for_user: Visitor) -> QuerySet[RetentionPolicy]:
     return RetentionPolicy.objects.order_by("-is_active", "name")
 
 
-def list_active() -> QuerySet[RetentionPolicy]:
-    """Return the active policies."""
-    return RetentionPolicy.objects.filter(is_active=True)
+def list_active() -> list[RetentionPolicy]:
+    """Return the active policies that this installation made."""
+    return row_macs.keep_genuine(RetentionPolicy.objects.filter(is_active=True))
 
 
 def list_removals(removed: Mapping[int, int]) -> list[PrunedBodies]:
@@ -90,9 +90,11 @@ def add_policy(*, name: str, days: int, actions: Iterable[str] = (), has_request
     with transaction.atomic():
         if RetentionPolicy.objects.filter(name=name).exists():
             raise NotValidError(_("policy %(name)s already exists") % {"name": name})
-        policy = RetentionPolicy.objects.create(
+        policy = RetentionPolicy(
             name=name, days=days, actions=chosen, has_requests=has_requests, created_at=clock.host_now(), created_by=by
         )
+        row_macs.vouch(policy)
+        policy.save(force_insert=True)
         _record_change(policy, by)
     return policy
 

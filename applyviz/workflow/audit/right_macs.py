@@ -1,4 +1,4 @@
-"""Verification of grants and memberships: every row is genuine, none is missing, and none lives after its end.
+"""Verification of rows that decide: every one is genuine, and of rights none is missing or lives after its end.
 
 Rule: the audit log records each row when it is made and when it ends (`detail.grant`, `detail.member`), and the chain
 proves the log. So a row without its entry, an entry without its row, and an end that the row lost are all found.
@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import AuditEntry, Grant, TeamMember
+from applyviz.records.models import Acknowledgment, AuditEntry, Grant, RetentionPolicy, TeamMember
 from applyviz.workflow.foundation import row_macs
-from applyviz.workflow.foundation.row_macs import RightRow
+from applyviz.workflow.foundation.row_macs import RightRow, VouchedRow
 
 
 @dataclass(frozen=True, slots=True)
 class BadRight:
-    """A grant or a membership that the audit log does not confirm."""
+    """A row that this installation did not make, or that the audit log does not confirm."""
 
     what: str
     number: int
@@ -28,7 +28,7 @@ class BadRight:
         return f"{self.what} {self.number} ({self.about}): {self.fault}"
 
 
-def _list_forged(what: str, rows: Iterable[RightRow]) -> Iterator[BadRight]:
+def _list_forged(what: str, rows: Iterable[VouchedRow]) -> Iterator[BadRight]:
     for row in rows:
         fault = row_macs.find_fault(row)
         if fault:
@@ -63,12 +63,14 @@ def _list_missing() -> Iterator[BadRight]:
 
 
 def check_rights() -> tuple[BadRight, ...]:
-    """Return every grant and membership that is forged, missing, or was revived."""
+    """Return every row that is forged, and every right that is missing or was revived."""
     grants = Grant.objects.select_related("entry").order_by("pk")
     members = TeamMember.objects.select_related("entry").order_by("pk")
     return (
         *_list_forged("grant", grants.iterator(chunk_size=2_000)),
         *_list_forged("membership", members.iterator(chunk_size=2_000)),
+        *_list_forged("acknowledgment", Acknowledgment.objects.order_by("pk").iterator(chunk_size=2_000)),
+        *_list_forged("retention policy", RetentionPolicy.objects.order_by("pk")),
         *_list_revived("grant", Grant, AuditAction.ROLE_ENDED),
         *_list_revived("member", TeamMember, AuditAction.TEAM_CHANGED),
         *_list_missing(),

@@ -1,8 +1,9 @@
-"""MACs of grants and memberships: a row that was inserted or changed past the use cases gives no right.
+"""MACs of rows that decide: one that was inserted or changed past the use cases does not count.
 
-A MAC covers what the row says and the audit entry that records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes
+They are grants, memberships, acknowledgments and retention policies. A MAC covers what the row says and, of rights, the
+audit entry that records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes
 and workers hold and the database does not. The end of a row is not covered, because ending takes rights away;
-`audit.right_macs` compares it with the audit log.
+`audit.right_macs` compares that of a right with the audit log.
 """
 
 from __future__ import annotations
@@ -17,20 +18,19 @@ from django.core.exceptions import ImproperlyConfigured
 
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import AuditEntry, Grant, TeamMember
+from applyviz.records.models import Acknowledgment, AuditEntry, Grant, RetentionPolicy, TeamMember
 
 RightRow = Grant | TeamMember
-_Row = TypeVar("_Row", Grant, TeamMember)
+VouchedRow = RightRow | Acknowledgment | RetentionPolicy
+_Row = TypeVar("_Row", Grant, TeamMember, Acknowledgment, RetentionPolicy)
 _GIVEN = ("since", "by_id", "confirmed_by_id", "is_sole")
-_COVERED: dict[type[RightRow], tuple[str, ...]] = {
+_COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     Grant: ("role", "person_id", "team_id", "cluster_pattern", "namespace_pattern", "is_cluster_scoped", *_GIVEN),
     TeamMember: ("team_id", "person_id", *_GIVEN),
+    Acknowledgment: ("plan_id", "review_id", "effect", "object_key", "risk", "by_id", "note", "created_at"),
+    RetentionPolicy: ("name", "days", "actions", "has_requests", "created_by_id", "created_at"),
 }
-ACTIONS: dict[type[RightRow], AuditAction] = {
-    Grant: AuditAction.ROLE_GRANTED,
-    TeamMember: AuditAction.TEAM_CHANGED,
-}
-"""The action of the audit entry that records a row."""
+_ACTIONS = {Grant: AuditAction.ROLE_GRANTED, TeamMember: AuditAction.TEAM_CHANGED}
 
 
 def _plain(value: Any) -> JSONValue:
@@ -39,24 +39,31 @@ def _plain(value: Any) -> JSONValue:
     return plain
 
 
-def _make(row: RightRow, key: str) -> str:
+def _find_entry(row: VouchedRow) -> AuditEntry | None:
+    return row.entry if isinstance(row, Grant | TeamMember) else None
+
+
+def _make(row: VouchedRow, key: str) -> str:
     covered = [_plain(getattr(row, name)) for name in _COVERED[type(row)]]
-    recorded: list[JSONValue] = [row.entry.pk, row.entry.hash] if row.entry is not None else []
+    entry = _find_entry(row)
+    recorded: list[JSONValue] = [entry.pk, entry.hash] if entry is not None else []
     text = f"applyviz {type(row).__name__} {canonical_json([*covered, recorded])}"
     return hmac.digest(key.encode(), text.encode(), "sha256").hex()
 
 
-def vouch(row: RightRow, entry: AuditEntry | None) -> None:
-    """Set the audit entry and the MAC of a row before it is stored."""
+def vouch(row: VouchedRow, entry: AuditEntry | None = None) -> None:
+    """Set the MAC of a row, and the audit entry of a right, before it is stored."""
     if not settings.APPLYVIZ_APPROVAL_KEY:
         raise ImproperlyConfigured("APPLYVIZ_APPROVAL_KEY: it is not set here; web processes and workers hold it")
-    row.entry = entry
+    if isinstance(row, Grant | TeamMember):
+        row.entry = entry
     row.mac = _make(row, settings.APPLYVIZ_APPROVAL_KEY)
 
 
-def find_fault(row: RightRow) -> str:
+def find_fault(row: VouchedRow) -> str:
     """Return why a row is not genuine; "" when it is."""
-    if row.entry is not None and row.entry.action != ACTIONS[type(row)]:
+    entry = _find_entry(row)
+    if entry is not None and entry.action != _ACTIONS[type(row)]:
         return "its audit entry records something else"
     keys = (settings.APPLYVIZ_APPROVAL_KEY, *settings.APPLYVIZ_APPROVAL_KEY_FALLBACKS)
     if not row.mac or not any(hmac.compare_digest(_make(row, key), row.mac) for key in keys if key):
@@ -65,5 +72,5 @@ def find_fault(row: RightRow) -> str:
 
 
 def keep_genuine(rows: Iterable[_Row]) -> list[_Row]:
-    """Return the rows that this installation made; they come with their entry (`select_related("entry")`)."""
+    """Return the rows that this installation made; rights come with their entry (`select_related("entry")`)."""
     return [row for row in rows if not find_fault(row)]

@@ -148,7 +148,7 @@ class Command(BaseCommand):
         bad = right_macs.check_rights()
         if bad:
             lines = "\n".join(f"not recorded: {one}" for one in bad)
-            raise CommandError(f"{lines}\n{len(bad)} rights differ from the history, which is intact", returncode=1)
+            raise CommandError(f"{lines}\n{len(bad)} rows differ from the history, which is intact", returncode=1)
 
     def _export(self, options: dict[str, Any]) -> None:
         names = (*_FILTERS, "action", "review", "run", "since", "until")
