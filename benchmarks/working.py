@@ -1,12 +1,13 @@
 """Measure the process that plans and runs, of this tree and of another one, in alternating rounds.
 
     .venv/bin/python -m benchmarks.working [--objects 100] [--mode server|client] [--rounds 2] [--beside TREE]
-                                           [--plan-only] [--profile FILE]
+                                           [--plan-only] [--stored] [--profile FILE]
 
 A real API server is started (`tests/controlplane`). In each round each tree plans and runs the same change in a
 process of its own: Deployments of 5.7 kB, one image changed in each, on SQLite, with all the work of a worker: reading,
 masking, storing, journal, audit, verification; no pages. Processor time includes the child that reads
 manifests. `--plan-only` leaves the run out; `--profile` writes the stacks that `py-spy` samples (`pip install py-spy`).
+`--stored` prints how many bytes each column holds per object, the largest columns first.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent.parent
 NAMESPACE = "by-product"
+_MOST_COLUMNS = 12
 
 
 def _cpu() -> float:
@@ -54,7 +56,7 @@ class _Queries:
         CursorWrapper.execute = execute  # type: ignore[method-assign, assignment]
 
 
-def _measure(work: Callable[[], object], queries: _Queries, count: int) -> dict[str, float]:
+def _measure(work: Callable[[], object], queries: _Queries, count: int) -> dict[str, Any]:
     cpu, wall, asked = _cpu(), time.monotonic(), queries.count
     work()
     return {
@@ -64,6 +66,27 @@ def _measure(work: Callable[[], object], queries: _Queries, count: int) -> dict[
         "peak": _read_memory("VmHWM"),
         "resident": _read_memory("VmRSS"),
     }
+
+
+def _read_stored() -> dict[str, int]:
+    """Return the bytes of every column of the database, and those of its file (SQLite)."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        found = {}
+        for table in connection.introspection.table_names(cursor):
+            for column in connection.introspection.get_table_description(cursor, table):
+                cursor.execute(f'SELECT COALESCE(SUM(LENGTH(CAST("{column.name}" AS BLOB))), 0) FROM "{table}"')
+                found[f"{table}.{column.name}"] = cursor.fetchone()[0]
+        cursor.execute("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")
+        found["(file)"] = cursor.fetchone()[0]
+    return found
+
+
+def _list_grown(before: dict[str, int], after: dict[str, int], count: int) -> list[tuple[float, str]]:
+    """Return the kilobytes per object by which each column grew, the largest first."""
+    grown = ((after[name] - before[name]) / 1000 / count for name in after)
+    return sorted(zip(grown, after, strict=True), reverse=True)[:_MOST_COLUMNS]
 
 
 def _work(kubeconfig: Path, asked: argparse.Namespace) -> None:
@@ -82,18 +105,25 @@ def _work(kubeconfig: Path, asked: argparse.Namespace) -> None:
     make_plan = planner.make_plan
 
     def make_measured(plan_id: int) -> None:
+        before = _read_stored() if asked.stored else {}
         found["plan"] = _measure(lambda: make_plan(plan_id), queries, asked.objects)
+        if asked.stored:
+            found["plan"]["stored"] = _list_grown(before, _read_stored(), asked.objects)
 
     planner.make_plan = make_measured
     run = product.prepare(cluster, files, NAMESPACE, asked.mode)
     if not asked.plan_only:
+        before = _read_stored() if asked.stored else {}
         found["run"] = _measure(lambda: product.run(run), queries, asked.objects)
+        if asked.stored:
+            found["run"]["stored"] = _list_grown(before, _read_stored(), asked.objects)
     print(json.dumps(found))
 
 
 def _play(tree: Path, kubeconfig: Path, asked: argparse.Namespace, version: str) -> dict[str, Any]:
     words = [sys.executable, str(Path(__file__).resolve()), "--work", str(kubeconfig), "--version", version]
-    words += ["--objects", str(asked.objects), "--mode", asked.mode, *(["--plan-only"] if asked.plan_only else [])]
+    words += ["--objects", str(asked.objects), "--mode", asked.mode]
+    words += [*(["--plan-only"] if asked.plan_only else []), *(["--stored"] if asked.stored else [])]
     words = ["py-spy", "record", "-f", "raw", "-o", str(asked.profile), "--", *words] if asked.profile else words
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "PYTHONPATH": str(tree), "APPLYVIZ_HOME": home, "APPLYVIZ_HTTPS": "off"}
@@ -104,7 +134,7 @@ def _play(tree: Path, kubeconfig: Path, asked: argparse.Namespace, version: str)
         done = subprocess.run(words, env=environment, cwd=tree, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(done.stderr[-3000:])
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
     return found
 
 
@@ -117,6 +147,8 @@ def _show(name: str, found: dict[str, Any]) -> None:
                 f"{found['start']:7.0f} {one['peak']:7.0f} {one['resident']:9.0f}",
                 flush=True,
             )
+            for kilobytes, column in one.get("stored", ()):
+                print(f"{'':<17}{kilobytes:8.1f} kB per object  {column}")
 
 
 def _compare(asked: argparse.Namespace) -> None:
@@ -145,6 +177,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--beside", type=Path, help="another tree to measure in the same rounds")
     parser.add_argument("--plan-only", action="store_true")
+    parser.add_argument("--stored", action="store_true")
     parser.add_argument("--profile", type=Path, help="write the stacks that py-spy samples to this file")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--version", default="first", help=argparse.SUPPRESS)
