@@ -8,10 +8,18 @@ from typing import Any
 
 from applyviz.engine.diff import masking
 from applyviz.engine.diff.masking import MaskPolicy
+from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.objects.json_text import write_json
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
-from applyviz.engine.planning.digest.serialize import CORE, change_from_json, change_to_json, core_from_json, to_json
+from applyviz.engine.planning.digest.serialize import (
+    CORE,
+    change_from_json,
+    change_to_json,
+    core_from_json,
+    fields_from_json,
+    to_json,
+)
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.schema.walk import MISSING
@@ -117,6 +125,11 @@ def read_masked(row: ObjectChange) -> engine.PlannedObject:
 def open_sealed(row: ObjectChange) -> engine.PlannedObject:
     """Return the whole change, Secret values included; for the sender only."""
     return replace(change_from_json(row.sealed.open_json()), step=row.step)
+
+
+def read_fields(row: ObjectChange) -> tuple[FieldReason, ...]:
+    """Return what happens to each field of the object."""
+    return fields_from_json(row.document)
 
 
 def read_masked_core(row: ObjectChange) -> engine.PlannedObject:

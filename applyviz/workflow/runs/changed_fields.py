@@ -20,7 +20,7 @@ from applyviz.workflow.plans import changes
 
 MOST_FIELDS = 60
 _LONGEST = 200
-_CHANGING = frozenset({FieldOperation.SET.value, FieldOperation.CHANGED.value, FieldOperation.CLEARED.value})
+_CHANGING = frozenset({FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED})
 # The server changes these fields at every write; the manifest does not.
 _OF_SERVER = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
 _WRITTEN = (Outcome.VERIFIED, Outcome.DIFFERS)
@@ -44,8 +44,8 @@ def describe_changed_fields(row: ObjectChange, masked: PlannedObject, outcome: O
     """
     if outcome not in _WRITTEN or is_compared(row) or masked.operation.is_deletion:
         return {}
-    changing = (one for one in row.document.get("fields", ()) if one.get("operation") in _CHANGING)
-    found: list[FieldPath] = [path for one in changing if not _is_of_server(path := tuple(one["path"]))]
+    changing = (one.path for one in changes.read_fields(row) if one.operation in _CHANGING)
+    found = [path for path in changing if not _is_of_server(path)]
     after = masked.versions.after or masked.versions.merged
     before = None if masked.operation is Operation.REPLACE else masked.versions.live
     shown = found[:MOST_FIELDS]

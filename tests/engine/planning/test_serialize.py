@@ -8,6 +8,7 @@ import pytest
 
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.planning.digest.serialize import (
+    CHANGE_FORMAT,
     change_from_json,
     change_to_json,
     core_from_json,
@@ -81,8 +82,12 @@ def test_options_come_back_as_they_were():
 def test_other_format_is_refused():
     with pytest.raises(PlanError, match="stored plan has format 99, expected 1"):
         options_from_json({"format": 99})
+    with pytest.raises(PlanError, match="stored plan has format 1, expected 2"):
+        change_from_json({"format": 1, "ref": [["", "v1", "Pod"], "", "x"], "operation": "create", "versions": {}})
 
 
 def test_unreadable_data_is_refused():
     with pytest.raises(PlanError, match="stored PlannedObject cannot be read"):
-        change_from_json({"format": 1, "ref": [["", "v1", "Pod"], "", "x"], "operation": "dance", "versions": {}})
+        change_from_json(
+            {"format": CHANGE_FORMAT, "ref": [["", "v1", "Pod"], "", "x"], "operation": "dance", "versions": {}}
+        )

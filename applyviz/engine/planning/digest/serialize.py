@@ -1,8 +1,8 @@
 """Convert plans and changes to plain JSON values and back, without loss.
 
 Every frozen dataclass of a plan is written by its fields, without those at their defaults; references are lists, enums
-their text. Types are inspected once each: a plan has hundreds of values of a few types per object. A format version is
-added on top, so that stored plans stay readable.
+their text. Types are inspected once each: a plan has hundreds of values of a few types per object. Versions, requests
+and fields of a change are packed (`packing.py`). A format version is added on top, so that other formats are refused.
 """
 
 from __future__ import annotations
@@ -14,13 +14,25 @@ from enum import StrEnum
 from functools import cache, partial
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.planning.digest.packing import (
+    pack_bodies,
+    pack_fields,
+    pack_versions,
+    unpack_bodies,
+    unpack_fields,
+    unpack_versions,
+)
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 
 FORMAT = 1
-
+"""The format of stored options; digests cover it."""
+CHANGE_FORMAT = 2
+"""The format of stored changes."""
+_PACKED = frozenset({"versions", "requests", "fields"})
 
 # Values of these types are written as they are; most values of a change are, so they are recognized first.
 _PLAIN = frozenset({str, int, float, bool, type(None), dict, list})
@@ -84,14 +96,18 @@ def from_json(wanted: Any, data: JSONValue) -> Any:
 
     - Raises `PlanError` for data of another type.
     """
-    try:
-        return _reader(wanted)(data)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        name = getattr(wanted, "__name__", str(wanted))
-        raise PlanError(f"stored {name} cannot be read: {error}") from error
+    return _read(_reader(wanted), wanted, data)
 
 
 Reader = Callable[[Any], Any]
+
+
+def _read(read: Reader, wanted: Any, data: JSONValue) -> Any:
+    try:
+        return read(data)
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        name = getattr(wanted, "__name__", str(wanted))
+        raise PlanError(f"stored {name} cannot be read: {error}") from error
 
 
 def _keep(data: JSONValue) -> Any:
@@ -140,15 +156,29 @@ def _field_readers(wanted: type) -> Mapping[str, Reader]:
     return {name: _reader(hint) for name, hint in get_type_hints(wanted).items()}
 
 
-def _open(data: JSONObject) -> JSONObject:
-    if data.get("format") != FORMAT:
-        raise PlanError(f"stored plan has format {data.get('format')!r}, expected {FORMAT}")
+def _open(data: JSONObject, expected: int) -> JSONObject:
+    if data.get("format") != expected:
+        raise PlanError(f"stored plan has format {data.get('format')!r}, expected {expected}")
     return {k: v for k, v in data.items() if k != "format"}
 
 
 def change_to_json(change: PlannedObject) -> JSONObject:
     """Return a change as JSON."""
-    return {"format": FORMAT, **to_json(change)}
+    found = {
+        "format": CHANGE_FORMAT,
+        **_fields_to_json(change, _list_unpacked()),
+        "versions": pack_versions(change.versions),
+    }
+    if change.requests:
+        found["requests"] = pack_bodies(map(to_json, change.requests), change.versions.manifest)
+    if change.fields:
+        found["fields"] = pack_fields(change.fields, to_json)
+    return found
+
+
+@cache
+def _list_unpacked() -> tuple[_Field, ...]:
+    return tuple(field for field in _list_fields(PlannedObject) or () if field.name not in _PACKED)
 
 
 def change_from_json(data: JSONObject) -> PlannedObject:
@@ -156,7 +186,7 @@ def change_from_json(data: JSONObject) -> PlannedObject:
 
     - Raises `PlanError`.
     """
-    change: PlannedObject = from_json(PlannedObject, _open(data))
+    change: PlannedObject = _read(_unpack, PlannedObject, _open(data, CHANGE_FORMAT))
     return change
 
 
@@ -165,9 +195,36 @@ def core_from_json(data: JSONObject) -> PlannedObject:
 
     - Raises `PlanError`.
     """
-    core = {name: value for name, value in _open(data).items() if name in CORE}
-    change: PlannedObject = from_json(PlannedObject, core)
+    core = {name: value for name, value in _open(data, CHANGE_FORMAT).items() if name in CORE}
+    change: PlannedObject = _read(_unpack, PlannedObject, core)
     return change
+
+
+def fields_from_json(data: JSONObject) -> tuple[FieldReason, ...]:
+    """Return the fields of a stored change, and nothing else of it.
+
+    - Raises `PlanError`.
+    """
+    fields: tuple[FieldReason, ...] = _read(_unpack_fields, PlannedObject, _open(data, CHANGE_FORMAT))
+    return fields
+
+
+def _unpack(data: JSONObject) -> PlannedObject:
+    versions = unpack_versions(data["versions"])
+    requests = unpack_bodies(data.get("requests", ()), versions.get("manifest"))
+    plain = {name: value for name, value in data.items() if name not in _PACKED}
+    readers = _field_readers(PlannedObject)
+    read = {name: readers[name](value) for name, value in {**plain, "versions": versions, "requests": requests}.items()}
+    return PlannedObject(**read, fields=_unpack_fields(data))
+
+
+def _unpack_fields(data: JSONObject) -> tuple[FieldReason, ...]:
+    return unpack_fields(data["fields"], _read_reason) if "fields" in data else ()
+
+
+def _read_reason(data: JSONObject) -> FieldReason:
+    reason: FieldReason = _reader(FieldReason)(data)
+    return reason
 
 
 def options_to_json(options: ApplyOptions) -> JSONObject:
@@ -180,5 +237,5 @@ def options_from_json(data: JSONObject) -> ApplyOptions:
 
     - Raises `PlanError`.
     """
-    options: ApplyOptions = from_json(ApplyOptions, _open(data))
+    options: ApplyOptions = from_json(ApplyOptions, _open(data, FORMAT))
     return options
