@@ -52,9 +52,19 @@ def share_equal(value: Any, like: Any) -> Any:
 
 
 def _share_map(value: JSONObject, like: JSONObject) -> JSONObject:
-    shared = {name: share_equal(item, like.get(name)) for name, item in value.items()}
-    is_same = len(shared) == len(like) and all(map(is_, shared.values(), like.values())) and [*shared] == [*like]
-    return like if is_same else shared
+    shared = {}
+    is_same = len(value) == len(like)
+    for name, item in value.items():  # hot: most parts are texts, which need no call
+        other = like.get(name)
+        if item is not other:
+            kind = type(item)
+            if kind is not str:
+                item = share_equal(item, other)
+            elif kind is type(other) and item == other:
+                item = other
+            is_same = is_same and item is other
+        shared[name] = item
+    return like if is_same and [*shared] == [*like] else shared
 
 
 # Hot in hashing: made once.
