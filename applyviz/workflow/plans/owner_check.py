@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from applyviz.engine.objects.fieldsets import EMPTY, FieldSet
+from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, FieldSetMemo
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.managed_fields import read_owners
@@ -32,9 +32,9 @@ class OwnerDifference:
     got: tuple[str, ...]
 
 
-def states_owners(promised: JSONObject) -> bool:
+def states_owners(promised: JSONObject, *, memo: FieldSetMemo | None = None) -> bool:
     """Return whether a plan promises owners; it does not where the entries of an object cannot be read."""
-    return bool(read_owners(promised).entries)
+    return bool(read_owners(promised, memo).entries)
 
 
 def find_wrong_owners(
@@ -46,14 +46,16 @@ def find_wrong_owners(
     is_confirmed: bool,
     before: JSONObject | None = None,
     has_moved: bool = False,
+    memo: FieldSetMemo | None = None,
 ) -> tuple[OwnerDifference, ...]:
     """Return the fields whose owners are not as promised, in path order.
 
     - `manager`: the field manager of the plan. `before`: the object before the change.
     - `has_moved`: others may have written since; then only owners that the plan adds or removes are compared.
+    - `memo`: the field sets that were read from these objects already.
     - Without `is_confirmed`, owning a field that the server added to the promised object is no difference.
     """
-    wanted, found, earlier = (_read(one, manager) for one in (promised, got, before or {}))
+    wanted, found, earlier = (_read(one, manager, memo) for one in (promised, got, before or {}))
     missing, extra = _Sides(), _Sides()
     for key in sorted({*wanted, *found}):
         old, new, real = (owners.get(key, EMPTY) for owners in (earlier, wanted, found))
@@ -72,9 +74,11 @@ def find_wrong_owners(
     return tuple(_describe(path, wanted, found) for path in sorted(paths))
 
 
-def count_owned_fields(promised: JSONObject, got: JSONObject, *, manager: str) -> dict[str, int]:
+def count_owned_fields(
+    promised: JSONObject, got: JSONObject, *, manager: str, memo: FieldSetMemo | None = None
+) -> dict[str, int]:
     """Return the number of fields of each promised owner that the live object states too, by `manager (operation)`."""
-    wanted, found = _read(promised, manager), _read(got, manager)
+    wanted, found = _read(promised, manager, memo), _read(got, manager, memo)
     shared = {key: sum(1 for _path in fields.intersection(found.get(key, EMPTY))) for key, fields in wanted.items()}
     return {_name_key(key): number for key, number in sorted(shared.items()) if number}
 
@@ -90,9 +94,9 @@ class _Sides:
             self.owners.setdefault(path, []).append(key)
 
 
-def _read(obj: JSONObject, manager: str) -> _Owners:
+def _read(obj: JSONObject, manager: str, memo: FieldSetMemo | None) -> _Owners:
     found: _Owners = {}
-    for entry in read_owners(obj).entries:
+    for entry in read_owners(obj, memo).entries:
         owner = entry.owner
         if owner.subresource and owner.manager != manager:
             continue

@@ -11,6 +11,7 @@ from functools import partial
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.digest.serialize import options_from_json
@@ -332,8 +333,9 @@ class ObjectRun:
         if live is None:
             return ObjectOutcome(Outcome.DIFFERS, "it was applied, and no longer exists")
         broken = list(self._broken(live))
-        wrong = self._find_wrong_owners(live)
-        report = self._report_owners(live, has_wrong=bool(wrong))
+        memo = FieldSetMemo()  # each object is asked several times
+        wrong = self._find_wrong_owners(live, memo)
+        report = self._report_owners(live, memo, has_wrong=bool(wrong))
         owners = [one for one in wrong if not any(_is_close(str(one["path"]), str(other["path"])) for other in broken)]
         if not broken and not owners:
             is_stated = report["state"] != OwnerCheck.NOT_STATED
@@ -345,22 +347,23 @@ class ObjectRun:
             parts.append(f"{len(owners)} field{'s have' if len(owners) > 1 else ' has'} other owners than approved")
         return ObjectOutcome(Outcome.DIFFERS, ", ".join(parts), [*broken, *owners], report)
 
-    def _report_owners(self, live: JSONObject, *, has_wrong: bool) -> dict[str, JSONValue]:
+    def _report_owners(self, live: JSONObject, memo: FieldSetMemo, *, has_wrong: bool) -> dict[str, JSONValue]:
         """Return the result of the comparison of owners, as it is stored and recorded."""
         promised = self._promised
-        if promised is None or not states_owners(promised):
+        if promised is None or not states_owners(promised, memo=memo):
             return {"state": OwnerCheck.NOT_STATED.value}
         state = OwnerCheck.DIFFER if has_wrong else OwnerCheck.VERIFIED
-        return {"state": state.value, "fields": dict(count_owned_fields(promised, live, manager=self._manager))}
+        fields = count_owned_fields(promised, live, manager=self._manager, memo=memo)
+        return {"state": state.value, "fields": dict(fields)}
 
     @property
     def _manager(self) -> str:
         named: str = self._access.claim.run.plan.options.get("field_manager", PRODUCT_MANAGER)
         return named
 
-    def _find_wrong_owners(self, live: JSONObject) -> list[dict[str, JSONValue]]:
+    def _find_wrong_owners(self, live: JSONObject, memo: FieldSetMemo) -> list[dict[str, JSONValue]]:
         """Return the fields with other owners than promised."""
-        if self._promised is None or not states_owners(self._promised):
+        if self._promised is None or not states_owners(self._promised, memo=memo):
             return []
         found = find_wrong_owners(
             self._promised,
@@ -370,6 +373,7 @@ class ObjectRun:
             is_confirmed=self._change.certainty is Certainty.CONFIRMED,
             before=self._before,
             has_moved=self._has_moved,
+            memo=memo,
         )
         return [
             {"path": render_path(o.path), "promised": _list_owners(o.promised), "got": _list_owners(o.got)}
