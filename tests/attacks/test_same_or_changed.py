@@ -30,7 +30,7 @@ from applyviz.web.frame import streams
 from applyviz.web.reviews.views.tabs import COOKIE
 from applyviz.workflow.evidence import history
 from applyviz.workflow.plans import live_history, live_values, planner
-from applyviz.workflow.plans.changes import read_fields
+from applyviz.workflow.plans.changes import read_masked
 from applyviz.workflow.plans.guess_limit import MOST_A_DAY
 from applyviz.workflow.worker_requests import asking
 from tests.builders import make_person, open_dangers
@@ -97,7 +97,7 @@ def two_plans(team: Team, mode: ApplyMode) -> tuple[Plan, Plan]:
 def told_by(plan: Plan) -> list[tuple[object, object]]:
     """What the plan itself says of each field: there is something to hide."""
     (row,) = plan.changes.all()
-    return [(field.path, field.operation) for field in read_fields(row)]
+    return [(field.path, field.operation) for field in read_masked(row).fields]
 
 
 @pytest.mark.parametrize("mode", ApplyMode)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 from typing import Any
 
 from applyviz.engine.diff import masking
 from applyviz.engine.diff.masking import MaskPolicy
-from applyviz.engine.explain.reasons import FieldReason
+from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.json_text import write_json
+from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.digest.serialize import (
@@ -17,7 +18,7 @@ from applyviz.engine.planning.digest.serialize import (
     change_from_json,
     change_to_json,
     core_from_json,
-    fields_from_json,
+    paths_from_json,
     to_json,
 )
 from applyviz.engine.planning.model import plan as engine
@@ -127,9 +128,9 @@ def open_sealed(row: ObjectChange) -> engine.PlannedObject:
     return replace(change_from_json(row.sealed.open_json()), step=row.step)
 
 
-def read_fields(row: ObjectChange) -> tuple[FieldReason, ...]:
-    """Return what happens to each field of the object."""
-    return fields_from_json(row.document)
+def list_paths(row: ObjectChange, operations: Container[FieldOperation]) -> list[FieldPath]:
+    """Return the paths of the fields to which one of these operations happens."""
+    return paths_from_json(row.document, operations)
 
 
 def read_masked_core(row: ObjectChange) -> engine.PlannedObject:

@@ -39,6 +39,11 @@ def hash_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def hash_document(row: ObjectChange) -> str:
+    """Return the hash of the masked document that a row has in memory."""
+    return hash_bytes(canonical_json(row.document).encode())
+
+
 @dataclass(frozen=True, slots=True)
 class ContentDigest:
     """The hashes of the content of one row: its encrypted bytes and its masked document."""
@@ -49,7 +54,7 @@ class ContentDigest:
     @classmethod
     def of(cls, row: ObjectChange) -> ContentDigest:
         """Return the digest of the content that a row has in memory."""
-        return cls(hash_bytes(row.sealed.token), hash_bytes(canonical_json(row.document).encode()))
+        return cls(hash_bytes(row.sealed.token), hash_document(row))
 
 
 def _key() -> bytes:

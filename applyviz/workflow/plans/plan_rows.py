@@ -1,8 +1,8 @@
 """The rows of a plan while it is made: their content is stored and forgotten, so that memory does not grow with it.
 
-Of each row its columns stay, and a digest of its content for the MAC of the plan (`plan_mac.py`). Content that is
-needed again, for a risk that only the whole set shows, is read back and compared with that digest; what differs is made
-again from the change.
+Of each row its columns stay, and a digest of its content for the MAC of the plan (`plan_mac.py`). For a
+risk that only the whole set shows, the masked document is read back and compared with that digest; one that differs is
+made again from the change, and the encrypted copy always is.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class PlanRows:
         self, numbers: list[int], planned: Sequence[engine.PlannedObject], renew: Callable[[], bool]
     ) -> bool:
         tag_key, policy = self._plan.tag_key.open_bytes(), masking_settings.policy_of(self._plan)
-        stored = ObjectChange.objects.only("document", "sealed").in_bulk([self.rows[n].pk for n in numbers])
+        stored = ObjectChange.objects.only("document").in_bulk([self.rows[n].pk for n in numbers])
         for number in numbers:
             row = self.rows[number]
             change = planned[row.position]
-            self._take_content(number, stored.get(row.pk), change, tag_key, policy)
+            self._take_document(number, stored.get(row.pk), change, tag_key, policy)
             changes.refresh_risks(row, change, mask_risks(change, tag_key=tag_key, policy=policy))
             self._contents[number] = ContentDigest.of(row)
         rows = [self.rows[n] for n in numbers]
@@ -90,7 +90,7 @@ class PlanRows:
             changes.forget_content(row)
         return True
 
-    def _take_content(
+    def _take_document(
         self,
         number: int,
         stored: ObjectChange | None,
@@ -98,14 +98,13 @@ class PlanRows:
         tag_key: bytes,
         policy: MaskPolicy,
     ) -> None:
-        """Load the stored content of a row; if it is not what this planner stored, make it from the change."""
+        """Load the stored document of a row; if it is not what this planner stored, make it from the change."""
         row = self.rows[number]
-        if stored is not None and ContentDigest.of(stored) == self._contents[number]:
-            row.document, row.sealed = stored.document, stored.sealed
+        if stored is not None and plan_mac.hash_document(stored) == self._contents[number].document:
+            row.document = stored.document
             return
         masked = mask_change(change, tag_key=tag_key, policy=policy)
-        again = changes.make_row(change, masked, plan=self._plan, position=row.position)
-        row.document, row.sealed = again.document, again.sealed
+        row.document = changes.make_row(change, masked, plan=self._plan, position=row.position).document
 
     def make_seal(self) -> dict[str, str]:
         """Return the MAC of the plan with these rows, for its summary."""

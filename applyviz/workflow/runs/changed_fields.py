@@ -44,8 +44,7 @@ def describe_changed_fields(row: ObjectChange, masked: PlannedObject, outcome: O
     """
     if outcome not in _WRITTEN or is_compared(row) or masked.operation.is_deletion:
         return {}
-    changing = (one.path for one in changes.read_fields(row) if one.operation in _CHANGING)
-    found = [path for path in changing if not _is_of_server(path)]
+    found = [path for path in changes.list_paths(row, _CHANGING) if not _is_of_server(path)]
     after = masked.versions.after or masked.versions.merged
     before = None if masked.operation is Operation.REPLACE else masked.versions.live
     shown = found[:MOST_FIELDS]

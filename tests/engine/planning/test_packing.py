@@ -19,7 +19,7 @@ from applyviz.engine.planning.digest.serialize import (
     change_from_json,
     change_to_json,
     core_from_json,
-    fields_from_json,
+    paths_from_json,
 )
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -132,7 +132,7 @@ def test_every_part_of_a_field_comes_back() -> None:
 
     found = change_from_json(through_text(change_to_json(change))).fields
 
-    assert found == change.fields == fields_from_json(through_text(change_to_json(change)))
+    assert found == change.fields
     # Positions are equal whatever the document.
     assert [(f.position.document, f.position.item) for f in found] == [(5, 6), (5, 6), (7, 6), (5, 8), (0, 0)]
 
@@ -149,11 +149,22 @@ def test_equal_reasons_and_the_start_of_a_path_are_written_once() -> None:
     assert len(packed["reasons"]) == 1
 
 
+def test_paths_of_some_operations_are_read_alone() -> None:
+    box = Box()
+    box.apply(TEXT)
+    (change,) = box.plan(TEXT.replace("nginx", "nginx:2").replace("replicas: 2", "replicas: 3")).changes
+
+    for wanted in ({FieldOperation.CHANGED}, {FieldOperation.UNCHANGED, FieldOperation.DEFAULTED}, set()):
+        expected = [one.path for one in change.fields if one.operation in wanted]
+        assert paths_from_json(through_text(change_to_json(change)), wanted) == expected
+    assert [p[-1] for p in paths_from_json(change_to_json(change), {FieldOperation.CHANGED})][-1] == "f:image"
+
+
 def test_a_sender_reads_no_fields() -> None:
     (change,) = Box().plan(TEXT).changes
 
     assert core_from_json(through_text(change_to_json(change))).fields == ()
-    assert fields_from_json({"format": CHANGE_FORMAT}) == ()
+    assert paths_from_json({"format": CHANGE_FORMAT}, {FieldOperation.SET}) == []
 
 
 @pytest.mark.parametrize(

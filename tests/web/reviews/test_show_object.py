@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation, Versions
-from applyviz.workflow.plans.changes import read_fields
+from applyviz.workflow.plans.changes import read_masked
 from tests.web import builders, reading, rows
 
 HTMX = {"HX-Request": "true"}
@@ -83,7 +83,7 @@ def test_object_is_hidden_from_outsiders(as_charlie, plan):
 
 
 def test_field_tells_what_the_schema_says(as_viewer, plan):
-    index = next(n for n, f in enumerate(read_fields(plan.changes.get())) if f.path[-1] == "f:replicas")
+    index = next(n for n, f in enumerate(read_masked(plan.changes.get()).fields) if f.path[-1] == "f:replicas")
     address = reverse("reviews:show-field", args=[plan.review.number, 1, 0, index])
 
     page = as_viewer.get(address).content.decode()
@@ -101,7 +101,7 @@ def test_unknown_field_is_not_found(as_viewer, plan):
 
 
 def test_field_named_in_the_address_comes_open_whatever_is_filtered(as_viewer, plan):
-    fields = read_fields(plan.changes.get())
+    fields = read_masked(plan.changes.get()).fields
     calm = next(n for n, f in enumerate(fields) if f.path[-1] == "f:terminationGracePeriodSeconds")
 
     page = as_viewer.get(f"{url(plan)}?field={calm}&show=removed").content.decode()

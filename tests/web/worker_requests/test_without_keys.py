@@ -29,7 +29,7 @@ from applyviz.records.models import (
 from applyviz.records.sealing import Sealed, SealError
 from applyviz.web.reviews.views.tabs import COOKIE
 from applyviz.workflow.live import inventory
-from applyviz.workflow.plans.changes import read_fields
+from applyviz.workflow.plans.changes import read_masked
 from tests.architecture.test_web import addresses
 from tests.builders import make_cluster_row
 from tests.keyless import go_without_keys
@@ -190,7 +190,7 @@ def test_schema_that_the_cluster_alone_knows_is_read_by_a_worker(team, root, set
     team.send(Request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {}, JSON, DEFINITION))
     lamp = "apiVersion: example.org/v1\nkind: Lamp\nmetadata: {name: hall}\nspec: {watts: 7}\n"
     plan = team.plan(lamp)
-    index = next(n for n, f in enumerate(read_fields(plan.changes.get())) if f.path[-1] == "f:watts")
+    index = next(n for n, f in enumerate(read_masked(plan.changes.get()).fields) if f.path[-1] == "f:watts")
     address = reverse("reviews:show-field", args=[plan.review.number, 1, 0, index])
     web = go_without_keys(settings, monkeypatch)
 

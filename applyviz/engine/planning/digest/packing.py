@@ -16,7 +16,7 @@ A difference is one of:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -159,20 +159,35 @@ def _count_shared(path: FieldPath, before: FieldPath) -> int:
     return length
 
 
+def unpack_paths(packed: JSONObject, is_wanted: Callable[[JSONObject], bool]) -> list[FieldPath]:
+    """Return the paths of the fields that were packed and whose reason is wanted.
+
+    - Raises what `unpack_fields` raises.
+    """
+    wanted = [is_wanted(one) for one in packed["reasons"]]
+    return [path for number, path, _line, _column in _list_rows(packed) if wanted[number]]
+
+
 def unpack_fields(packed: JSONObject, read: Callable[[JSONObject], FieldReason]) -> tuple[FieldReason, ...]:
     """Return the fields that were packed; `read` reads one field from JSON.
 
     - Raises `ValueError`, `TypeError` or `LookupError` for other data.
     """
     reasons = [read({**one, "path": ()}) for one in packed["reasons"]]
+    shared = [(dict(zip(_SHARED, _get_shared(one), strict=True)), one.position) for one in reasons]
     found: list[FieldReason] = []
+    for number, path, line, column in _list_rows(packed):
+        values, place = shared[number]
+        position = SourcePosition(place.file, line, column, place.document, place.item)
+        found.append(FieldReason(path, position=position, **values))
+    return tuple(found)
+
+
+def _list_rows(packed: JSONObject) -> Iterator[tuple[int, FieldPath, int, int]]:
+    """Yield the reason, path, line and column of each row."""
     path: FieldPath = ()
     for number, line, column, length, *elements in packed["rows"]:
-        reason = reasons[number]
-        place = reason.position
         if not 0 <= length <= len(path):
             raise ValueError("a stored path shares more than there is")
         path = (*path[:length], *elements)
-        position = SourcePosition(place.file, line, column, place.document, place.item)
-        found.append(FieldReason(path, position=position, **dict(zip(_SHARED, _get_shared(reason), strict=True))))
-    return tuple(found)
+        yield number, path, line, column

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from enum import StrEnum
 from functools import cache, partial
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from applyviz.engine.explain.reasons import FieldReason
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.objects.errors import PlanError
+from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.digest.packing import (
     pack_bodies,
@@ -23,6 +24,7 @@ from applyviz.engine.planning.digest.packing import (
     pack_versions,
     unpack_bodies,
     unpack_fields,
+    unpack_paths,
     unpack_versions,
 )
 from applyviz.engine.planning.model.plan import PlannedObject
@@ -200,13 +202,17 @@ def core_from_json(data: JSONObject) -> PlannedObject:
     return change
 
 
-def fields_from_json(data: JSONObject) -> tuple[FieldReason, ...]:
-    """Return the fields of a stored change, and nothing else of it.
+def paths_from_json(data: JSONObject, operations: Container[FieldOperation]) -> list[FieldPath]:
+    """Return the paths of the fields of a stored change with one of these operations, and nothing else of it.
 
     - Raises `PlanError`.
     """
-    fields: tuple[FieldReason, ...] = _read(_unpack_fields, PlannedObject, _open(data, CHANGE_FORMAT))
-    return fields
+    paths: list[FieldPath] = _read(partial(_unpack_paths, operations), PlannedObject, _open(data, CHANGE_FORMAT))
+    return paths
+
+
+def _unpack_paths(operations: Container[FieldOperation], data: JSONObject) -> list[FieldPath]:
+    return unpack_paths(data["fields"], lambda one: one["operation"] in operations) if "fields" in data else []
 
 
 def _unpack(data: JSONObject) -> PlannedObject:
