@@ -6,6 +6,7 @@ import gc
 
 import pytest
 
+from applyviz.sources import collector
 from applyviz.sources.collector import defer_full_gc
 
 
@@ -20,3 +21,17 @@ def test_collector_is_patient_until_the_last_plan_is_ready() -> None:
 
     assert (patient, still, gc.get_threshold()) == ((50_000, 20, 1_000), patient, usual)
     assert gc.isenabled()
+
+
+def test_what_a_process_has_loaded_is_visited_no_more_from_its_first_plan_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_has_settled", False)
+    loaded, before = [[number] for number in range(1_000)], gc.get_freeze_count()
+
+    with defer_full_gc():
+        first = gc.get_freeze_count()
+    later = [[number] for number in range(1_000)]
+    with defer_full_gc():
+        second = gc.get_freeze_count()
+
+    assert first >= before + len(loaded)
+    assert second < first + len(later)
