@@ -108,7 +108,7 @@ def make_change(*reasons: FieldReason) -> PlannedObject:
 
 
 def test_every_part_of_a_field_comes_back() -> None:
-    place = SourcePosition("a.yaml", 3, 4, 5, 6)
+    position = SourcePosition("a.yaml", 3, 4, 5, 6)
     owners = (Owner("m", "Apply", "v1", "status", "now"),)
     first = FieldReason(
         ("f:a", "f:b"),
@@ -117,15 +117,15 @@ def test_every_part_of_a_field_comes_back() -> None:
         detail="why",
         owners_before=owners,
         owners_after=(Owner("n", "Update"),),
-        position=place,
+        position=position,
         stage=Stage.SERVER,
     )
     # A default would come back although it was never written.
     assert not [one.name for one in fields(FieldReason) if getattr(first, one.name) == one.default]
     others = (
-        replace(first, path=("f:a", "f:b", "f:c"), position=replace(place, line=9)),
-        replace(first, path=("f:a",), position=replace(place, document=7)),
-        replace(first, path=(), position=replace(place, item=8), owners_before=()),
+        replace(first, path=("f:a", "f:b", "f:c"), position=replace(position, line=9)),
+        replace(first, path=("f:a",), position=replace(position, document=7)),
+        replace(first, path=(), position=replace(position, item=8), owners_before=()),
         replace(first, path=("f:x", "f:b"), position=SourcePosition()),
     )
     change = make_change(first, *others)

@@ -122,7 +122,7 @@ def _change_bodies(requests: Iterable[JSONObject], change: Callable[[Any], Any])
     return [{**one, "body": change(one["body"])} if "body" in one else one for one in requests]
 
 
-# What fields of one object share: everything besides their path and their place in the file.
+# What fields of one object share: everything besides their path and their position in the file.
 _SHARED = tuple(f.name for f in dataclasses.fields(FieldReason) if f.name not in ("path", "position"))
 _get_shared = attrgetter(*_SHARED)
 
@@ -137,15 +137,15 @@ def pack_fields(fields: Iterable[FieldReason], write: Callable[[FieldReason], JS
     rows: list[list[Any]] = []
     before: FieldPath = ()
     for one in fields:
-        place = one.position
-        key = (*_get_shared(one), place.file, place.document, place.item)
+        position = one.position
+        key = (*_get_shared(one), position.file, position.document, position.item)
         number = numbers.setdefault(key, len(reasons))
         if number == len(reasons):
-            shared = write(dataclasses.replace(one, path=(), position=dataclasses.replace(place, line=0, column=0)))
+            shared = write(dataclasses.replace(one, path=(), position=dataclasses.replace(position, line=0, column=0)))
             # Whatever is stored counts: a change of it must change what is read.
             reasons.append({name: value for name, value in shared.items() if name != "path"})
         length = _count_shared(one.path, before)
-        rows.append([number, place.line, place.column, length, *one.path[length:]])
+        rows.append([number, position.line, position.column, length, *one.path[length:]])
         before = one.path
     return {"reasons": reasons, "rows": rows}
 
@@ -177,8 +177,8 @@ def unpack_fields(packed: JSONObject, read: Callable[[JSONObject], FieldReason])
     shared = [(dict(zip(_SHARED, _get_shared(one), strict=True)), one.position) for one in reasons]
     found: list[FieldReason] = []
     for number, path, line, column in _list_rows(packed):
-        values, place = shared[number]
-        position = SourcePosition(place.file, line, column, place.document, place.item)
+        values, first = shared[number]
+        position = SourcePosition(first.file, line, column, first.document, first.item)
         found.append(FieldReason(path, position=position, **values))
     return tuple(found)
 
