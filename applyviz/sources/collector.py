@@ -19,14 +19,14 @@ _PATIENT = (50_000, 20, 1_000)
 _lock = threading.Lock()
 _depth = 0
 _usual = gc.get_threshold()
-_has_settled = False
+_has_frozen = False
 
 
-def _settle() -> None:
+def _freeze_loaded() -> None:
     """Leave what lives now out of all later collections, once in a process; garbage is collected before."""
-    global _has_settled  # as long as the process
-    if not _has_settled:
-        _has_settled = True
+    global _has_frozen  # as long as the process
+    if not _has_frozen:
+        _has_frozen = True
         gc.collect()
         gc.freeze()
 
@@ -37,7 +37,7 @@ def defer_full_gc() -> Iterator[None]:
     global _depth, _usual  # the collector is shared by the whole process
     with _lock:
         if not _depth:
-            _settle()
+            _freeze_loaded()
             _usual = gc.get_threshold()
             gc.set_threshold(*_PATIENT)
         _depth += 1

@@ -24,7 +24,7 @@ def test_collector_is_patient_until_the_last_plan_is_ready() -> None:
 
 
 def test_what_a_process_has_loaded_is_visited_no_more_from_its_first_plan_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "_has_settled", False)
+    monkeypatch.setattr(collector, "_has_frozen", False)
     loaded, before = [[number] for number in range(1_000)], gc.get_freeze_count()
 
     with defer_full_gc():
