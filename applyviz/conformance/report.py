@@ -1,7 +1,7 @@
 """Find corpora, run every family on them, and count: agreeing / all.
 
-A path is a recorded story, a file of random cases, or a folder that is searched for both. A case that a runner cannot
-judge counts as disagreeing, with its reason; nothing is left out.
+A path is a recorded story, a file of random cases or of reported inputs, or a folder that is searched for all of them.
+A case that a runner cannot judge counts as disagreeing, with its reason; nothing is left out.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from applyviz.conformance.cases import CaseResult
+from applyviz.conformance.inputs import ApplyInput, is_report, plan_all, read_inputs
+from applyviz.conformance.shown import Presenter
 from applyviz.conformance.stories import load_json, load_lines
 from applyviz.engine.objects.values import JSONValue
 
@@ -40,6 +42,8 @@ _STORY_RUNNERS = {
 # The modules that judge several families of one story, and need the family's name.
 _OF_SEVERAL = frozenset({"plans"})
 FAMILIES = (*_LINE_RUNNERS, *_STORY_RUNNERS)
+# What people read about a plan, judged on every input of an apply; each is a module.
+TOLD = ("rows",)
 _MAX_DIFF_LINES = 60
 # Percent of the fields of a family.
 _MOST_CAVEATS = 5
@@ -111,7 +115,7 @@ def is_story(path: Path) -> bool:
 
 
 def find_corpora(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files of both formats under the paths, in order.
+    """Yield the files of all formats under the paths, in order.
 
     - Raises `FileNotFoundError` for a path that does not exist.
     """
@@ -120,7 +124,8 @@ def find_corpora(paths: Iterable[Path]) -> Iterator[Path]:
             raise FileNotFoundError(f"{path}: no such file or folder")
         found = sorted(path.rglob("*")) if path.is_dir() else [path]
         for file in found:
-            if file.name.endswith((_LINES_SUFFIX, ".jsonl")) or (file.is_file() and is_story(file)):
+            is_lines = file.name.endswith((_LINES_SUFFIX, ".jsonl"))
+            if is_lines or (file.is_file() and (is_story(file) or is_report(file))):
                 yield file
 
 
@@ -163,12 +168,37 @@ def _run_story(path: Path, families: Collection[str]) -> Iterator[CaseResult]:
             yield from _judge(family, module, path, *([{}] if module in _OF_SEVERAL else ()))
 
 
-def run_corpora(paths: Iterable[Path], families: Collection[str] = ()) -> Report:
-    """Run all (or the named) families on all corpora under the paths."""
-    report = Report({family: Tally() for family in FAMILIES if family in families})
+def judge_told(given: ApplyInput, families: Collection[str], presenter: Presenter) -> Iterator[CaseResult]:
+    """Judge what people read about an input in both modes, confirmed and estimated: one case per object and family."""
+    judges = {family: importlib.import_module(f"{__package__}.{family}") for family in families}
+    try:
+        for planned in plan_all(given):
+            shown = presenter(planned.change, planned.options)
+            yield from (judges[family].judge(planned, shown) for family in families)
+    except Exception as error:
+        # An input that fails is a disagreement, never a crash of the report.
+        yield from (CaseResult(f, given.name, False, f"{type(error).__name__}: {error}") for f in families)
+
+
+def _run_file(path: Path, families: Collection[str], presenter: Presenter | None) -> Iterator[CaseResult]:
+    is_lines = path.name.endswith((_LINES_SUFFIX, ".jsonl"))
+    if is_lines:
+        yield from _run_lines(path, families)
+    elif path.suffix != ".yaml":
+        yield from _run_story(path, families)
+    told = [family for family in TOLD if not families or family in families]
+    for given in read_inputs(path) if told and presenter is not None else ():
+        yield from judge_told(given, told, presenter)
+
+
+def run_corpora(paths: Iterable[Path], families: Collection[str] = (), presenter: Presenter | None = None) -> Report:
+    """Run all (or the named) families on all corpora under the paths.
+
+    - `presenter`: what page and API show; without it, the families that judge what people read are left out.
+    """
+    report = Report({family: Tally() for family in (*FAMILIES, *TOLD) if family in families})
     for path in find_corpora(paths):
-        is_lines = path.name.endswith((_LINES_SUFFIX, ".jsonl"))
-        for case in _run_lines(path, families) if is_lines else _run_story(path, families):
+        for case in _run_file(path, families, presenter):
             report.add(case)
     return report
 

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from applyviz.engine.explain.client_side import judge_client
 from applyviz.engine.explain.patching import PATCH, judge_patch
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
-from applyviz.engine.explain.rows import NOWHERE, Row
+from applyviz.engine.explain.rows import MANIFEST, NOWHERE, Row
 from applyviz.engine.explain.server_side import judge_apply
 from applyviz.engine.explain.source import locate
 from applyviz.engine.explain.verdict import LeafExplanation, judge_server, name_operation
 from applyviz.engine.explain.versions import AllVersions, ObjectVersions, is_same
 from applyviz.engine.manifests.documents import ManifestDocument
-from applyviz.engine.objects.errors import Conflict
+from applyviz.engine.objects.errors import Conflict, SourcePosition
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.ownership.managed_fields import FieldOwners
 from applyviz.engine.schema.model import KindSchema
@@ -27,6 +27,7 @@ from applyviz.engine.schema.walk import MISSING
 CLIENT = "client"
 CHANGING = frozenset({FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, FieldOperation.DEFAULTED})
 _METADATA = "f:metadata"
+_DATA = ("f:data",)
 _BOOKKEEPING = frozenset(
     "f:" + name
     for name in (
@@ -92,7 +93,18 @@ class _Judge:
         for path, row in self._versions.rows.items():
             operation, reason, detail, stage = self._judge(path, row)
             _, _, _, _, _, before, after, position = row
-            yield FieldReason(path, operation, reason, detail, before, after, position, stage)
+            written = self._find_text(path)
+            yield FieldReason(path, operation, reason, detail, before, after, written or position, stage)
+
+    def _find_text(self, path: FieldPath) -> SourcePosition | None:
+        """Return where `stringData` of a Secret sets an entry of its `data`, None if it does not.
+
+        - Rule: the server writes each entry of `stringData` into `data`, and keeps no `stringData`.
+        """
+        if not self._versions.is_secret or path[:1] != _DATA or len(path) != len(_DATA) + 1:
+            return None
+        row = self._versions.rows.get(("f:stringData", path[1]))
+        return None if row is None or row[MANIFEST] in (MISSING, None) else row[-1]
 
     def _judge(self, path: FieldPath, row: Row) -> LeafExplanation:
         versions = self._versions
@@ -103,6 +115,8 @@ class _Judge:
                 return record
         if versions.is_deletion:
             return LeafExplanation(name_operation(live, after), Reason.REMOVED_FROM_MANIFEST)
+        if self._find_text(path) is not None and not is_same(live, after):
+            return LeafExplanation(name_operation(live, after), Reason.MANIFEST_SETS)
         by_server = None if merged is after else judge_server(versions, path, row)
         if by_server is not None:
             return by_server

@@ -2,13 +2,13 @@
 
 `find_value` finds one field, `FieldFinder` many fields of one object in linear time.
 
-Rule: an entry of `ports` without a protocol has TCP, the default that names it. Left out on purpose: duplicate entries;
-the first is found (`schema.walk` knows both).
+Rule: an entry of `ports` without a protocol has TCP, the default that names it. Of entries that share a name,
+`find_value` finds the first, `FieldFinder` the list of them: together they are one leaf (`schema.walk`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from applyviz.engine.objects import paths
@@ -73,21 +73,27 @@ class EntryIndex:
     """The positions of the entries of one list by the values of some keys; an entry may omit keys."""
 
     def __init__(self, items: list[Any], names: Sequence[str]) -> None:
-        self._positions: dict[tuple[str, ...], dict[Hashable, int]] = {}
+        self._positions: dict[tuple[str, ...], dict[Hashable, list[int]]] = {}
         for position, item in enumerate(items):
             if isinstance(item, Mapping):
                 present = tuple(name for name in names if name in item)
                 values = tuple(_freeze(item[name]) for name in present)
-                self._positions.setdefault(present, {}).setdefault(values, position)
+                self._positions.setdefault(present, {}).setdefault(values, []).append(position)
 
     def find(self, keys: Mapping[str, Any], *, may_omit: Callable[[str, Any], bool]) -> int | None:
         """Return the position of the first entry with these keys, without those that it may omit."""
-        found = (
-            positions.get(tuple(_freeze(keys[name]) for name in present))
-            for present, positions in self._positions.items()
-            if all(name in present or may_omit(name, wanted) for name, wanted in keys.items())
-        )
-        return min((position for position in found if position is not None), default=None)
+        return min((positions[0] for positions in self._find(keys, may_omit)), default=None)
+
+    def find_all(self, keys: Mapping[str, Any], *, may_omit: Callable[[str, Any], bool]) -> list[int]:
+        """Return the positions of all entries with these keys, without those that they may omit."""
+        return sorted(position for positions in self._find(keys, may_omit) for position in positions)
+
+    def _find(self, keys: Mapping[str, Any], may_omit: Callable[[str, Any], bool]) -> Iterator[list[int]]:
+        for present, positions in self._positions.items():
+            if all(name in present or may_omit(name, wanted) for name, wanted in keys.items()):
+                found = positions.get(tuple(_freeze(keys[name]) for name in present))
+                if found is not None:
+                    yield found
 
 
 class FieldFinder:
@@ -97,13 +103,14 @@ class FieldFinder:
         self._obj = obj
         self._indices: dict[tuple[int, tuple[str, ...]], EntryIndex] = {}
         self._sets: dict[int, dict[Hashable, Any]] = {}
+        self._entries: dict[tuple[int, PathElement], Any] = {}
 
     def __reduce__(self) -> tuple[type[FieldFinder], tuple[object]]:
         """Copy and pickle it without its indices: they know lists by their identity."""
         return FieldFinder, (self._obj,)
 
     def find(self, path: FieldPath) -> Any:
-        """Look up a field, as `find_value` does."""
+        """Look up a field, as `find_value` does; entries that share a name are the list of them."""
         value = ABSENT if self._obj is None else self._obj
         for element in path:
             if value is ABSENT:
@@ -125,13 +132,24 @@ class FieldFinder:
     def _find_entry(self, items: list[Any], element: PathElement, named: Any) -> Any:
         if element[0] != "k":
             if id(items) not in self._sets:
-                self._sets[id(items)] = {_freeze(item): item for item in reversed(items)}
+                self._sets[id(items)] = _name_values(items)
             return self._sets[id(items)].get(_freeze(named), ABSENT)
-        known = (id(items), tuple(named))
-        if known not in self._indices:
-            self._indices[known] = EntryIndex(items, known[1])
-        position = self._indices[known].find(named, may_omit=_may_omit)
-        return ABSENT if position is None else items[position]
+        entry = (id(items), element)
+        if entry not in self._entries:
+            known = (id(items), tuple(named))
+            if known not in self._indices:
+                self._indices[known] = EntryIndex(items, known[1])
+            found = [items[position] for position in self._indices[known].find_all(named, may_omit=_may_omit)]
+            self._entries[entry] = found if len(found) > 1 else found[0] if found else ABSENT
+        return self._entries[entry]
+
+
+def _name_values(items: list[Any]) -> dict[Hashable, Any]:
+    """Return the values of a set by themselves; of equal ones the list of them."""
+    groups: dict[Hashable, list[Any]] = {}
+    for item in items:
+        groups.setdefault(_freeze(item), []).append(item)
+    return {name: same if len(same) > 1 else same[0] for name, same in groups.items()}
 
 
 def drop_field(obj: JSONObject, path: FieldPath) -> JSONObject:

@@ -167,7 +167,10 @@ def _present_conflict(change: engine.PlannedObject, conflict: Conflict) -> JSONO
     }
 
 
-def _present_fields(change: engine.PlannedObject, options: ApplyOptions) -> list[JSONObject]:
+def present_fields(change: engine.PlannedObject, options: ApplyOptions) -> list[JSONObject]:
+    """Return the changes of one object field by field; none if nothing of it is written."""
+    if not change.has_effect:
+        return []
     sections = present_sections(
         change,
         mode=options.mode,
@@ -239,7 +242,7 @@ def _present_object(
         "left_out": "" if change.left_out is None else change.left_out.reason,
         "risks": [{"kind": h.kind.value, "level": h.level.value, "text": render_risk(h)} for h in change.risks],
         "conflicts": [_present_conflict(change, conflict) for conflict in change.conflicts],
-        "fields": _present_fields(change, options) if change.has_effect else [],
+        "fields": present_fields(change, options),
         "requests": _present_requests(change),
         "calculation": _present_calculation(change),
     }

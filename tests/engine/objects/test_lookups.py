@@ -50,7 +50,12 @@ def test_many_fields_are_found_as_each_alone(items, wanted):
     found = [("f:items", element(one)) for one in wanted for element in (key, value)]
 
     for path in found:
-        assert finder.find(path) is find_value(obj, path)
+        same = [item for item in items if find_value({"items": [item]}, path) is item]
+        if len(same) > 1:  # together they are one leaf
+            assert list(map(id, finder.find(path))) == list(map(id, same))
+            assert find_value(obj, path) is same[0]
+        else:
+            assert finder.find(path) is find_value(obj, path)
 
 
 PLACES = [

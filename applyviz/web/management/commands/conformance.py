@@ -1,4 +1,5 @@
-"""`manage.py conformance PATH…`: how often the engine and the sandbox agree with the real kubectl and API server.
+"""`manage.py conformance PATH…`: how often the engine and the sandbox agree with the real kubectl and API server, and
+what page and API say of a plan with its facts.
 
 Runs without a database. Exits 1 when anything disagrees or nothing was found.
 """
@@ -12,7 +13,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from applyviz.conformance.report import FAMILIES, render_report, run_corpora
+from applyviz.conformance.report import FAMILIES, TOLD, render_report, run_corpora
+from applyviz.web.management.presenting import present
 
 
 class Command(BaseCommand):
@@ -23,15 +25,19 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the command line."""
-        parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a folder, a story or a .jsonl.gz")
-        parser.add_argument("--family", action="append", choices=FAMILIES, default=[], help="only this family")
+        parser.add_argument(
+            "paths", nargs="+", type=Path, metavar="PATH", help="a folder, a story, a .jsonl.gz or reports (.yaml)"
+        )
+        parser.add_argument(
+            "--family", action="append", choices=(*FAMILIES, *TOLD), default=[], help="only this family"
+        )
         parser.add_argument("--show", type=int, default=0, metavar="N", help="show the first N disagreements of each")
         parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run, print, and exit 1 when anything disagrees."""
         try:
-            report = run_corpora(options["paths"], options["family"])
+            report = run_corpora(options["paths"], options["family"], present)
         except FileNotFoundError as error:
             raise CommandError(str(error)) from error
         if options["json"]:

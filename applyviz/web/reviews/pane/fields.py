@@ -19,6 +19,7 @@ from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, PathElement, element_value, render_path
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.builtin import bundled
@@ -333,6 +334,18 @@ def name_conflicts(change: PlannedObject) -> dict[FieldPath, tuple[str, ...]]:
     return found
 
 
+def _find_values(change: PlannedObject, reason: FieldReason) -> tuple[JSONValue, JSONValue]:
+    """Return the values of a field before and after.
+
+    - A leaf that is new may stand where fields were before, as `{}` does in place of a map: they have their own rows.
+    """
+    live, after = change.versions.in_live.find(reason.path), change.versions.in_after.find(reason.path)
+    return (
+        ABSENT if reason.operation is FieldOperation.SET else live,
+        ABSENT if reason.operation is FieldOperation.CLEARED else after,
+    )
+
+
 def present_field(
     change: PlannedObject,
     index: int,
@@ -347,7 +360,7 @@ def present_field(
     resolution: ConflictPage = NOTHING,
 ) -> FieldRow:
     """Return one row, with everything that opening it shows; `conflicts` are those of the object by path."""
-    live, after = change.versions.in_live.find(reason.path), change.versions.in_after.find(reason.path)
+    live, after = _find_values(change, reason)
     is_equal = _find_equality(change, reason)
     is_same = (live is ABSENT and after is ABSENT) or (
         live is not ABSENT and after is not ABSENT and is_equal(live, after)

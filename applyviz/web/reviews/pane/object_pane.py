@@ -191,14 +191,6 @@ def _link_tabs(change: PlannedObject, choice: PaneChoice, url_of: Callable[[Tab]
     return tuple(TabLink(_WORDS[t], url_of(t) + kept, t is choice.tab, counts.get(t)) for t in Tab)
 
 
-def _describe_creation(change: PlannedObject) -> str:
-    """A creation without a field to show: a Secret may get all of its data from `stringData`."""
-    written = (change.versions.manifest or {}).get("stringData")
-    if isinstance(written, Mapping) and written:
-        return _("The object is created; stringData sets %(names)s.") % {"names": ", ".join(sorted(written))}
-    return _("The object is created. The manifest sets only its name.")
-
-
 def explain_no_rows(change: PlannedObject, chosen: FieldFilter) -> str:
     """Why a filter leaves no field of an object."""
     if change.operation is Operation.UNCHANGED and chosen is FieldFilter.CHANGES:
@@ -212,7 +204,7 @@ def explain_no_rows(change: PlannedObject, chosen: FieldFilter) -> str:
     if change.operation is Operation.UPDATE and chosen is FieldFilter.CHANGES:
         return _("Only field ownership changes; no values change.")
     if change.operation is Operation.CREATE and chosen is FieldFilter.CHANGES:
-        return _describe_creation(change)
+        return _("The object is created. The manifest sets only its name.")
     is_refused = change.certainty_reason == REJECTED or change.refusal is not None
     if change.operation is Operation.ERROR and is_refused and change.certainty is not Certainty.UNKNOWN:
         return _("The API server rejects this object, so none of it changes.")

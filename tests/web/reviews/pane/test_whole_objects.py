@@ -11,7 +11,6 @@ from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab, _link_tabs, e
 from tests.web.builders import build_change
 
 CHANGE = replace(build_change(), fields=(), conflicts=())
-SECRET = {"kind": "Secret", "stringData": {"user": "a", "password": "b"}}
 
 
 @pytest.mark.parametrize(
@@ -23,8 +22,8 @@ SECRET = {"kind": "Secret", "stringData": {"user": "a", "password": "b"}}
             "Only field ownership changes; no values change.",
         ),
         (
-            replace(CHANGE, operation=Operation.CREATE, versions=Versions(manifest=SECRET)),
-            "The object is created; stringData sets password, user.",
+            replace(CHANGE, operation=Operation.CREATE, versions=Versions(manifest={"kind": "ConfigMap"})),
+            "The object is created. The manifest sets only its name.",
         ),
         (
             replace(CHANGE, operation=Operation.ERROR, certainty=Certainty.NONE, certainty_reason=REJECTED),

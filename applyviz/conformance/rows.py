@@ -1,0 +1,163 @@
+"""Family `rows`: the rows of an object are exactly what differs between the live object and the object after apply.
+
+The rows are those that page and API show. They are taken out of both versions, with their values; what remains must be
+equal, and each row must differ. Counts, sentences, the operation and the four documents must agree with the rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from applyviz.conformance import covering
+from applyviz.conformance.cases import CaseResult
+from applyviz.conformance.covering import NOTHING
+from applyviz.conformance.inputs import Planned
+from applyviz.conformance.shown import ShownObject, ShownRow
+from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONObject, canonical_json, get_at, is_same_json
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+
+FAMILY = "rows"
+# The beginning of what stands in place of a secret.
+_MASK = "\u27ea"
+_STAYS = frozenset({"conflict", "not-removed"})
+_OWNERS_ONLY = "Only field ownership changes; no values change."
+_NO_CHANGE = "No changes: the live object already matches the manifest."
+_NOT_WRITTEN = (
+    "The API server rejects this object, so none of it changes.",
+    "Could not calculate the changes.",
+)
+
+
+def judge(planned: Planned, shown: ShownObject) -> CaseResult:
+    """Return the verdict on what page and API show of one object."""
+    wrong = list(dict.fromkeys(find_wrong(planned.change, shown, has_status=_has_status(planned))))
+    return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong[:5]))
+
+
+def _has_status(planned: Planned) -> bool:
+    return planned.kind is not None and planned.kind.has_status
+
+
+def find_wrong(change: PlannedObject, shown: ShownObject, *, has_status: bool) -> Iterator[str]:
+    """Yield everything that is wrong about the rows of an object; `has_status`: controllers write its status."""
+    if shown.operation != change.operation.value:
+        yield f"the page says {shown.operation}, the plan {change.operation}"
+    if change.operation is Operation.ERROR:
+        if shown.changes or shown.defaults or shown.answered:
+            yield "rows of an object that is not written"
+        return
+    before = change.versions.live
+    after = change.versions.after if change.versions.after is not None else before
+    yield from _judge_rows(shown, before, after, has_status)
+    yield from _judge_counts(shown)
+    yield from _judge_answered(change, shown)
+    yield from _judge_operation(change, shown, before, after, has_status)
+    yield from _judge_documents(change, shown)
+
+
+def _judge_rows(
+    shown: ShownObject, before: JSONObject | None, after: JSONObject | None, has_status: bool
+) -> Iterator[str]:
+    left, right = (covering.strip(obj, has_status=has_status) for obj in (before, after))
+    moving = [row for row in (*shown.changes, *shown.defaults) if row.operation not in _STAYS]
+    told = Counter((row.path, row.rule == "order") for row in dict.fromkeys(moving))
+    for (path, _order), count in told.items():
+        if count > 1:
+            yield f"{render_path(path)} has {count} rows"
+    for row in dict.fromkeys((*shown.changes, *shown.defaults)):
+        yield from _judge_row(row, shown, before, after)
+    for row in sorted(moving, key=_repeats_key):  # without its keys, an entry would not be found
+        for obj in (left, right):
+            (covering.put_in_order if row.rule == "order" else covering.take_out)(obj, row.path)
+    yield from (f"no row: {one}" for one in covering.find_difference(left, right))
+
+
+def _repeats_key(row: ShownRow) -> bool:
+    return len(row.path) > 1 and row.path[-2][0] == "k" and row.path[-1][2:] in json.loads(row.path[-2][2:])
+
+
+def _is_leaf(value: Any) -> bool:
+    """Return whether a value is one field; what holds fields has rows for them, and none of its own."""
+    return value is not NOTHING and not (value and isinstance(value, dict | list))
+
+
+def _judge_row(row: ShownRow, shown: ShownObject, before: Any, after: Any) -> Iterator[str]:
+    """A row holds the values of its field in both versions, and they differ, unless it says that they do not."""
+    name = render_path(row.path)
+    values = [covering.find(obj or {}, row.path) for obj in (before, after)]
+    side = {"set": 0, "cleared": 1}.get(row.operation)
+    if side is not None:
+        if _is_leaf(values[side]):
+            yield f"{name} {row.operation}, and it is there"
+        values[side] = NOTHING
+    is_same = values[0] is values[1] or (NOTHING not in values and is_same_json(*values))
+    if row.rule == "order":
+        is_same = [*map(str, values[0])] == [*map(str, values[1])]
+    if (row.operation in _STAYS) is not is_same:
+        yield f"{name} {row.operation}, and it {'stays' if is_same else 'moves'}"
+    if not row.why:
+        yield f"{name} has no sentence"
+    for text, value in zip((row.live, row.after), values, strict=True):
+        if (text is None) is not (value is NOTHING):
+            yield f"{name}: shown {text}"
+        elif text is not None and not row.is_masked and _MASK not in text and text != shown.print_value(value):
+            yield f"{name}: shown {text}, really {shown.print_value(value)}"
+
+
+def _judge_counts(shown: ShownObject) -> Iterator[str]:
+    real = {"changes": len(shown.changes), "defaulted": len(shown.defaults)}
+    for name, count in real.items():
+        if shown.counts.get(name, count) != count:
+            yield f"{shown.counts[name]} {name} counted, {count} shown"
+    if shown.tab not in (None, len(shown.changes)):
+        yield f"the tab counts {shown.tab}, {len(shown.changes)} are shown"
+    if shown.scroll is not None and Counter(shown.scroll) != Counter(row.path for row in shown.changes):
+        yield "the scroll shows other rows"
+
+
+def _judge_answered(change: PlannedObject, shown: ShownObject) -> Iterator[str]:
+    rows = Counter((render_path(row.path), row.live, row.after) for row in shown.changes)
+    if Counter(shown.answered) != (rows if change.has_effect else Counter()):
+        yield "the API answers other rows"
+
+
+def _judge_operation(
+    change: PlannedObject, shown: ShownObject, before: Any, after: Any, has_status: bool
+) -> Iterator[str]:
+    moves = any(covering.find_difference(*(covering.strip(obj, has_status=has_status) for obj in (before, after))))
+    owners = moves or _tell_records(before) != _tell_records(after)
+    wanted = "create" if before is None else "update" if owners else "unchanged"
+    if change.operation is not Operation.BLOCKED and shown.operation != wanted:
+        yield f"operation {shown.operation}, really {wanted}"
+    if not shown.changes and change.operation is not Operation.BLOCKED:
+        is_true = {_NO_CHANGE: not owners, _OWNERS_ONLY: owners and not moves}.get(shown.empty_text, before is None)
+        if not is_true:
+            yield f"without rows: {shown.empty_text!r}"
+
+
+def _tell_records(obj: JSONObject | None) -> Any:
+    """Return the owners of an object, and kubectl's record, in a comparable form."""
+    entries = get_at(obj, ("metadata", "managedFields")) or ()
+    kept = [{k: v for k, v in e.items() if k != "time" and v} for e in entries if e.get("subresource") != "status"]
+    annotations = get_at(obj, ("metadata", "annotations")) or {}
+    return sorted(map(canonical_json, kept)), annotations.get("kubectl.kubernetes.io/last-applied-configuration")
+
+
+def _judge_documents(change: PlannedObject, shown: ShownObject) -> Iterator[str]:
+    for name, document in shown.documents.items():
+        version = getattr(change.versions, name)
+        if _MASK in document.text or not document.is_whole or "kind" not in version:
+            continue
+        read = parse_manifests(document.text.encode("utf-8", "surrogateescape"), name).documents
+        if len(read) != 1 or not is_same_json(read[0].obj, version):
+            differences = covering.find_difference(version, read[0].obj if read else None)
+            yield f"the document {name} is another: {next(differences, '')}"
+    is_both = {"live", "after"} <= set(shown.documents)
+    moves = any(row.operation not in _STAYS for row in shown.changes)
+    if is_both and moves and not any(shown.documents[n].marked for n in ("live", "after")):
+        yield "rows, and no line of the documents is marked"

@@ -1,0 +1,109 @@
+"""Ask the read models of page and API what they show of a planned object: the presenter of conformance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from applyviz.conformance.shown import ShownDocument, ShownObject, ShownRow
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.planning.digest.serialize import change_from_json, change_to_json
+from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.planning.objects.masking import mask_change
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.web.api.responses import present_fields
+from applyviz.web.components.values import Shown, show_value
+from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow
+from applyviz.web.reviews.pane.object_pane import Pane, PaneChoice, Tab, present_pane
+from applyviz.web.reviews.pane.scroll_object import (
+    ObjectLinks,
+    ObjectView,
+    RowFilter,
+    present_scroll_object,
+)
+from applyviz.web.reviews.pane.yaml_document import PAGE, VERSION_WORDS, WIDTH, present_document
+
+_KEY = b"conformance"
+_LINKS = ObjectLinks("", "", lambda view: "", lambda index: "", lambda kind, level: "", "")
+
+
+def present(change: PlannedObject, options: ApplyOptions) -> ShownObject:
+    """Return what page and API show of a change: it is masked and stored before, as in a review."""
+    change = change_from_json(change_to_json(mask_change(change, tag_key=_KEY)))
+    panes = list(_list_panes(change, options, FieldFilter.CHANGES))
+    defaults = _list_panes(change, options, FieldFilter.DEFAULTED)
+    pane = panes[0]
+    content = present_scroll_object(
+        change, position=0, options=options, view=ObjectView.FIELDS, chosen=RowFilter.CHANGED, links=_LINKS
+    ).content
+    fields = change.fields
+    return ShownObject(
+        operation=change.operation.value,
+        changes=tuple(_show(change, row) for one in panes for row in _list_rows(one)),
+        defaults=tuple(_show(change, row) for one in defaults for row in _list_rows(one)),
+        scroll=None
+        if content.created is not None or content.more_rows
+        else tuple(fields[flat.row.index].path for flat in content.rows),
+        answered=tuple((row["path"], row["live"], row["after"]) for row in present_fields(change, options)),
+        counts={choice.value: choice.count for choice in pane.filters},
+        tab=next(link.count for link in pane.tabs if link.is_current),
+        empty_text=pane.empty_text,
+        documents=dict(_list_documents(change)),
+        print_value=_print,
+    )
+
+
+def _list_panes(change: PlannedObject, options: ApplyOptions, chosen: FieldFilter) -> Iterator[Pane]:
+    """Yield every page of the rows below a filter."""
+    start = 1
+    while start:
+        pane = present_pane(
+            change,
+            options=options,
+            choice=PaneChoice(tab=Tab.CHANGES, show=chosen, start=start),
+            url_of=lambda tab: "",
+            field_url_of=lambda index: "",
+        )
+        yield pane
+        start = pane.next_field + 1 if pane.next_field else 0
+
+
+def _list_rows(pane: Pane) -> Iterator[FieldRow]:
+    for section in pane.sections:
+        yield from section.rows
+
+
+def _show(change: PlannedObject, row: FieldRow) -> ShownRow:
+    reason = change.fields[row.index]
+    if render_path(reason.path) != row.path:
+        raise ValueError(f"{row.path} leads to {render_path(reason.path)}")
+    return ShownRow(
+        reason.path,
+        reason.operation.value,
+        row.rule,
+        row.why,
+        _text(row.live),
+        _text(row.after),
+        any(shown is not None and shown.is_masked for shown in (row.live, row.after)),
+    )
+
+
+def _text(shown: Shown | None) -> str | None:
+    return None if shown is None else shown.text
+
+
+def _print(value: JSONValue) -> str:
+    shown = show_value(value)
+    return "" if shown is None else shown.text
+
+
+def _list_documents(change: PlannedObject) -> Iterator[tuple[str, ShownDocument]]:
+    for version in VERSION_WORDS:
+        if getattr(change.versions, version) is None:
+            continue
+        pages = [present_document(change, version)]
+        while pages[-1].after:
+            pages.append(present_document(change, version, start=pages[-1].first + PAGE))
+        lines = [line.indent + line.text for page in pages for line in page.lines]
+        is_whole = all(len(line.text) <= WIDTH for page in pages for line in page.lines)
+        yield version, ShownDocument("\n".join(lines), pages[0].marked, is_whole)

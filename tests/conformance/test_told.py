@@ -1,0 +1,59 @@
+"""Is what people read about a plan what happens: on every recorded story, every report and every random case?"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from applyviz.conformance.cases import CaseResult
+from applyviz.conformance.inputs import ApplyInput, read_inputs, read_lines, read_reports
+from applyviz.conformance.report import TOLD, Report, judge_told, render_report
+from applyviz.web.management.presenting import present
+
+DATA = Path(__file__).parent / "data"
+REPORTS = [DATA / "reported.yaml", *sorted((DATA.parents[1] / "cases" / "reported").glob("*.yaml"))]
+REPORTED = [(path, given) for path in REPORTS for given in read_reports(path)]
+STORIES = sorted((DATA / "recorded").glob("*.json.gz"))
+# Parts of the files of random cases, so that a few of each are in every run.
+PART = 25
+RANDOM = [(name, start) for name in ("smp3", "ssa") for start in range(0, 600, PART)]
+
+pytestmark = pytest.mark.conformance
+
+
+def expect_all(cases: list[CaseResult], least: int = 1) -> None:
+    report = Report()
+    for case in cases:
+        report.add(case)
+    assert report.agrees, render_report(report, show=5)
+    assert len(cases) >= least
+
+
+def judge(given: ApplyInput) -> list[CaseResult]:
+    return list(judge_told(given, TOLD, present))
+
+
+@pytest.mark.core(24)
+@pytest.mark.parametrize(("path", "given"), REPORTED, ids=lambda one: one.name)
+def test_what_is_told_of_a_report_is_so(path, given):
+    expect_all(judge(given), least=0 if not given.documents else 4)
+
+
+@pytest.mark.core(5)
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.name.partition(".")[0])
+def test_what_is_told_of_a_story_is_so(path):
+    expect_all([case for given in read_inputs(path) for case in judge(given)], least=0)
+
+
+@cache
+def list_random(name: str) -> tuple[ApplyInput, ...]:
+    return tuple(read_lines(DATA / "random" / f"{name}.jsonl.gz"))
+
+
+@pytest.mark.core(2)
+@pytest.mark.parametrize(("name", "start"), RANDOM)
+def test_what_is_told_of_a_random_case_is_so(name, start):
+    expect_all([case for given in islice(list_random(name), start, start + PART) for case in judge(given)], least=0)
