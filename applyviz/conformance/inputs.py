@@ -146,6 +146,15 @@ class HeldCluster:
             if not self.run(change):
                 raise LookupError(f"{change.ref} is not applied first: {change.error}")
 
+    def write_again(self, change: PlannedObject) -> Any:
+        """Return what the server makes of the live object itself, written without a change; None without one."""
+        live, resource = change.versions.live, self._catalog.find_resource(change.ref.gvk)
+        if live is None or resource is None:
+            return None
+        path = resource.path(change.ref.namespace, change.ref.name)
+        answer = self.handle(Request("PUT", path, {"dryRun": "All"}, JSON, live))
+        return answer.body if answer.is_ok else live
+
     def run(self, change: PlannedObject) -> bool:
         """Send what a plan holds for one object; return whether the server accepted all of it."""
         live = self.find(change)
@@ -172,6 +181,7 @@ class Planned:
     given: ApplyInput
     mode: ApplyMode
     certainty: str
+    cluster: HeldCluster
 
     @property
     def options(self) -> ApplyOptions:
@@ -193,7 +203,7 @@ def plan_all(given: ApplyInput) -> Iterator[Planned]:
                 document = next((d for d in given.documents if d.position == change.position), None)
                 kind = given.catalog.find_kind(change.ref.gvk)
                 name = f"{given.name}: {change.ref.gvk.kind} {change.ref.name}, {mode.value}, {certainty}"
-                yield Planned(name, change, plan, document, kind, given, mode, certainty)
+                yield Planned(name, change, plan, document, kind, given, mode, certainty, cluster)
 
 
 def read_documents(text: str) -> tuple[ManifestDocument, ...]:

@@ -80,9 +80,13 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
     if dropped is not None:
         return Reason.REMOVED_FROM_MANIFEST, render_path(dropped)
     above = versions.manifest.find_above(path)
-    if above is None and _has_directive(versions, path):
+    if above is not None:
+        return Reason.REPLACED_WHOLE, render_path(above)
+    if _has_directive(versions, path):
         return Reason.DIRECTIVE, ""
-    return Reason.REPLACED_WHOLE, render_path(above) if above is not None else ""
+    # What no list or map around it takes along, the server removed before the merge, when ownership moved.
+    is_replaced = versions.manifest.has_path(path) or _is_replaced(versions, path)
+    return Reason.REPLACED_WHOLE if is_replaced else Reason.SERVER_CHANGED, ""
 
 
 def _find_shared_key(versions: ObjectVersions, path: FieldPath) -> str:
@@ -119,6 +123,19 @@ def _find_retaining(versions: ObjectVersions, path: FieldPath) -> FieldPath | No
         if versions.manifest.has_path(ancestor) and ancestor not in versions.manifest:
             return ancestor
     return None
+
+
+def _is_replaced(versions: ObjectVersions, path: FieldPath) -> bool:
+    """Return whether a list or map around the path is replaced as a whole: any list, unless the schema merges it."""
+    node: Node | None = versions.root
+    for element in path[:-1]:
+        node = None if node is None else node.child(element[2:]) if element[0] == "f" else node.items
+        strategy = node.patch_strategy if node is not None and versions.is_strategic else ()
+        if "replace" in strategy:
+            return True
+        if node is not None and node.items is not None and "merge" not in strategy:
+            return True
+    return node is None
 
 
 def _has_directive(versions: ObjectVersions, path: FieldPath) -> bool:

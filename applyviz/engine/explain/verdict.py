@@ -88,13 +88,16 @@ def is_answer_to(asked: JSONValue, answer: JSONValue) -> bool:
 
 def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:
     """Return the explanation of a leaf that the manifest sets."""
+    wanted, above = versions.manifest.get(path), versions.manifest.find_above(path)
+    if wanted is MISSING and above is None and not versions.manifest.has_path(path):
+        # Where ownership moves first, the merge starts from an answer, which holds defaults already.
+        return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
     entry = find_new_entry(versions, path) if operation is FieldOperation.SET else ""
     if entry:
         return LeafExplanation(operation, Reason.NEW_ENTRY, entry)
-    wanted = versions.manifest.get(path)
     if operation is FieldOperation.CHANGED and isinstance(wanted, list | dict) and wanted:
         return LeafExplanation(operation, Reason.REPLACED_WHOLE)
-    if wanted is MISSING and (above := versions.manifest.find_above(path)):
+    if wanted is MISSING and above is not None:
         return LeafExplanation(operation, Reason.REPLACED_WHOLE, render_path(above))
     return LeafExplanation(operation, Reason.MANIFEST_SETS)
 

@@ -1,0 +1,158 @@
+"""Family `reasons`: a sentence names who caused a difference, and that is who did.
+
+Decided by calculating with and without each input, never by comparing how values are written:
+
+- *your manifest* caused it if the merge of last applied, manifest and live already differs from live there, and the
+  answer of the server would be another one without that: if the live object were written as it is.
+- *the server* caused it if only its answer differs, or if it did not keep what the merge asks for.
+- *no longer in the manifest*, *null* and *set* are what the manifest says there, or above.
+
+Exceptions: the status of kinds whose status controllers write; and an empty value, or several entries of one name, that
+make room for something else of the manifest are *no longer in the manifest*, although it has something there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from applyviz.conformance import covering
+from applyviz.conformance.cases import CaseResult
+from applyviz.conformance.covering import NOTHING
+from applyviz.conformance.inputs import Planned
+from applyviz.conformance.shown import ShownObject, ShownRow
+from applyviz.engine.merge import patches
+from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.values import is_same_json
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import ApplyMode
+
+FAMILY = "reasons"
+_MOVES = frozenset({"set", "changed", "cleared", "defaulted"})
+# What a sentence claims; the first pattern that it has decides.
+_CLAIMS = (
+    (r"the order of its entries changes", "order"),
+    (r"server", "server"),
+    (r"to null", "null"),
+    (r"although your manifest contains it", "shared"),
+    (r"no longer in the manifest|you dropped", "dropped"),
+    (r"keeps only what your manifest sets|replaced as a whole|directive", "whole"),
+    (r"set in your manifest|your manifest changes it|sets it to an empty value|overwritten: .* loses", "set"),
+    (r"this (entry|value) is new", "set"),
+)
+
+
+def judge(planned: Planned, shown: ShownObject) -> CaseResult:
+    """Return the verdict on the sentences of one object."""
+    wrong: list[str] = []
+    if planned.change.operation not in (Operation.ERROR, Operation.BLOCKED):
+        facts = _Facts(planned)
+        rows = dict.fromkeys((*shown.changes, *shown.defaults))
+        wrong = [f"{render_path(row.path)}: {row.why!r}: {text}" for row in rows for text in facts.find_wrong(row)]
+    return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong[:5]))
+
+
+def _claim(sentence: str) -> str:
+    return next((claim for pattern, claim in _CLAIMS if re.search(pattern, sentence)), "")
+
+
+def _differs(left: Any, right: Any) -> bool:
+    return left is not right and (left is NOTHING or right is NOTHING or not is_same_json(left, right))
+
+
+class _Facts:
+    """The versions of one object, and what would be without the request."""
+
+    def __init__(self, planned: Planned) -> None:
+        versions = planned.change.versions
+        self._has_status = planned.kind is not None and planned.kind.has_status
+        self._live, self._manifest = versions.live or {}, versions.manifest or {}
+        self._after = versions.after if versions.after is not None else self._live
+        self._merged = _merge(planned)
+        self._without = planned.cluster.write_again(planned.change) or {}
+
+    def find_wrong(self, row: ShownRow) -> Iterator[str]:
+        """Yield what is wrong about the sentence of a row."""
+        if row.operation not in _MOVES or (self._has_status and row.path[0] == "f:status"):
+            return
+        claim, path = _claim(row.why), row.path
+        if not claim:
+            yield "it names nobody"
+        if claim in ("", "order"):
+            return
+        by_manifest, by_server = self._is_of_merge(path), self._is_of_server(path)
+        if claim == "server" and not by_server:
+            yield "it is what the merge asks for"
+        if claim != "server" and not by_manifest:
+            yield "the merge does not ask for it"
+        yield from self._judge_manifest(claim, row)
+
+    def _judge_manifest(self, claim: str, row: ShownRow) -> Iterator[str]:
+        written, is_null = self._find_written(row.path)
+        if claim == "dropped" and written is not NOTHING and not self._makes_room(row.path, written):
+            yield "the manifest has it"
+        if claim == "null" and not is_null:
+            yield "the manifest has no null there"
+        if claim in ("set", "shared") and written is NOTHING:
+            yield "the manifest does not have it"
+
+    def _makes_room(self, path: FieldPath, written: Any) -> bool:
+        """Return whether the manifest has something else there: fields for an empty value, one entry for several."""
+        live = covering.find(self._live, path)
+        is_one_of_several = path[-1][0] in "kv" and isinstance(live, list)
+        return is_one_of_several or (not live and bool(written) and isinstance(written, Mapping | list))
+
+    def _find_written(self, path: FieldPath) -> tuple[Any, bool]:
+        """Return what the manifest has at a path, and whether it has a null there or above."""
+        found = covering.find(self._manifest, path)
+        above = (covering.find(self._manifest, path[:length]) for length in range(1, len(path) + 1))
+        is_null = any(value is None for value in above)
+        if found is NOTHING and path[:1] == ("f:data",) and len(path) > 1:
+            found = covering.find(self._manifest, ("f:stringData", *path[1:]))
+        return found, is_null
+
+    def _is_of_merge(self, path: FieldPath) -> bool:
+        """Return whether the merge already differs there, and the answer would be another one without it."""
+        asked = self._is_of_string_data(path) or _differs(*(covering.find(o, path) for o in (self._live, self._merged)))
+        return asked and _differs(*(covering.find(obj, path) for obj in (self._without, self._after)))
+
+    def _is_of_string_data(self, path: FieldPath) -> bool:
+        return path[:1] == ("f:data",) and covering.find(self._merged, ("f:stringData", *path[1:])) is not NOTHING
+
+    def _is_of_server(self, path: FieldPath) -> bool:
+        """Return whether the server did not keep what the merge asks for, or acts on the live object alone."""
+        if not self._is_of_merge(path):
+            return True
+        asked, answer = (covering.find(obj, path) for obj in (self._merged, self._after))
+        return not self._is_of_string_data(path) and not _keeps(asked, answer)
+
+
+def _keeps(asked: Any, answer: Any) -> bool:
+    """Return whether an answer holds every single value that was asked for, however it writes an amount."""
+    if asked is NOTHING:
+        return answer is NOTHING
+    if isinstance(asked, Mapping):
+        return not asked or (
+            isinstance(answer, Mapping) and all(_keeps(v, answer.get(n, NOTHING)) for n, v in asked.items())
+        )
+    if isinstance(asked, list):
+        if not asked:
+            return True
+        return isinstance(answer, list) and len(asked) == len(answer) and all(map(_keeps, asked, answer))
+    if answer is NOTHING or asked is None or not asked:
+        return answer is NOTHING or not _differs(asked, answer)
+    return not isinstance(answer, Mapping | list)
+
+
+def _merge(planned: Planned) -> Any:
+    """Return the merge before the server acts: the three-way patch itself, or what server-side apply gives."""
+    versions = planned.change.versions
+    if planned.mode is ApplyMode.SERVER or versions.live is None or versions.manifest is None:
+        return versions.merged or versions.after or {}
+    try:
+        patch = patches.compute(versions.last_applied, versions.manifest, versions.live, kind=planned.kind)
+        return patches.apply(versions.live, patch.body, patch.content_type, kind=planned.kind)
+    except MergeError:
+        return versions.merged or versions.after or {}
