@@ -43,7 +43,7 @@ _STORY_RUNNERS = {
 _OF_SEVERAL = frozenset({"plans"})
 FAMILIES = (*_LINE_RUNNERS, *_STORY_RUNNERS)
 # What people read about a plan, judged on every input of an apply; each is a module.
-TOLD = ("rows", "reasons")
+TOLD = ("rows", "reasons", "risks")
 _MAX_DIFF_LINES = 60
 # Percent of the fields of a family.
 _MOST_CAVEATS = 5

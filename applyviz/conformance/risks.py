@@ -1,0 +1,290 @@
+"""Family `risks`: a risk is there exactly where its fact is, told by live, after, the answers and a second apply.
+
+Each predicate is independent of the rule that raises the risk. False and missing risks both count.
+
+Exceptions: of a refused object only the risks that explain a refusal are judged, and only where the server names their
+cause; it may stop at another error. A patch that only repeats the order of entries is no repetition. Kinds without a
+predicate are judged elsewhere or nowhere: `UNJUDGED` says which and why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from applyviz.conformance import covering
+from applyviz.conformance.cases import CaseResult
+from applyviz.conformance.covering import NOTHING
+from applyviz.conformance.inputs import HeldCluster, Planned
+from applyviz.conformance.shown import ShownObject
+from applyviz.engine.diff.structural import is_equal_in_meaning
+from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.exchange import JSON_PATCH, Request
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.client_side import apply_client_side
+from applyviz.engine.requests.members import place_member
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.schema.walk import list_leaves
+
+FAMILY = "risks"
+# Of a refused object nothing is written, so only the risks that explain a refusal are judged.
+_OF_REFUSALS = frozenset({RiskKind.IMMUTABLE_FIELD, RiskKind.UNKNOWN_FIELD})
+_TEMPLATE = ("spec", "template")
+_ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
+_IMMUTABLE = re.compile(
+    r"immutable|updates? to \S+ (spec )?for fields other than|may not change|cannot change|"
+    r"field can not be|may not be (changed|updated)|is forbidden after creation|self == oldSelf"
+)
+_UNKNOWN = re.compile(r"unknown field|field not declared in schema")
+_BY_KIND: Mapping[RiskKind, tuple[str, ...]] = {
+    RiskKind.RBAC_CHANGED: ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
+    RiskKind.CRD_CHANGED: ("CustomResourceDefinition",),
+    RiskKind.API_SERVICE_CHANGED: ("APIService",),
+    RiskKind.NAMESPACE_CHANGED: ("Namespace",),
+}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts about one planned object."""
+
+    planned: Planned
+
+    @property
+    def live(self) -> JSONObject | None:
+        """The object before."""
+        return self.planned.change.versions.live
+
+    @property
+    def after(self) -> Any:
+        """The object after the apply, {} without one."""
+        versions = self.planned.change.versions
+        return versions.after if versions.after is not None else versions.live or {}
+
+    @property
+    def manifest(self) -> Any:
+        """The manifest, {} without one."""
+        return self.planned.change.versions.manifest or {}
+
+    @property
+    def refusal(self) -> str:
+        """What the server says against the object, "" if it accepts it."""
+        change = self.planned.change
+        return " ".join((change.error, *(error.message for error in change.server_errors)))
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing is written."""
+        return self.planned.change.operation is Operation.ERROR
+
+    @property
+    def is_written(self) -> bool:
+        """Whether a request is sent."""
+        return self.planned.change.has_effect
+
+    @cached_property
+    def moves(self) -> bool:
+        """Whether a value differs, beside the records of server and kubectl."""
+        return self.is_written and (self.live is None or self._moves(self.live, self.after))
+
+    def _moves(self, before: Any, after: Any) -> bool:
+        has_status = self.planned.kind is not None and self.planned.kind.has_status
+        both = (covering.strip(obj, has_status=has_status) for obj in (before, after))
+        return any(covering.find_difference(*both))
+
+    @property
+    def gvk(self) -> Any:
+        """The kind of the object."""
+        return self.planned.change.ref.gvk
+
+    @cached_property
+    def rolls(self) -> bool:
+        """Whether the pod template of a workload with pods differs, after defaults."""
+        if self.gvk.group != "apps" or self.gvk.kind not in _ROLLED or self.live is None or self.is_refused:
+            return False
+        old, new = (get_at(obj, _TEMPLATE, None) for obj in (self.live, self.after))
+        has_pods = self.gvk.kind == "DaemonSet" or get_at(self.live, ("spec", "replicas"), 1) != 0
+        return has_pods and not is_same_json(old, new)
+
+    @cached_property
+    def waits(self) -> bool:
+        """Whether pods keep their template: the workload is paused, waits for deletions, or excludes all pods."""
+        pods = get_at(self.live, ("spec", "replicas"), 1)
+        partition = get_at(self.after, ("spec", "updateStrategy", "rollingUpdate", "partition"), 0)
+        is_excluded = isinstance(partition, int) and isinstance(pods, int) and partition >= pods > 0
+        is_deleted_first = get_at(self.after, ("spec", "updateStrategy", "type"), "") == "OnDelete"
+        return is_excluded or is_deleted_first or get_at(self.after, ("spec", "paused"), False) is True
+
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether a patch is sent, and kubectl's own apply of the same manifest sends one again at once.
+
+        - Where nothing is sent because nothing would change, nothing is sent later either. A second apply that changes
+          something is no repetition.
+        """
+        if self.planned.mode is ApplyMode.SERVER or self.live is None or not self.is_written:
+            return False
+        cluster, change = HeldCluster(self.planned.given), self.planned.change
+        if not cluster.run(change):
+            return False
+        before = cluster.find(change)
+        is_sent = any(_says_more_than_order(request.body) for request in self._apply(cluster))
+        return is_sent and not self._moves(before, cluster.find(change))
+
+    def _apply(self, cluster: HeldCluster) -> list[Request]:
+        """Run kubectl's own apply, and return the patches that it sent."""
+        given, catalog = self.planned.given, self.planned.given.catalog
+        options = replace(self.planned.options, takes_client_side=False, has_preconditions=False)
+        member = place_member(self.manifest, options=options, catalog=catalog)
+        flow = apply_client_side(member.obj, resource=member.resource, kind=member.kind, options=options)
+        sent: list[Request] = []
+        try:
+            request = next(flow)
+            while True:
+                if request.method == "PATCH" and request.content_type != JSON_PATCH:
+                    sent.append(request)
+                request = flow.send(cluster.handle(request))
+        except StopIteration:
+            return sent
+        except ApplyVizError as error:
+            raise LookupError(f"{given.name}: {error}") from error
+
+    @cached_property
+    def is_changed_by_server(self) -> bool:
+        """Whether the manifest sets a value, and the result has another one that does not mean the same.
+
+        - Several entries of one name are one value, and merge before the server sees them.
+        """
+        if self.is_refused or self.planned.change.operation is Operation.BLOCKED or not self.is_written:
+            return False
+        root = self.planned.kind.root if self.planned.kind else None
+        leaves, merged = list_leaves(root, self.manifest), self.planned.change.versions.merged or {}
+        skipped = ("f:metadata", "f:status", "f:stringData")
+        return any(
+            path[0] not in skipped
+            and path[-1][0] == "f"
+            and value is not None
+            and _means(value, covering.find(merged, path))
+            and not _means(value, covering.find(self.after, path))
+            for path, value in leaves.items()
+            if path
+        )
+
+
+def _says_more_than_order(patch: JSONValue) -> bool:
+    """Return whether a patch holds more than the order of entries, which kubectl sends where somebody else has some."""
+    if isinstance(patch, Mapping):
+        kept = [value for name, value in patch.items() if not name.startswith("$setElementOrder/") and name != "name"]
+        return any(map(_says_more_than_order, kept))
+    return any(map(_says_more_than_order, patch)) if isinstance(patch, list) and patch else True
+
+
+def _means(asked: JSONValue, answer: Any) -> bool:
+    """Return whether an answer has what was asked for, perhaps with defaults, other words, or without empty values."""
+    if isinstance(asked, Mapping):
+        return not asked or (
+            isinstance(answer, Mapping) and all(_means(v, answer.get(n, NOTHING)) for n, v in asked.items())
+        )
+    if isinstance(asked, list):
+        return not asked or (isinstance(answer, list) and len(asked) == len(answer) and all(map(_means, asked, answer)))
+    if answer is NOTHING:
+        return not asked
+    return is_same_json(asked, answer) or is_equal_in_meaning(asked, answer)
+
+
+def _holds_kind(kinds: tuple[str, ...]) -> Predicate:
+    return lambda facts: facts.gvk.kind in kinds and facts.moves
+
+
+Predicate: TypeAlias = Callable[[Facts], bool]
+PREDICATES: Mapping[RiskKind, Predicate] = {
+    RiskKind.IMMUTABLE_FIELD: lambda f: f.is_refused and f.live is not None and bool(_IMMUTABLE.search(f.refusal)),
+    RiskKind.UNKNOWN_FIELD: lambda f: f.is_refused and bool(_UNKNOWN.search(f.refusal)),
+    RiskKind.PODS_RESTART: lambda f: f.rolls and not f.waits,
+    RiskKind.TEMPLATE_WAITS: lambda f: f.rolls and f.waits,
+    RiskKind.REPEATING_PATCH: lambda f: f.repeats,
+    RiskKind.ADMISSION_CHANGED: lambda f: f.is_changed_by_server,
+    RiskKind.SECRET_CONTENT: lambda f: (
+        f.gvk.kind == "Secret"
+        and f.is_written
+        and not is_same_json(get_at(f.live, ("data",), None) or {}, get_at(f.after, ("data",), None) or {})
+    ),
+    RiskKind.NO_LAST_APPLIED: lambda f: (
+        f.planned.mode is ApplyMode.CLIENT
+        and f.live is not None
+        and ANNOTATION not in (get_at(f.live, ("metadata", "annotations"), None) or {})
+    ),
+    **{kind: _holds_kind(kinds) for kind, kinds in _BY_KIND.items()},
+}
+"""When an object has a risk of a kind."""
+
+_TEXT = "it is about the text of the file, which no server sees; its cases are in `tests/cases/risks`"
+_OTHERS = "it is about other objects of the set or the cluster; its cases are in `tests/cases/references`"
+_DELETION = "no input deletes; its cases are in `tests/engine/risks` and `tests/engine/planning`"
+_WHOLE = "it is a risk of a whole plan or of a choice of its author"
+_OPEN = "no fact is calculated for it yet; its cases are in `tests/cases/risks`"
+UNJUDGED: Mapping[RiskKind, str] = {
+    **dict.fromkeys(
+        (RiskKind.RETYPED_VALUE, RiskKind.DUPLICATE_KEY, RiskKind.INVISIBLE_CHARACTERS, RiskKind.ANNOTATION_TOO_LONG),
+        _TEXT,
+    ),
+    **dict.fromkeys(
+        (
+            *(RiskKind.DANGLING_REFERENCE, RiskKind.MISSING_KEY, RiskKind.MISSING_PORT, RiskKind.MATCHES_NOTHING),
+            *(RiskKind.STALE_PODS, RiskKind.NO_EVICTION, RiskKind.UNREAD_KEY, RiskKind.QUOTA_EXCEEDED),
+            *(RiskKind.AUTOSCALED_FIELD, RiskKind.CREATED_IN_SAME_SET, RiskKind.WEBHOOK_WITHOUT_DRY_RUN),
+        ),
+        _OTHERS,
+    ),
+    **dict.fromkeys(
+        (
+            *(RiskKind.DELETED, RiskKind.REPLACED, RiskKind.DEPENDENTS, RiskKind.DATA_LOST, RiskKind.ADDRESS_LOST),
+            *(RiskKind.FINALIZERS, RiskKind.TERMINATING, RiskKind.UNFILED_DATA, RiskKind.PRUNE_SHARE),
+            RiskKind.PRUNE_CHANGED,
+        ),
+        _DELETION,
+    ),
+    **dict.fromkeys(
+        (
+            *(RiskKind.MANY_OBJECTS, RiskKind.UNKNOWN_EDITORS, RiskKind.FORCED, RiskKind.OWNERSHIP_MOVED),
+            *(RiskKind.REFERS_TO_LEFT_OUT, RiskKind.PATCHES_APPLIED, RiskKind.HELM_HOOK, RiskKind.BELONGS_TO_OTHER),
+        ),
+        _WHOLE,
+    ),
+    **dict.fromkeys(
+        (
+            *(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskKind.DEFAULTED_SIBLING, RiskKind.NULL_DEFAULTS_AGAIN),
+            *(RiskKind.DUPLICATE_MERGE_KEY, RiskKind.SHARED_MERGE_KEY, RiskKind.ORDER_CHURN),
+            *(RiskKind.ATOMIC_LIST_REPLACED, RiskKind.TOPOLOGY_CHANGED, RiskKind.DEPRECATED_VERSION),
+            *(RiskKind.CONVERSION_NOT_ASKED, RiskKind.ADMISSION_RULES_CHANGED, RiskKind.CLUSTER_SCOPED),
+            RiskKind.SYSTEM_NAMESPACE,
+        ),
+        _OPEN,
+    ),
+}
+"""The kinds that no predicate judges, each with the reason."""
+
+
+def judge(planned: Planned, shown: ShownObject) -> CaseResult:
+    """Return the verdict on the risks of one object; those of a blocked one are known only without its conflicts."""
+    is_open = planned.change.operation is Operation.BLOCKED
+    wrong = [] if is_open else list(find_wrong(Facts(planned), {risk.kind for risk in planned.change.risks}))
+    return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong))
+
+
+def find_wrong(facts: Facts, told: set[RiskKind]) -> Iterator[str]:
+    """Yield each kind of risk that is missing or false."""
+    for kind, predicate in PREDICATES.items():
+        if facts.is_refused and kind not in _OF_REFUSALS:
+            continue
+        is_so = predicate(facts)
+        if facts.is_refused and not is_so:
+            continue  # a server that stops at another error does not say
+        if is_so is not (kind in told):
+            yield f"{kind.value} is {'missing' if is_so else 'false'}"
