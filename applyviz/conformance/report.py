@@ -187,8 +187,9 @@ def _run_file(path: Path, families: Collection[str], presenter: Presenter | None
     elif path.suffix != ".yaml":
         yield from _run_story(path, families)
     told = [family for family in TOLD if not families or family in families]
-    for given in read_inputs(path) if told and presenter is not None else ():
-        yield from judge_told(given, told, presenter)
+    if told and presenter is not None:
+        for given in read_inputs(path):
+            yield from judge_told(given, told, presenter)
 
 
 def run_corpora(paths: Iterable[Path], families: Collection[str] = (), presenter: Presenter | None = None) -> Report:

@@ -4,7 +4,7 @@ Each predicate is independent of the rule that raises the risk. False and missin
 
 Exceptions: of a refused object only the risks that explain a refusal are judged, and only where the server names their
 cause; it may stop at another error. A patch that only repeats the order of entries is no repetition. Kinds without a
-predicate are judged elsewhere or nowhere: `UNJUDGED` says which and why.
+predicate are judged elsewhere or not yet: `tests/conformance/unjudged.py` says which and why.
 """
 
 from __future__ import annotations
@@ -223,52 +223,6 @@ PREDICATES: Mapping[RiskKind, Predicate] = {
     **{kind: _holds_kind(kinds) for kind, kinds in _BY_KIND.items()},
 }
 """When an object has a risk of a kind."""
-
-_TEXT = "it is about the text of the file, which no server sees; its cases are in `tests/cases/risks`"
-_OTHERS = "it is about other objects of the set or the cluster; its cases are in `tests/cases/references`"
-_DELETION = "no input deletes; its cases are in `tests/engine/risks` and `tests/engine/planning`"
-_WHOLE = "it is a risk of a whole plan or of a choice of its author"
-_OPEN = "no fact is calculated for it yet; its cases are in `tests/cases/risks`"
-UNJUDGED: Mapping[RiskKind, str] = {
-    **dict.fromkeys(
-        (RiskKind.RETYPED_VALUE, RiskKind.DUPLICATE_KEY, RiskKind.INVISIBLE_CHARACTERS, RiskKind.ANNOTATION_TOO_LONG),
-        _TEXT,
-    ),
-    **dict.fromkeys(
-        (
-            *(RiskKind.DANGLING_REFERENCE, RiskKind.MISSING_KEY, RiskKind.MISSING_PORT, RiskKind.MATCHES_NOTHING),
-            *(RiskKind.STALE_PODS, RiskKind.NO_EVICTION, RiskKind.UNREAD_KEY, RiskKind.QUOTA_EXCEEDED),
-            *(RiskKind.AUTOSCALED_FIELD, RiskKind.CREATED_IN_SAME_SET, RiskKind.WEBHOOK_WITHOUT_DRY_RUN),
-        ),
-        _OTHERS,
-    ),
-    **dict.fromkeys(
-        (
-            *(RiskKind.DELETED, RiskKind.REPLACED, RiskKind.DEPENDENTS, RiskKind.DATA_LOST, RiskKind.ADDRESS_LOST),
-            *(RiskKind.FINALIZERS, RiskKind.TERMINATING, RiskKind.UNFILED_DATA, RiskKind.PRUNE_SHARE),
-            RiskKind.PRUNE_CHANGED,
-        ),
-        _DELETION,
-    ),
-    **dict.fromkeys(
-        (
-            *(RiskKind.MANY_OBJECTS, RiskKind.UNKNOWN_EDITORS, RiskKind.FORCED, RiskKind.OWNERSHIP_MOVED),
-            *(RiskKind.REFERS_TO_LEFT_OUT, RiskKind.PATCHES_APPLIED, RiskKind.HELM_HOOK, RiskKind.BELONGS_TO_OTHER),
-        ),
-        _WHOLE,
-    ),
-    **dict.fromkeys(
-        (
-            *(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskKind.DEFAULTED_SIBLING, RiskKind.NULL_DEFAULTS_AGAIN),
-            *(RiskKind.DUPLICATE_MERGE_KEY, RiskKind.SHARED_MERGE_KEY, RiskKind.ORDER_CHURN),
-            *(RiskKind.ATOMIC_LIST_REPLACED, RiskKind.TOPOLOGY_CHANGED, RiskKind.DEPRECATED_VERSION),
-            *(RiskKind.CONVERSION_NOT_ASKED, RiskKind.ADMISSION_RULES_CHANGED, RiskKind.CLUSTER_SCOPED),
-            RiskKind.SYSTEM_NAMESPACE,
-        ),
-        _OPEN,
-    ),
-}
-"""The kinds that no predicate judges, each with the reason."""
 
 
 def judge(planned: Planned, shown: ShownObject) -> CaseResult:

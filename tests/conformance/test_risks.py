@@ -8,6 +8,7 @@ from applyviz.conformance import risks
 from applyviz.conformance.inputs import ApplyInput, Planned, plan_all, read_documents
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.risks.model import RiskKind
+from tests.conformance.unjudged import UNJUDGED
 
 DEPLOYMENT = """
 apiVersion: apps/v1
@@ -71,5 +72,5 @@ SAME = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: b}}"
 
 
 def test_every_kind_is_judged_or_has_a_reason():
-    assert {*risks.PREDICATES, *risks.UNJUDGED} == set(RiskKind)
-    assert not set(risks.PREDICATES) & set(risks.UNJUDGED)
+    assert {*risks.PREDICATES, *UNJUDGED} == set(RiskKind)
+    assert not set(risks.PREDICATES) & set(UNJUDGED)

@@ -14,13 +14,9 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.web.api.responses import present_fields
 from applyviz.web.components.values import Shown, show_value
 from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow
+from applyviz.web.reviews.pane.flat_rows import RowFilter
 from applyviz.web.reviews.pane.object_pane import Pane, PaneChoice, Tab, present_pane
-from applyviz.web.reviews.pane.scroll_object import (
-    ObjectLinks,
-    ObjectView,
-    RowFilter,
-    present_scroll_object,
-)
+from applyviz.web.reviews.pane.scroll_object import ObjectLinks, ObjectView, present_scroll_object
 from applyviz.web.reviews.pane.yaml_document import PAGE, VERSION_WORDS, WIDTH, present_document
 
 _KEY = b"conformance"
