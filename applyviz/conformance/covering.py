@@ -7,11 +7,11 @@ or explains objects, so that it can judge that.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from applyviz.engine.objects.paths import FieldPath
-from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json, is_same_json
 
 NOTHING: Any = object()
 # What every write changes, whoever sends it; a new object gets all of it.
@@ -24,7 +24,7 @@ _RECORDS = frozenset(
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def strip(obj: JSONObject | None, *, has_status: bool) -> Any:
+def strip(obj: JSONObject | None, *, has_status: bool) -> MutableObject:
     """Return a copy of an object without the records of server and kubectl; `has_status`: controllers write it."""
     if obj is None:
         return {}
@@ -42,7 +42,8 @@ def strip(obj: JSONObject | None, *, has_status: bool) -> Any:
         kept["metadata"] = metadata
         if not metadata:
             del kept["metadata"]
-    return json.loads(json.dumps(kept))
+    copied: MutableObject = json.loads(json.dumps(kept))
+    return copied
 
 
 def _matches(entry: JSONValue, element: str) -> bool:
@@ -60,7 +61,7 @@ def _matches_almost(entry: JSONValue, element: str) -> bool:
     return all(is_same_json(entry[n], v) for n, v in wanted.items() if n in entry)
 
 
-def _find_entries(items: list[Any], element: str) -> list[int]:
+def _find_entries(items: Sequence[JSONValue], element: str) -> list[int]:
     if element[0] == "i":
         position = int(element[2:])
         return [position] if position < len(items) else []
@@ -68,7 +69,7 @@ def _find_entries(items: list[Any], element: str) -> list[int]:
     return exact or [n for n, entry in enumerate(items) if _matches_almost(entry, element)]
 
 
-def find(obj: Any, path: FieldPath) -> Any:
+def find(obj: JSONValue, path: FieldPath) -> Any:
     """Return the value at a path, `NOTHING` if there is none; entries that share a name are the list of them."""
     for element in path:
         if element[0] == "f":
@@ -77,13 +78,14 @@ def find(obj: Any, path: FieldPath) -> Any:
             found = _find_entries(obj, element) if isinstance(obj, list) else []
             if not found:
                 return NOTHING
-            obj = obj[found[0]] if len(found) == 1 else [obj[n] for n in found]
+            entries = [obj[n] for n in found] if isinstance(obj, list) else []
+            obj = entries[0] if len(entries) == 1 else entries
         if obj is NOTHING:
             return NOTHING
     return obj
 
 
-def take_out(obj: Any, path: FieldPath) -> None:
+def take_out(obj: JSONValue, path: FieldPath) -> None:
     """Remove the value at a path in place, with the parents that hold nothing else, or nothing but their keys."""
     if not path or obj is NOTHING:
         return
@@ -107,14 +109,14 @@ def _is_only_keys(entry: JSONValue, element: str) -> bool:
     return isinstance(entry, dict) and set(entry) <= (set(json.loads(element[2:])) if element[0] == "k" else set())
 
 
-def put_in_order(obj: Any, path: FieldPath) -> None:
+def put_in_order(obj: JSONValue, path: FieldPath) -> None:
     """Sort the list at a path in place: its order has a row of its own."""
     found = find(obj, path)
     if isinstance(found, list):
         found.sort(key=canonical_json)
 
 
-def find_difference(left: Any, right: Any, path: str = "") -> Iterator[str]:
+def find_difference(left: JSONValue, right: JSONValue, path: str = "") -> Iterator[str]:
     """Yield each place where two values differ, as text."""
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         for name in {**left, **right}:
@@ -126,5 +128,5 @@ def find_difference(left: Any, right: Any, path: str = "") -> Iterator[str]:
         yield f"{path}: {_show(left)} → {_show(right)}"
 
 
-def _show(value: Any) -> str:
+def _show(value: JSONValue) -> str:
     return "nothing" if value is NOTHING else json.dumps(value)[:200]

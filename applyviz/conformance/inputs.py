@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -25,7 +24,7 @@ from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import JSON, Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, MutableObject, clone, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet
 from applyviz.engine.planning.objects.context import PlanningContext
@@ -124,7 +123,7 @@ class HeldCluster:
         """Return the server's own answer."""
         return self.sandbox.handle(request)
 
-    def find(self, change: PlannedObject) -> Any:
+    def find(self, change: PlannedObject) -> JSONObject | None:
         """Return the object of a change as the cluster has it now, None if there is none."""
         resource = self._catalog.find_resource(change.ref.gvk)
         if resource is None:
@@ -146,7 +145,7 @@ class HeldCluster:
             if not self.run(change):
                 raise LookupError(f"{change.ref} is not applied first: {change.error}")
 
-    def write_again(self, change: PlannedObject) -> Any:
+    def write_again(self, change: PlannedObject) -> JSONObject | None:
         """Return what the server makes of the live object itself, written without a change; None without one."""
         live, resource = change.versions.live, self._catalog.find_resource(change.ref.gvk)
         if live is None or resource is None:
@@ -189,7 +188,7 @@ class Planned:
         return self.plan.options
 
 
-def _namespace(obj: JSONObject) -> Any:
+def _namespace(obj: JSONObject) -> str:
     return get_at(obj, ("metadata", "namespace")) or ""
 
 
@@ -216,11 +215,11 @@ def is_report(path: Path) -> bool:
     return path.suffix == ".yaml" and "\n- about:" in "\n" + path.read_text("utf-8")
 
 
-def _write(manifest: Any) -> str:
+def _write(manifest: JSONValue) -> str:
     return manifest if isinstance(manifest, str) else yaml.safe_dump(manifest, sort_keys=False)
 
 
-def _read_report(case: Mapping[str, Any], number: int) -> Iterator[ApplyInput]:
+def _read_report(case: JSONObject, number: int) -> Iterator[ApplyInput]:
     """Yield the input of a case, one for each mode in which what was there before may have been applied."""
     live = tuple(document.obj for text in case.get("live", ()) for document in read_documents(text))
     definitions = tuple(document.obj for text in case.get("definitions", ()) for document in read_documents(text))
@@ -256,7 +255,7 @@ def read_lines(path: Path) -> Iterator[ApplyInput]:
             yield given
 
 
-def _read_line(case: Mapping[str, Any], name: str) -> ApplyInput | None:
+def _read_line(case: JSONObject, name: str) -> ApplyInput | None:
     live, manifest = case.get("current", case.get("live")), case.get("modified", case.get("applied"))
     if live is None or manifest is None or case.get("crd") or case.get("subresource"):
         return None

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from applyviz.conformance import covering
 from applyviz.conformance.cases import CaseResult
@@ -25,7 +24,7 @@ from applyviz.conformance.shown import ShownObject, ShownRow
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import FieldPath, render_path
-from applyviz.engine.objects.values import is_same_json
+from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode
 
@@ -48,7 +47,7 @@ def judge(planned: Planned, shown: ShownObject) -> CaseResult:
     """Return the verdict on the sentences of one object."""
     wrong: list[str] = []
     if planned.change.operation not in (Operation.ERROR, Operation.BLOCKED):
-        facts = _Facts(planned)
+        facts = _Causes(planned)
         rows = dict.fromkeys((*shown.changes, *shown.defaults))
         wrong = [f"{render_path(row.path)}: {row.why!r}: {text}" for row in rows for text in facts.find_wrong(row)]
     return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong[:5]))
@@ -58,11 +57,11 @@ def _claim(sentence: str) -> str:
     return next((claim for pattern, claim in _CLAIMS if re.search(pattern, sentence)), "")
 
 
-def _differs(left: Any, right: Any) -> bool:
+def _differs(left: JSONValue, right: JSONValue) -> bool:
     return left is not right and (left is NOTHING or right is NOTHING or not is_same_json(left, right))
 
 
-class _Facts:
+class _Causes:
     """The versions of one object, and what would be without the request."""
 
     def __init__(self, planned: Planned) -> None:
@@ -98,13 +97,13 @@ class _Facts:
         if claim in ("set", "shared") and written is NOTHING:
             yield "the manifest does not have it"
 
-    def _makes_room(self, path: FieldPath, written: Any) -> bool:
+    def _makes_room(self, path: FieldPath, written: JSONValue) -> bool:
         """Return whether the manifest has something else there: fields for an empty value, one entry for several."""
         live = covering.find(self._live, path)
         is_one_of_several = path[-1][0] in "kv" and isinstance(live, list)
         return is_one_of_several or (not live and bool(written) and isinstance(written, Mapping | list))
 
-    def _find_written(self, path: FieldPath) -> tuple[Any, bool]:
+    def _find_written(self, path: FieldPath) -> tuple[JSONValue, bool]:
         """Return what the manifest has at a path, and whether it has a null there or above."""
         found = covering.find(self._manifest, path)
         above = (covering.find(self._manifest, path[:length]) for length in range(1, len(path) + 1))
@@ -129,7 +128,7 @@ class _Facts:
         return not self._is_of_string_data(path) and not _keeps(asked, answer)
 
 
-def _keeps(asked: Any, answer: Any) -> bool:
+def _keeps(asked: JSONValue, answer: JSONValue) -> bool:
     """Return whether an answer holds every single value that was asked for, however it writes an amount."""
     if asked is NOTHING:
         return answer is NOTHING
@@ -146,7 +145,7 @@ def _keeps(asked: Any, answer: Any) -> bool:
     return not isinstance(answer, Mapping | list)
 
 
-def _merge(planned: Planned) -> Any:
+def _merge(planned: Planned) -> JSONValue:
     """Return the merge before the server acts: the three-way patch itself, or what server-side apply gives."""
     versions = planned.change.versions
     if planned.mode is ApplyMode.SERVER or versions.live is None or versions.manifest is None:

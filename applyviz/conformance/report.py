@@ -43,7 +43,7 @@ _STORY_RUNNERS = {
 _OF_SEVERAL = frozenset({"plans"})
 FAMILIES = (*_LINE_RUNNERS, *_STORY_RUNNERS)
 # What people read about a plan, judged on every input of an apply; each is a module.
-TOLD = ("rows", "reasons", "risks")
+SHOWN_FAMILIES = ("rows", "reasons", "risks")
 _MAX_DIFF_LINES = 60
 # Percent of the fields of a family.
 _MOST_CAVEATS = 5
@@ -168,7 +168,7 @@ def _run_story(path: Path, families: Collection[str]) -> Iterator[CaseResult]:
             yield from _judge(family, module, path, *([{}] if module in _OF_SEVERAL else ()))
 
 
-def judge_told(given: ApplyInput, families: Collection[str], presenter: Presenter) -> Iterator[CaseResult]:
+def judge_shown(given: ApplyInput, families: Collection[str], presenter: Presenter) -> Iterator[CaseResult]:
     """Judge what people read about an input in both modes, confirmed and estimated: one case per object and family."""
     judges = {family: importlib.import_module(f"{__package__}.{family}") for family in families}
     try:
@@ -186,10 +186,10 @@ def _run_file(path: Path, families: Collection[str], presenter: Presenter | None
         yield from _run_lines(path, families)
     elif path.suffix != ".yaml":
         yield from _run_story(path, families)
-    told = [family for family in TOLD if not families or family in families]
-    if told and presenter is not None:
+    chosen = [family for family in SHOWN_FAMILIES if not families or family in families]
+    if chosen and presenter is not None:
         for given in read_inputs(path):
-            yield from judge_told(given, told, presenter)
+            yield from judge_shown(given, chosen, presenter)
 
 
 def run_corpora(paths: Iterable[Path], families: Collection[str] = (), presenter: Presenter | None = None) -> Report:
@@ -197,7 +197,7 @@ def run_corpora(paths: Iterable[Path], families: Collection[str] = (), presenter
 
     - `presenter`: what page and API show; without it, the families that judge what people read are left out.
     """
-    report = Report({family: Tally() for family in (*FAMILIES, *TOLD) if family in families})
+    report = Report({family: Tally() for family in (*FAMILIES, *SHOWN_FAMILIES) if family in families})
     for path in find_corpora(paths):
         for case in _run_file(path, families, presenter):
             report.add(case)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from applyviz.conformance import covering
 from applyviz.conformance.cases import CaseResult
@@ -24,6 +24,7 @@ from applyviz.engine.diff.structural import is_equal_in_meaning
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import JSON_PATCH, Request
+from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.client_side import apply_client_side
@@ -62,13 +63,13 @@ class Facts:
         return self.planned.change.versions.live
 
     @property
-    def after(self) -> Any:
+    def after(self) -> JSONObject:
         """The object after the apply, {} without one."""
         versions = self.planned.change.versions
         return versions.after if versions.after is not None else versions.live or {}
 
     @property
-    def manifest(self) -> Any:
+    def manifest(self) -> JSONObject:
         """The manifest, {} without one."""
         return self.planned.change.versions.manifest or {}
 
@@ -93,13 +94,13 @@ class Facts:
         """Whether a value differs, beside the records of server and kubectl."""
         return self.is_written and (self.live is None or self._moves(self.live, self.after))
 
-    def _moves(self, before: Any, after: Any) -> bool:
+    def _moves(self, before: JSONObject, after: JSONObject) -> bool:
         has_status = self.planned.kind is not None and self.planned.kind.has_status
-        both = (covering.strip(obj, has_status=has_status) for obj in (before, after))
-        return any(covering.find_difference(*both))
+        left, right = (covering.strip(obj, has_status=has_status) for obj in (before, after))
+        return any(covering.find_difference(left, right))
 
     @property
-    def gvk(self) -> Any:
+    def gvk(self) -> GroupVersionKind:
         """The kind of the object."""
         return self.planned.change.ref.gvk
 
@@ -135,7 +136,7 @@ class Facts:
             return False
         before = cluster.find(change)
         is_sent = any(_says_more_than_order(request.body) for request in self._apply(cluster))
-        return is_sent and not self._moves(before, cluster.find(change))
+        return is_sent and not self._moves(before or {}, cluster.find(change) or {})
 
     def _apply(self, cluster: HeldCluster) -> list[Request]:
         """Run kubectl's own apply, and return the patches that it sent."""
@@ -185,7 +186,7 @@ def _says_more_than_order(patch: JSONValue) -> bool:
     return any(map(_says_more_than_order, patch)) if isinstance(patch, list) and patch else True
 
 
-def _means(asked: JSONValue, answer: Any) -> bool:
+def _means(asked: JSONValue, answer: JSONValue) -> bool:
     """Return whether an answer has what was asked for, perhaps with defaults, other words, or without empty values."""
     if isinstance(asked, Mapping):
         return not asked or (
@@ -232,7 +233,7 @@ def judge(planned: Planned, shown: ShownObject) -> CaseResult:
     return CaseResult(FAMILY, planned.name, not wrong, "; ".join(wrong))
 
 
-def find_wrong(facts: Facts, told: set[RiskKind]) -> Iterator[str]:
+def find_wrong(facts: Facts, raised: set[RiskKind]) -> Iterator[str]:
     """Yield each kind of risk that is missing or false."""
     for kind, predicate in PREDICATES.items():
         if facts.is_refused and kind not in _OF_REFUSALS:
@@ -240,5 +241,5 @@ def find_wrong(facts: Facts, told: set[RiskKind]) -> Iterator[str]:
         is_so = predicate(facts)
         if facts.is_refused and not is_so:
             continue  # a server that stops at another error does not say
-        if is_so is not (kind in told):
+        if is_so is not (kind in raised):
             yield f"{kind.value} is {'missing' if is_so else 'false'}"

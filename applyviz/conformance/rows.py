@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from applyviz.conformance import covering
 from applyviz.conformance.cases import CaseResult
@@ -18,7 +17,7 @@ from applyviz.conformance.inputs import Planned
 from applyviz.conformance.shown import ShownObject, ShownRow
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.objects.values import JSONObject, canonical_json, get_at, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 
 FAMILY = "rows"
@@ -65,8 +64,8 @@ def _judge_rows(
 ) -> Iterator[str]:
     left, right = (covering.strip(obj, has_status=has_status) for obj in (before, after))
     moving = [row for row in (*shown.changes, *shown.defaults) if row.operation not in _STAYS]
-    told = Counter((row.path, row.rule == "order") for row in dict.fromkeys(moving))
-    for (path, _order), count in told.items():
+    numbers = Counter((row.path, row.rule == "order") for row in dict.fromkeys(moving))
+    for (path, _order), count in numbers.items():
         if count > 1:
             yield f"{render_path(path)} has {count} rows"
     for row in dict.fromkeys((*shown.changes, *shown.defaults)):
@@ -81,12 +80,12 @@ def _repeats_key(row: ShownRow) -> bool:
     return len(row.path) > 1 and row.path[-2][0] == "k" and row.path[-1][2:] in json.loads(row.path[-2][2:])
 
 
-def _is_leaf(value: Any) -> bool:
+def _is_leaf(value: JSONValue) -> bool:
     """Return whether a value is one field; what holds fields has rows for them, and none of its own."""
     return value is not NOTHING and not (value and isinstance(value, dict | list))
 
 
-def _judge_row(row: ShownRow, shown: ShownObject, before: Any, after: Any) -> Iterator[str]:
+def _judge_row(row: ShownRow, shown: ShownObject, before: JSONValue, after: JSONValue) -> Iterator[str]:
     """A row holds the values of its field in both versions, and they differ, unless it says that they do not."""
     name = render_path(row.path)
     values = [covering.find(obj or {}, row.path) for obj in (before, after)]
@@ -127,10 +126,11 @@ def _judge_answered(change: PlannedObject, shown: ShownObject) -> Iterator[str]:
 
 
 def _judge_operation(
-    change: PlannedObject, shown: ShownObject, before: Any, after: Any, has_status: bool
+    change: PlannedObject, shown: ShownObject, before: JSONObject | None, after: JSONObject | None, has_status: bool
 ) -> Iterator[str]:
-    moves = any(covering.find_difference(*(covering.strip(obj, has_status=has_status) for obj in (before, after))))
-    owners = moves or _tell_records(before) != _tell_records(after)
+    left, right = (covering.strip(obj, has_status=has_status) for obj in (before, after))
+    moves = any(covering.find_difference(left, right))
+    owners = moves or _compare_records(before) != _compare_records(after)
     wanted = "create" if before is None else "update" if owners else "unchanged"
     if change.operation is not Operation.BLOCKED and shown.operation != wanted:
         yield f"operation {shown.operation}, really {wanted}"
@@ -140,7 +140,7 @@ def _judge_operation(
             yield f"without rows: {shown.empty_text!r}"
 
 
-def _tell_records(obj: JSONObject | None) -> Any:
+def _compare_records(obj: JSONObject | None) -> JSONValue:
     """Return the owners of an object, and kubectl's record, in a comparable form."""
     entries = get_at(obj, ("metadata", "managedFields")) or ()
     kept = [{k: v for k, v in e.items() if k != "time" and v} for e in entries if e.get("subresource") != "status"]

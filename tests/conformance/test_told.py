@@ -10,7 +10,7 @@ import pytest
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.inputs import ApplyInput, read_inputs, read_lines, read_reports
-from applyviz.conformance.report import TOLD, Report, judge_told, render_report
+from applyviz.conformance.report import SHOWN_FAMILIES, Report, judge_shown, render_report
 from applyviz.web.management.presenting import present
 
 DATA = Path(__file__).parent / "data"
@@ -53,8 +53,8 @@ def expect_all(cases: list[CaseResult], least: int = 1) -> None:
     assert len(cases) >= least
 
 
-def judge(given: ApplyInput, families: tuple[str, ...] = TOLD) -> list[CaseResult]:
-    return list(judge_told(given, families, present))
+def judge(given: ApplyInput, families: tuple[str, ...] = SHOWN_FAMILIES) -> list[CaseResult]:
+    return list(judge_shown(given, families, present))
 
 
 @pytest.mark.core(24)

@@ -114,6 +114,6 @@ def test_run_over_which_every_worker_is_lost_ends_and_says_so(stage):
     told = _judge(stage, run).runs[0]
     assert (told.state, told.error) == (
         "failed",
-        "several workers stopped, or stopped responding, without finishing an object; check their logs",
+        "several workers stopped without finishing an object; check their logs",
     )
     assert [e for e in stage.api.exchanges if e.is_write] == []

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.paths import FieldPath, PathElement
-from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 
 
 class _Absent:
@@ -24,11 +24,11 @@ ABSENT: Final[Any] = _Absent()
 _FindEntry = Callable[[list[Any], PathElement, Any], Any]
 
 
-def _may_omit(name: str, wanted: Any) -> bool:
+def _may_omit(name: str, wanted: JSONValue) -> bool:
     return name == "protocol" and bool(wanted == "TCP")
 
 
-def _is_entry(item: Any, keys: Mapping[str, Any]) -> bool:
+def _is_entry(item: JSONValue, keys: JSONObject) -> bool:
     return isinstance(item, Mapping) and all(
         is_same_json(item[name], wanted) if name in item else _may_omit(name, wanted) for name, wanted in keys.items()
     )
@@ -60,7 +60,7 @@ def find_value(obj: Any, path: FieldPath) -> Any:
     return value
 
 
-def _freeze(value: Any) -> Hashable:
+def _freeze(value: object) -> Hashable:
     """Return a key of a dict that is equal for the same JSON values: 1 equals 1.0, booleans are not numbers."""
     if isinstance(value, Mapping):
         return frozenset((name, _freeze(below)) for name, below in value.items())
@@ -72,7 +72,7 @@ def _freeze(value: Any) -> Hashable:
 class EntryIndex:
     """The positions of the entries of one list by the values of some keys; an entry may omit keys."""
 
-    def __init__(self, items: list[Any], names: Sequence[str]) -> None:
+    def __init__(self, items: Sequence[JSONValue], names: Sequence[str]) -> None:
         self._positions: dict[tuple[str, ...], dict[Hashable, list[int]]] = {}
         for position, item in enumerate(items):
             if isinstance(item, Mapping):
@@ -80,15 +80,15 @@ class EntryIndex:
                 values = tuple(_freeze(item[name]) for name in present)
                 self._positions.setdefault(present, {}).setdefault(values, []).append(position)
 
-    def find(self, keys: Mapping[str, Any], *, may_omit: Callable[[str, Any], bool]) -> int | None:
+    def find(self, keys: JSONObject, *, may_omit: Callable[[str, JSONValue], bool]) -> int | None:
         """Return the position of the first entry with these keys, without those that it may omit."""
         return min((positions[0] for positions in self._find(keys, may_omit)), default=None)
 
-    def find_all(self, keys: Mapping[str, Any], *, may_omit: Callable[[str, Any], bool]) -> list[int]:
+    def find_all(self, keys: JSONObject, *, may_omit: Callable[[str, JSONValue], bool]) -> list[int]:
         """Return the positions of all entries with these keys, without those that they may omit."""
         return sorted(position for positions in self._find(keys, may_omit) for position in positions)
 
-    def _find(self, keys: Mapping[str, Any], may_omit: Callable[[str, Any], bool]) -> Iterator[list[int]]:
+    def _find(self, keys: JSONObject, may_omit: Callable[[str, JSONValue], bool]) -> Iterator[list[int]]:
         for present, positions in self._positions.items():
             if all(name in present or may_omit(name, wanted) for name, wanted in keys.items()):
                 found = positions.get(tuple(_freeze(keys[name]) for name in present))
@@ -103,7 +103,7 @@ class FieldFinder:
         self._obj = obj
         self._indices: dict[tuple[int, tuple[str, ...]], EntryIndex] = {}
         self._sets: dict[int, dict[Hashable, Any]] = {}
-        self._entries: dict[tuple[int, PathElement], Any] = {}
+        self._entries: dict[tuple[int, PathElement], object] = {}
 
     def __reduce__(self) -> tuple[type[FieldFinder], tuple[object]]:
         """Copy and pickle it without its indices: they know lists by their identity."""
@@ -144,9 +144,9 @@ class FieldFinder:
         return self._entries[entry]
 
 
-def _name_values(items: list[Any]) -> dict[Hashable, Any]:
+def _name_values(items: Sequence[JSONValue]) -> dict[Hashable, JSONValue]:
     """Return the values of a set by themselves; of equal ones the list of them."""
-    groups: dict[Hashable, list[Any]] = {}
+    groups: dict[Hashable, list[JSONValue]] = {}
     for item in items:
         groups.setdefault(_freeze(item), []).append(item)
     return {name: same if len(same) > 1 else same[0] for name, same in groups.items()}

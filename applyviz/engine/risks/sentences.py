@@ -14,77 +14,10 @@ from applyviz.engine.risks import restart_sentences
 from applyviz.engine.risks.advice import ADVICE, Advice
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.engine.risks.ownership_sentences import MOVES
+from applyviz.engine.risks.titles import LOUD_TITLES, TITLES
 
 Facts: TypeAlias = Mapping[str, str]
 Templates: TypeAlias = tuple[str, ...]
-
-_TITLES: dict[RiskKind, str] = {
-    RiskKind.NO_LAST_APPLIED: "No last-applied annotation: removals are ignored",
-    RiskKind.REMOVAL_WILL_NOT_HAPPEN: "Removal will not happen",
-    RiskKind.DEFAULTED_SIBLING: "A default blocks the change",
-    RiskKind.NULL_DEFAULTS_AGAIN: "Cleared field comes back",
-    RiskKind.IMMUTABLE_FIELD: "Immutable field changes",
-    RiskKind.AUTOSCALED_FIELD: "Replicas managed elsewhere",
-    RiskKind.DUPLICATE_MERGE_KEY: "Duplicate merge key",
-    RiskKind.SHARED_MERGE_KEY: "Entry of the manifest removed",
-    RiskKind.ORDER_CHURN: "Only the order changes",
-    RiskKind.REPEATING_PATCH: "Patch repeats on every apply",
-    RiskKind.ATOMIC_LIST_REPLACED: "List replaced entirely",
-    RiskKind.TOPOLOGY_CHANGED: "Schema changed since the last apply",
-    RiskKind.REMOVAL_WITHOUT_EFFECT: "Removal without effect",
-    RiskKind.STATUS_IGNORED: "Status is ignored",
-    RiskKind.OPEN_POLICY: "Allows all traffic",
-    RiskKind.INJECTED_VALUE: "Injected certificate replaced",
-    RiskKind.INVALID_ENTRY: "Unreadable entry",
-    RiskKind.RETYPED_VALUE: "Value re-typed by YAML",
-    RiskKind.DUPLICATE_KEY: "Duplicate key",
-    RiskKind.UNKNOWN_FIELD: "Unknown field",
-    RiskKind.DEPRECATED_VERSION: "Deprecated or removed API version",
-    RiskKind.CREATED_IN_SAME_SET: "Depends on another object in this set",
-    RiskKind.ANNOTATION_TOO_LONG: "Annotations too long",
-    RiskKind.BELONGS_TO_OTHER: "Managed by another tool",
-    RiskKind.PRUNE_SHARE: "Prunes much of the set",
-    RiskKind.PRUNE_CHANGED: "Prune options differ from the last run",
-    RiskKind.RBAC_CHANGED: "RBAC changes",
-    RiskKind.CRD_CHANGED: "CRD schema changes",
-    RiskKind.API_SERVICE_CHANGED: "API service changes",
-    RiskKind.ADMISSION_RULES_CHANGED: "Admission policy or webhook changes",
-    RiskKind.NAMESPACE_CHANGED: "Namespace changes",
-    RiskKind.CLUSTER_SCOPED: "Cluster-scoped object",
-    RiskKind.SYSTEM_NAMESPACE: "In a system namespace",
-    RiskKind.DELETED: "Object deleted",
-    RiskKind.REPLACED: "Replaced (delete and re-create)",
-    RiskKind.FORCED: "Fields forced (force-conflicts)",
-    RiskKind.OWNERSHIP_MOVED: "Field ownership moves",
-    RiskKind.MANY_OBJECTS: "Large change",
-    RiskKind.UNKNOWN_EDITORS: "Unknown editors",
-    RiskKind.SECRET_CONTENT: "Secret content changes",
-    RiskKind.HELM_HOOK: "Helm hook",
-    RiskKind.INVISIBLE_CHARACTERS: "Invisible characters",
-    RiskKind.ADMISSION_CHANGED: "The server changed a value",
-    RiskKind.WEBHOOK_WITHOUT_DRY_RUN: "Webhook does not support dry run",
-    RiskKind.PODS_RESTART: "Pods restart",
-    RiskKind.TEMPLATE_WAITS: "Pods keep the old template",
-    RiskKind.CONVERSION_NOT_ASKED: "Conversion not verified",
-    RiskKind.DANGLING_REFERENCE: "Referenced object is missing",
-    RiskKind.MISSING_KEY: "Referenced key is missing",
-    RiskKind.MISSING_PORT: "Referenced port is missing",
-    RiskKind.MATCHES_NOTHING: "Selector matches no pod",
-    RiskKind.STALE_PODS: "Running pods keep old values",
-    RiskKind.NO_EVICTION: "No eviction allowed",
-    RiskKind.UNREAD_KEY: "Changed key is not read",
-    RiskKind.QUOTA_EXCEEDED: "Does not fit the quota",
-    RiskKind.PATCHES_APPLIED: "Patches fields that others apply",
-    RiskKind.DEPENDENTS: "Other objects belong to it",
-    RiskKind.DATA_LOST: "Data is lost",
-    RiskKind.ADDRESS_LOST: "Address is lost",
-    RiskKind.FINALIZERS: "Finalizers delay the deletion",
-    RiskKind.TERMINATING: "Already being deleted",
-    RiskKind.UNFILED_DATA: "Data not in any manifest",
-    RiskKind.REFERS_TO_LEFT_OUT: "Refers to an object that is left out",
-}
-# A workload that is not updated pod by pod stops first.
-_LOUD_TITLES = {RiskKind.PODS_RESTART: "Downtime"}
 
 
 def _retyped(f: Facts) -> Templates:
@@ -380,9 +313,9 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
 
 def title(kind: RiskKind, level: RiskLevel | None = None) -> str:
     """Return a short title for lists and badges; some kinds have another title at the high level."""
-    if level is RiskLevel.HIGH and kind in _LOUD_TITLES:
-        return _LOUD_TITLES[kind]
-    return _TITLES[kind]
+    if level is RiskLevel.HIGH and kind in LOUD_TITLES:
+        return LOUD_TITLES[kind]
+    return TITLES[kind]
 
 
 def title_of(risk: Risk) -> str:

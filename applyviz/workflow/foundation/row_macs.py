@@ -11,7 +11,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -33,10 +33,8 @@ _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
 _ACTIONS = {Grant: AuditAction.ROLE_GRANTED, TeamMember: AuditAction.TEAM_CHANGED}
 
 
-def _plain(value: Any) -> JSONValue:
-    is_moment = isinstance(value, datetime)
-    plain: JSONValue = value.astimezone(UTC).isoformat(timespec="microseconds") if is_moment else value
-    return plain
+def _plain(value: JSONValue | datetime) -> JSONValue:
+    return value.astimezone(UTC).isoformat(timespec="microseconds") if isinstance(value, datetime) else value
 
 
 def _find_entry(row: VouchedRow) -> AuditEntry | None:

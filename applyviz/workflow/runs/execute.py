@@ -293,9 +293,7 @@ def _carry_out(claim: Claim, lines: _ClusterClients) -> tuple[RunState, str]:
     if claim.is_canceled():
         return (RunState.APPLIED if _check_last_write(claim, lines) else RunState.CANCELED), ""
     if claim.is_hopeless():
-        raise RunStoppedError(
-            "several workers stopped, or stopped responding, without finishing an object; check their logs"
-        )
+        raise RunStoppedError("several workers stopped without finishing an object; check their logs")
     blockers = find_claim_blockers(claim.run)
     if blockers:  # approvers and requester must still have their roles
         is_done = _check_last_write(claim, lines)

@@ -353,8 +353,7 @@ class ObjectRun:
         if promised is None or not states_owners(promised, memo=memo):
             return {"state": OwnerCheck.NOT_STATED.value}
         state = OwnerCheck.DIFFER if has_wrong else OwnerCheck.VERIFIED
-        fields = count_owned_fields(promised, live, manager=self._manager, memo=memo)
-        return {"state": state.value, "fields": dict(fields)}
+        return {"state": state.value, "fields": count_owned_fields(promised, live, manager=self._manager, memo=memo)}
 
     @property
     def _manager(self) -> str:

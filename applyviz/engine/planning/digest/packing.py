@@ -16,14 +16,14 @@ A difference is one of:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.engine.planning.model.plan import Versions
 
 _SAME, _MAP, _LIST = 0, 1, 2
@@ -37,7 +37,7 @@ _BASES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def pack_value(value: JSONValue, base: JSONValue) -> Any:
+def pack_value(value: JSONValue, base: JSONValue) -> JSONValue:
     """Return the difference of a JSON value from another one."""
     kind = type(value)
     if kind is type(base):
@@ -52,17 +52,19 @@ def pack_value(value: JSONValue, base: JSONValue) -> Any:
     return [value]
 
 
-def _pack_map(value: dict[str, Any], base: dict[str, Any]) -> Any:
-    found = {name: pack_value(item, base[name]) if name in base else [item] for name, item in value.items()}
+def _pack_map(value: Mapping[str, JSONValue], base: Mapping[str, JSONValue]) -> JSONValue:
+    found: MutableObject = {}
+    for name, item in value.items():
+        found[name] = pack_value(item, base[name]) if name in base else [item]
     if len(found) == len(base) and [*value] == [*base]:
         return {name: difference for name, difference in found.items() if difference != _SAME} or _SAME
     return [_MAP, found]
 
 
-def _pack_list(value: list[Any], base: list[Any]) -> Any:
+def _pack_list(value: Sequence[JSONValue], base: Sequence[JSONValue]) -> JSONValue:
     if not value:
         return [value] if base else _SAME
-    found = [pack_value(item, other) for item, other in zip(value, base, strict=False)]
+    found: list[JSONValue] = [pack_value(item, other) for item, other in zip(value, base, strict=False)]
     found += [[item] for item in value[len(base) :]]
     is_same = len(value) == len(base) and all(difference == _SAME for difference in found)
     return _SAME if is_same else [_LIST, *found]
@@ -89,7 +91,7 @@ def unpack_value(difference: Any, base: Any) -> Any:
 
 def pack_versions(versions: Versions) -> JSONObject:
     """Return the versions of an object: the first one whole, the others as differences."""
-    packed: dict[str, Any] = {}
+    packed: dict[str, JSONValue] = {}
     for name, bases in _BASES.items():
         version = getattr(versions, name)
         if version is not None:
@@ -98,9 +100,9 @@ def pack_versions(versions: Versions) -> JSONObject:
     return packed
 
 
-def unpack_versions(packed: JSONObject) -> dict[str, Any]:
+def unpack_versions(packed: JSONObject) -> MutableObject:
     """Return the versions that were packed, by their names."""
-    found: dict[str, Any] = {}
+    found: MutableObject = {}
     for name, bases in _BASES.items():
         if name in packed:
             base = next((base for base in bases if base in found), None)
@@ -118,7 +120,7 @@ def unpack_bodies(requests: Iterable[JSONObject], manifest: JSONObject | None) -
     return _change_bodies(requests, lambda body: unpack_value(body, manifest))
 
 
-def _change_bodies(requests: Iterable[JSONObject], change: Callable[[Any], Any]) -> list[JSONObject]:
+def _change_bodies(requests: Iterable[JSONObject], change: Callable[[JSONValue], JSONValue]) -> list[JSONObject]:
     return [{**one, "body": change(one["body"])} if "body" in one else one for one in requests]
 
 
@@ -132,9 +134,9 @@ def pack_fields(fields: Iterable[FieldReason], write: Callable[[FieldReason], JS
 
     - `write` writes one field as JSON. `length` is how many elements a path shares with that of the row before.
     """
-    numbers: dict[tuple[Any, ...], int] = {}
+    numbers: dict[tuple[object, ...], int] = {}
     reasons: list[JSONObject] = []
-    rows: list[list[Any]] = []
+    rows: list[list[JSONValue]] = []
     before: FieldPath = ()
     for one in fields:
         position = one.position

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from applyviz.conformance.report import FAMILIES, TOLD, render_report, run_corpora
+from applyviz.conformance.report import FAMILIES, SHOWN_FAMILIES, render_report, run_corpora
 from applyviz.web.management.presenting import present
 
 
@@ -29,7 +29,7 @@ class Command(BaseCommand):
             "paths", nargs="+", type=Path, metavar="PATH", help="a folder, a story, a .jsonl.gz or reports (.yaml)"
         )
         parser.add_argument(
-            "--family", action="append", choices=(*FAMILIES, *TOLD), default=[], help="only this family"
+            "--family", action="append", choices=(*FAMILIES, *SHOWN_FAMILIES), default=[], help="only this family"
         )
         parser.add_argument("--show", type=int, default=0, metavar="N", help="show the first N disagreements of each")
         parser.add_argument("--json", action="store_true", help="print the figures as JSON")
