@@ -75,8 +75,11 @@ from applyviz.records.models import AuditEntry, RetentionPolicy
 from applyviz.workflow.audit import chain
 from applyviz.workflow.evidence import history
 from applyviz.workflow.audit import retention
+from applyviz.workflow.foundation import row_macs
 now = timezone.now()
-policy = RetentionPolicy.objects.create(name="short", days=30, actions=["object.result"], created_at=now)
+policy = RetentionPolicy(name="short", days=30, actions=["object.result"], created_at=now)
+row_macs.vouch(policy)
+policy.save()
 print(retention.prune(policy, now=now + timedelta(days=31)).entries, chain.verify_chain().is_intact)
 print(history.find_entries({"text": "umbrella"}).count())
 for change in ({"detail": {}}, {"actor_name": "mallory"}, {"detail": {}, "salt": "", "pruned_by": 1}):

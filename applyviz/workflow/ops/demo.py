@@ -27,6 +27,7 @@ from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import acknowledgments, viewed_objects
 from applyviz.workflow.clusters import registration
+from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.foundation.access import Person, Visitor
 from applyviz.workflow.plans import planner, presets, reviews
 from applyviz.workflow.plans.presets import PresetDraft
@@ -87,9 +88,17 @@ def make_accounts() -> tuple[Account, ...]:
         person.set_password(password)
         person.save()
         for role in roles:
-            Grant.objects.get_or_create(person=person, role=role, ended_at=None, defaults={"since": clock.host_now()})
+            _grant(person, role)
         accounts.append(Account(name, roles, password))
     return tuple(accounts)
+
+
+def _grant(person: Person, role: Role) -> None:
+    if Grant.objects.filter(person=person, role=role, ended_at=None).exists():
+        return
+    grant = Grant(person=person, role=role, since=clock.host_now())
+    row_macs.vouch(grant)
+    grant.save(force_insert=True)
 
 
 def _bundle(files: Mapping[str, bytes], origin: str) -> SourceBundle:

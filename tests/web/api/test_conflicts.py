@@ -11,7 +11,6 @@ from tests.builders import grant_role
 from tests.stories import Team, config_map
 from tests.web.api.test_api import Program, body, make
 
-
 pytestmark = pytest.mark.django_db
 
 
