@@ -32,13 +32,16 @@ FAMILY = "reasons"
 _MOVES = frozenset({"set", "changed", "cleared", "defaulted"})
 # What a sentence claims; the first pattern that it has decides.
 _CLAIMS = (
+    (r"with the ownership of client-side apply", "migration"),
+    (r"clears all field owners", "owners"),
+    (r"sets it to false, 0 or an empty value", "set"),
     (r"the order of its entries changes", "order"),
     (r"server", "server"),
     (r"to null", "null"),
     (r"although your manifest contains it", "shared"),
     (r"no longer in the manifest|you dropped", "dropped"),
     (r"keeps only what your manifest sets|replaced as a whole|directive", "whole"),
-    (r"set in your manifest|your manifest changes it|sets it to an empty value|overwritten: .* loses", "set"),
+    (r"set in your manifest|your manifest changes it|overwritten: .* loses", "set"),
     (r"this (entry|value) is new", "set"),
 )
 
@@ -70,6 +73,7 @@ class _Causes:
         self._live, self._manifest = versions.live or {}, versions.manifest or {}
         self._after = versions.after if versions.after is not None else self._live
         self._merged = _merge(planned)
+        self._is_server_side = planned.mode is ApplyMode.SERVER
         self._without = planned.cluster.write_again(planned.change) or {}
 
     def find_wrong(self, row: ShownRow) -> Iterator[str]:
@@ -81,12 +85,23 @@ class _Causes:
             yield "it names nobody"
         if claim in ("", "order"):
             return
+        if claim in ("migration", "owners"):
+            yield from self._judge_records(claim, path)
+            return
         by_manifest, by_server = self._is_of_merge(path), self._is_of_server(path)
         if claim == "server" and not by_server:
             yield "it is what the merge asks for"
         if claim != "server" and not by_manifest:
             yield "the merge does not ask for it"
         yield from self._judge_manifest(claim, row)
+
+    def _judge_records(self, claim: str, path: FieldPath) -> Iterator[str]:
+        """Judge the records of apply itself, which no merge of values has."""
+        live, after, wanted = (covering.find(obj, path) for obj in (self._live, self._after, self._manifest))
+        if claim == "migration" and not (live is not NOTHING and after is NOTHING and self._is_server_side):
+            yield "no server-side apply removes it"
+        if claim == "owners" and wanted != [{}]:
+            yield "the manifest does not clear them"
 
     def _judge_manifest(self, claim: str, row: ShownRow) -> Iterator[str]:
         written, is_null = self._find_written(row.path)

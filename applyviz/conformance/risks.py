@@ -100,6 +100,13 @@ class Facts:
         return any(covering.find_difference(left, right))
 
     @property
+    def moves_back(self) -> bool:
+        """Whether this manager or kubectl applied the live object server-side: its entry is what was last applied."""
+        entries = get_at(self.live, ("metadata", "managedFields"), None) or ()
+        ours = {"kubectl", self.planned.options.field_manager}
+        return any(e.get("operation") == "Apply" and e.get("manager") in ours for e in entries)
+
+    @property
     def gvk(self) -> GroupVersionKind:
         """The kind of the object."""
         return self.planned.change.ref.gvk
@@ -220,6 +227,7 @@ PREDICATES: Mapping[RiskKind, Predicate] = {
         f.planned.mode is ApplyMode.CLIENT
         and f.live is not None
         and ANNOTATION not in (get_at(f.live, ("metadata", "annotations"), None) or {})
+        and not f.moves_back
     ),
     **{kind: _holds_kind(kinds) for kind, kinds in _BY_KIND.items()},
 }
