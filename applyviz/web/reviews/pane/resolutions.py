@@ -38,7 +38,7 @@ from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import resolutions
-from applyviz.workflow.plans.applied_manifests import find_applied_fields
+from applyviz.workflow.plans.applied_manifests import AppliedManifests
 from applyviz.workflow.plans.live_values import hidden_positions
 
 Text = str | Promise
@@ -254,6 +254,11 @@ class ConflictReader:
         return resolutions.list_made(self.plan)
 
     @cached_property
+    def applied(self) -> AppliedManifests:
+        """What runs last applied to the objects in conflict."""
+        return AppliedManifests(self.plan)
+
+    @cached_property
     def blocked(self) -> Mapping[tuple[str, str], int]:
         """The number of blocked objects of each group and kind that the person may see."""
         rows = self.plan.changes.filter(operation=Operation.BLOCKED.value)
@@ -379,7 +384,7 @@ class _ConflictPresenter:
             patch=present_patch(change.patch, url=self._link_patch("all", 0), edited_url=self._link_edited("all", 0)),
             is_lost=is_lost,
             propose_url=reverse("reviews:propose-rule", args=self._here) if self._may_propose else "",
-            applied=find_applied_fields(self._plan, change.ref) if change.conflicts else None,
+            applied=self._shared.applied.find_fields(self._position) if change.conflicts else None,
         )
 
 
