@@ -23,7 +23,7 @@ _TRANSLATE = re.compile(r"""\{%\s*translate\s+(?:"([^"]*)"|'([^']*)')""")
 _BLOCK = re.compile(r"\{%\s*blocktranslate\b[^%]*%\}(.*?)\{%\s*endblocktranslate\s*%\}", re.DOTALL)
 _PLURAL = re.compile(r"\{%\s*plural\s*%\}")
 _GETTEXT = {"_", "gettext", "gettext_lazy", "ngettext", "ngettext_lazy"}
-_CATALOGUES = {"sentences.py", "advice.py", "server_sentences.py", "ownership_sentences.py"}
+_CATALOGUES = {"sentences.py", "advice.py", "server_sentences.py", "ownership_sentences.py", "titles.py"}
 
 
 def find_in_template(text: str) -> Iterator[str]:

@@ -239,7 +239,7 @@ class ConflictReader:
     """The facts that all objects of a plan share when one person reads their conflicts; each is read once."""
 
     def __init__(self, plan: Plan, person: Person) -> None:
-        self.plan = plan
+        self.plan, self.applied = plan, AppliedManifests(plan)
         self.you = options_from_json(plan.options).field_manager
         latest = plan.review.latest_plan
         is_open = plan.review.state == ReviewState.OPEN and plan.state == PlanState.COMPLETE
@@ -252,11 +252,6 @@ class ConflictReader:
     def made(self) -> Mapping[tuple[str, str], Resolution]:
         """The resolutions and their authors, by object and field."""
         return resolutions.list_made(self.plan)
-
-    @cached_property
-    def applied(self) -> AppliedManifests:
-        """What runs last applied to the objects in conflict."""
-        return AppliedManifests(self.plan)
 
     @cached_property
     def blocked(self) -> Mapping[tuple[str, str], int]:
