@@ -27,12 +27,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _KIB, _MIB = 1024, 1024 * 1024
 STRANGERS: Final = 64 * _KIB
-"""What anybody may send to any address: a form of sign-in, a choice of theme."""
+"""The limit for people who are not signed in, at any address: a sign-in form, a choice of theme."""
 SIGNED_IN: Final = 32 * _MIB
-"""What people and programs may send: the files of a review, 20 MiB, as a form or as text in JSON."""
+"""The limit for signed-in people and programs: the files of a review, 20 MiB, as a form or as text in JSON."""
 _OF_ADDRESSES: Final = (
     (re.compile(r"/push/[^/]+/"), 2 * _MIB + 1),  # verified by its signature; the page itself refuses what is larger
-    (re.compile(r"/sandboxes/.+"), 2 * _MIB + 1),  # the door of kubectl has tokens of its own; etcd takes 1.5 MiB
+    (re.compile(r"/sandboxes/.+"), 2 * _MIB + 1),  # kubectl sends a sandbox token; etcd takes 1.5 MiB
     (re.compile(r"/playground/"), 512 * _KIB),  # the question of a visitor, which a form triples at most
 )
 _REFUSAL = b"The body is larger than what this address takes.\n"

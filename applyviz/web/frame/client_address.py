@@ -21,7 +21,7 @@ _PROXY_SIGNS = (
     "HTTP_TRUE_CLIENT_IP",
     "HTTP_CF_CONNECTING_IP",
 )
-"""Headers that only a proxy adds: whoever sends one does not sit at this machine."""
+"""Headers that only a proxy adds: a request with one does not come from this machine."""
 CAME_BY_PROXY = "applyviz.came_by_proxy"
 """Set where an untrusted proxy passed a request on; no client can set a name without `HTTP_`."""
 _MOST_HOPS = 20

@@ -14,7 +14,7 @@ _PASSWORDS = "django.contrib.auth.backends.ModelBackend"
 
 
 class DemoBackend(BaseBackend):
-    """Finds the person of such a session anew for each request: nobody, once a cluster that is no sandbox was added."""
+    """Looks up the account of a one-click session for each request; finds none after a live cluster was added."""
 
     def get_user(self, user_id: int) -> Person | None:
         """Return the demo account, None when one click no longer signs it in."""
@@ -33,7 +33,7 @@ def open_session(request: HttpRequest, name: str) -> Person:
 def keep(request: HttpRequest) -> None:
     """Let this session go on after it added a cluster: it alone holds nothing that it was not given.
 
-    - Every other session of one click ends: whoever opened it could act as the person who trusted this machine.
+    - All other one-click sessions end, because anyone who can reach this port could have opened them.
     """
     if BACKEND_SESSION_KEY in request.session:
         request.session[BACKEND_SESSION_KEY] = _PASSWORDS

@@ -1,4 +1,4 @@
-"""What an earlier run applied and the manifests of a plan no longer contain: an apply leaves it as it is.
+"""The objects that an earlier run applied and that the manifests of a plan no longer contain; apply keeps them.
 
 Rule: `kubectl apply` deletes nothing without `--prune`. The earlier run is the last one on the cluster of whose objects
 at least half are in the plan: sources have no identity of their own, files are renamed and links move.

@@ -1,4 +1,4 @@
-"""What the last run applied and the manifests no longer contain is named on the Overview."""
+"""The Overview names the objects of the last run that the manifests no longer contain."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -96,4 +96,4 @@ def test_plan_that_prunes_says_what_prune_does_not_reach(as_alice, alice, bob):
 
     page = read_overview(as_alice, rows.make_plan(alice, [change("a"), change("b")], options=options))
 
-    assert "not among the objects that prune deletes" in page
+    assert "Prune does not select them" in page

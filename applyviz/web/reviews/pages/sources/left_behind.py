@@ -36,9 +36,9 @@ def present_left_behind(context: PlanContext) -> tuple[Notice, ...]:
         count,
     ) % {"count": count, "run": run}
     if context.options.prune.mode is PruneMode.NONE:
-        text = _("An apply leaves them as they are. To remove them, prune or delete them in a review.")
+        text = _("Apply does not change them. To remove them, plan with prune or open a delete review.")
     else:
-        text = _("They are not among the objects that prune deletes, so the apply leaves them as they are.")
+        text = _("Prune does not select them, so apply does not change them.")
     lines = [_name(row) for row in found.objects[:_LISTED]]
     if count > _LISTED:
         more = count - _LISTED
