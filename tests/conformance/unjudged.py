@@ -26,7 +26,7 @@ UNJUDGED: Mapping[RiskKind, str] = {
         (
             *(RiskKind.DELETED, RiskKind.REPLACED, RiskKind.DEPENDENTS, RiskKind.DATA_LOST, RiskKind.ADDRESS_LOST),
             *(RiskKind.FINALIZERS, RiskKind.TERMINATING, RiskKind.UNFILED_DATA, RiskKind.PRUNE_SHARE),
-            RiskKind.PRUNE_CHANGED,
+            *(RiskKind.PRUNE_CHANGED, RiskKind.IN_USE),
         ),
         _DELETION,
     ),

@@ -204,7 +204,9 @@ def test_namespaces_are_pruned_although_one_namespace_is_named(managed_plane):
     for side in ("theirs", "mine"):
         plane.kubectl("create", "namespace", f"{side}-scope")
         apply_namespace(plane, f"{side}-scope-gone", f"{side}-scope")
-    theirs, mine = (Step([config("a", app=f"{side}-scope")], selector=f"app={side}-scope") for side in ("theirs", "mine"))
+    theirs, mine = (
+        Step([config("a", app=f"{side}-scope")], selector=f"app={side}-scope") for side in ("theirs", "mine")
+    )
 
     printed = apply_with_kubectl(plane, theirs, "theirs-scope", names_space=True)
     plan = product.plan(write(mine, "mine-scope"), mine.choose_options("mine-scope"))

@@ -7,8 +7,9 @@ no search by owner, so each kind of a namespace is listed once. Left out: Events
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import ObjectRef
@@ -23,6 +24,7 @@ MOST = 500
 """How many objects of one kind are read in a namespace; more are not searched."""
 _LEFT_OUT = frozenset({("", "Event"), ("events.k8s.io", "Event")})
 _METRICS = "metrics.k8s.io"
+_SLICE = ("discovery.k8s.io", "EndpointSlice")
 # They name nothing, and their values are not kept.
 _WITHOUT_REFERENCES = frozenset({("", "ConfigMap"), ("", "Secret")})
 
@@ -51,6 +53,7 @@ class DependentList:
     - `count`: how many objects were read; `namespace` "" stands for all namespaces.
     - `referring`: the objects that refer to one that is deleted, whole; `selecting`: those that select pods, whole.
     - `pods`: whose pods have which labels, where objects are deleted.
+    - `serving`: the number of ready endpoints of each Service; `volumes`: volumes that were read one by one.
     """
 
     resource: Resource
@@ -61,6 +64,8 @@ class DependentList:
     referring: tuple[JSONObject, ...] = ()
     selecting: tuple[JSONObject, ...] = ()
     pods: tuple[PodLabels, ...] = ()
+    serving: Mapping[str, int] = field(default_factory=dict)
+    volumes: tuple[JSONObject, ...] = ()
 
 
 def list_kinds(catalog: Catalog) -> list[Resource]:
@@ -103,6 +108,21 @@ def _read_pods(items: Iterable[JSONObject]) -> Iterator[PodLabels]:
             yield PodLabels(get_at(item, ("metadata", "uid"), ""), template.labels)
 
 
+def _count_serving(resource: Resource, items: Iterable[JSONObject]) -> Mapping[str, int]:
+    """Return the number of ready endpoints of each Service; {} for a kind other than EndpointSlice."""
+    found: Counter[str] = Counter()
+    for item in items if resource.gvk[::2] == _SLICE else ():
+        ready = [e for e in get_at(item, ("endpoints",)) or () if get_at(e, ("conditions", "ready")) is not False]
+        found[str(get_at(item, ("metadata", "labels", "kubernetes.io/service-name"), ""))] += len(ready)
+    return dict(found)
+
+
+def read_volume(resource: Resource, name: str) -> Flow[DependentList]:
+    """Return one volume, as a list without anything else; without the volume if it cannot be read."""
+    answer = yield Request("GET", resource.path("", name), purpose="read")
+    return DependentList(resource, "", volumes=(answer.body,) if answer.is_ok else ())
+
+
 def list_dependents(resource: Resource, namespace: str, gone: Collection[Key] = ()) -> Flow[DependentList]:
     """Return the objects of one kind in one namespace that have owners; an unreadable kind is not an error.
 
@@ -113,13 +133,13 @@ def list_dependents(resource: Resource, namespace: str, gone: Collection[Key] = 
         return DependentList(resource, namespace, is_whole=answer.status == 404)
     items = get_at(answer.body, ("items",)) or ()
     is_whole = not get_at(answer.body, ("metadata", "continue"))
-    found = tuple(_read(resource, namespace, items))
+    found, serving = tuple(_read(resource, namespace, items)), _count_serving(resource, items)
     if not gone or resource.gvk[::2] in _WITHOUT_REFERENCES:
-        return DependentList(resource, namespace, found, is_whole, len(items))
+        return DependentList(resource, namespace, found, is_whole, len(items), serving=serving)
     whole = [{"apiVersion": resource.gvk.api_version, "kind": resource.gvk.kind, **item} for item in items]
     referring, selecting = tuple(_find_referring(whole, gone)), tuple(_find_selecting(whole))
     return DependentList(
-        resource, namespace, found, is_whole, len(items), referring, selecting, tuple(_read_pods(whole))
+        resource, namespace, found, is_whole, len(items), referring, selecting, tuple(_read_pods(whole)), serving
     )
 
 

@@ -15,6 +15,7 @@ from applyviz.engine.risks.walking import field_path, list_at, position_of
 
 _HOLD_DATA: Mapping[tuple[str, str], str] = {
     ("", "Namespace"): "everything in it",
+    ("", "Node"): "the pods that run on it",
     ("", "PersistentVolumeClaim"): "the data of its volume, unless the reclaim policy keeps it",
     ("", "PersistentVolume"): "the data of the volume, unless the reclaim policy keeps it",
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "every object of its kind",

@@ -90,6 +90,7 @@ class RiskKind(StrEnum):
     FINALIZERS = "finalizers"
     TERMINATING = "terminating"
     UNFILED_DATA = "unfiled-data"
+    IN_USE = "in-use"
     REFERS_TO_LEFT_OUT = "left-out-reference"
     QUOTA_EXCEEDED = "quota"
     HELM_HOOK = "helm-hook"

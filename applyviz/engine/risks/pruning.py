@@ -1,4 +1,4 @@
-"""Prune removes many objects, a kind whose deletion deletes others, or uses other options than the last time.
+"""Prune removes many objects, a kind on which others depend, or uses other options than the last time.
 
 Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#how-to-delete-objects: objects
 outside the manifests are deleted; deleting a Namespace, a CustomResourceDefinition or a volume deletes its content.
@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 
-CRITICAL_KINDS = frozenset(
-    ("Namespace", "CustomResourceDefinition", "PersistentVolume", "PersistentVolumeClaim", "StatefulSet")
+WEBHOOKS = frozenset(("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"))
+CRITICAL_KINDS = WEBHOOKS | frozenset(
+    ("Namespace", "CustomResourceDefinition", "PersistentVolume", "PersistentVolumeClaim", "StatefulSet", "Node")
 )
 LARGE_SHARE = 0.3
 SMALL_SET = 3

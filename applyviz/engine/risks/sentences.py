@@ -14,6 +14,7 @@ from applyviz.engine.risks import restart_sentences
 from applyviz.engine.risks.advice import ADVICE, Advice
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.engine.risks.ownership_sentences import MOVES
+from applyviz.engine.risks.pruning import WEBHOOKS
 from applyviz.engine.risks.titles import LOUD_TITLES, TITLES
 
 Facts: TypeAlias = Mapping[str, str]
@@ -49,9 +50,27 @@ def _version(f: Facts) -> Templates:
 
 
 def _prune(f: Facts) -> Templates:
+    if f.get("kind") in WEBHOOKS:
+        return ("Prune would delete {what}: the API server then accepts requests that it refused or changed.",)
     if "what" in f:
         return ("Prune would delete {what} and everything in it or dependent on it.",)
     return ("Prune would delete {pruned} of the {members} live objects of this set.",)
+
+
+def _in_use(f: Facts) -> Templates:
+    if "volume" not in f:
+        meanwhile = "cannot reach them" + (" until it is created again." if f.get("stays") else " by it any more.")
+        return ("{kind} {name} has ready endpoints ({count}): clients " + meanwhile,)
+    after = {
+        "Delete": ", whose reclaim policy is Delete: the volume and its data go with it.",
+        "Retain": ", whose reclaim policy is Retain: the data stays, but a new claim does not bind to this volume.",
+    }
+    return ("{kind} {name} is bound to volume {volume}" + after.get(f["policy"], "."),)
+
+
+def _belongs(f: Facts) -> Templates:
+    outcome = "create it again" if f.get("deleted") else "revert the change"
+    return ("{tool} {name} manages this object and may " + outcome + ".",)
 
 
 def _prune_changed(f: Facts) -> Templates:
@@ -225,7 +244,8 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
         "The annotations take {size} bytes, but the server accepts at most {limit}. The longest is {annotation}.",
         *((ADVICE[Advice.APPLY_SERVER_SIDE],) if f["mode"] == "client-side" else ()),
     ),
-    RiskKind.BELONGS_TO_OTHER: "{tool} {name} manages this object and may revert the change.",
+    RiskKind.BELONGS_TO_OTHER: _belongs,
+    RiskKind.IN_USE: _in_use,
     RiskKind.PRUNE_SHARE: _prune,
     RiskKind.PRUNE_CHANGED: _prune_changed,
     RiskKind.RBAC_CHANGED: "{kind} {name} controls permissions.",

@@ -15,6 +15,7 @@ from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import map_at, metadata_of, position_of, texts_of
 
 PART_OF = "applyset.kubernetes.io/part-of"
+KOPS_ADDON = "kOps addon"
 # (labels or annotations, key, owner of the object)
 _MARKS = (
     ("annotations", "meta.helm.sh/release-name", "Helm release"),
@@ -22,7 +23,7 @@ _MARKS = (
     ("labels", "argocd.argoproj.io/instance", "Argo CD application"),
     ("labels", "kustomize.toolkit.fluxcd.io/name", "Flux kustomization"),
     ("labels", "helm.toolkit.fluxcd.io/name", "Flux Helm release"),
-    ("labels", "addon.kops.k8s.io/name", "kOps addon"),
+    ("labels", "addon.kops.k8s.io/name", KOPS_ADDON),
 )
 _SYSTEM_PREFIX = "kube-"
 _RBAC = frozenset(("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"))

@@ -67,6 +67,7 @@ TITLES: dict[RiskKind, str] = {
     RiskKind.FINALIZERS: "Finalizers delay the deletion",
     RiskKind.TERMINATING: "Already being deleted",
     RiskKind.UNFILED_DATA: "Data not in any manifest",
+    RiskKind.IN_USE: "In use",
     RiskKind.REFERS_TO_LEFT_OUT: "Refers to an object that is left out",
 }
 # A workload that is not updated pod by pod stops first.

@@ -14,7 +14,7 @@ from applyviz.engine.objects.paths import FieldPath, field, index
 from applyviz.engine.objects.paths import key as entry
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.graph.plan_references import PlanReferences
-from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.model.plan import DELETIONS
 from applyviz.engine.references.model import Key, PlainPath, ReferenceKind
 from applyviz.engine.references.resolving import Edge, EdgeState
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
@@ -139,7 +139,7 @@ def _describe(edge: Edge, makers: Makers) -> Risk:
 def _is_removed(key: Key, edge: Edge, around: PlanReferences) -> bool:
     """Return whether a reviewed deletion takes the target of an object that stays."""
     change = around.find_change(key)
-    return key != edge.source and change is not None and change.operation is Operation.DELETE
+    return key != edge.source and change is not None and change.operation in DELETIONS
 
 
 def find_dangling(around: PlanReferences) -> Iterator[tuple[Key, Risk]]:

@@ -10,14 +10,21 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.plan import DELETIONS, PlannedObject
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.write_risks import name_object
 from applyviz.engine.references.listing import list_selections
 from applyviz.engine.references.resolving import ReferenceIndex
-from applyviz.engine.requests.dependents import Dependent, DependentList, find_dependents, list_dependents, list_kinds
+from applyviz.engine.requests.dependents import (
+    Dependent,
+    DependentList,
+    find_dependents,
+    list_dependents,
+    list_kinds,
+    read_volume,
+)
 from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.options import Propagation
 from applyviz.engine.risks.model import RelatedObjects, Risk, RiskKind, RiskLevel
@@ -28,6 +35,7 @@ from applyviz.engine.schema.model import Resource, SchemaOrigin
 _NAMED = 8
 _NAMESPACE = ("", "Namespace")
 _POD = ("", "Pod")
+_SERVICE, _CLAIM = ("", "Service"), ("", "PersistentVolumeClaim")
 _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
@@ -50,13 +58,39 @@ def list_searches(changes: Iterable[PlannedObject], context: PlanningContext) ->
     if not context.has_notes:
         return []
     deleted = [change for change in changes if deletes(change)]
-    gone = frozenset(change.ref.key for change in deleted if change.operation is Operation.DELETE)
+    gone = frozenset(change.ref.key for change in deleted if change.operation in DELETIONS)
     inside = {change.ref.namespace for change in deleted}
     namespaces = sorted((inside | {change.ref.name for change in deleted if _is(change, _NAMESPACE)}) - {""})
     kinds = list_kinds(context.catalog) if namespaces else []
     flows = [list_dependents(kind, namespace, gone) for namespace in namespaces for kind in kinds]
     defined = [kind for change in deleted if _is(change, _CRD) for kind in _list_defined(change)]
-    return [*flows, *(list_dependents(kind, "") for kind in defined)]
+    return [*flows, *(list_dependents(kind, "") for kind in defined), *_read_volumes(deleted, context)]
+
+
+def _find_volume(change: PlannedObject) -> str:
+    """Return the volume that a claim is bound to; "" for none and for other kinds."""
+    is_bound = _is(change, _CLAIM) and get_at(change.versions.live, ("status", "phase")) == "Bound"
+    return str(get_at(change.versions.live, ("spec", "volumeName"), "")) if is_bound else ""
+
+
+def _read_volumes(deleted: Iterable[PlannedObject], context: PlanningContext) -> list[Flow[DependentList]]:
+    resource = context.catalog.find_resource(GroupVersionKind("", "v1", "PersistentVolume"))
+    names = dict.fromkeys(filter(None, map(_find_volume, deleted)))
+    return [read_volume(resource, name) for name in names] if resource is not None else []
+
+
+def _find_uses(change: PlannedObject, lists: Sequence[DependentList]) -> Iterator[Risk]:
+    """Yield the risk that a deleted object is in use: a Service with endpoints, a bound claim."""
+    named, volume = name_object(change.ref), _find_volume(change)
+    serving = [one for one in lists if one.serving and one.namespace == change.ref.namespace]
+    ready = sum(one.serving.get(change.ref.name, 0) for one in serving) if _is(change, _SERVICE) else 0
+    if ready:
+        stays = "" if change.operation in DELETIONS else "yes"
+        yield Risk(RiskKind.IN_USE, RiskLevel.HIGH, facts={**named, "count": str(ready), "stays": stays})
+    if volume:
+        read = (obj for one in lists for obj in one.volumes if get_at(obj, ("metadata", "name")) == volume)
+        policy = str(get_at(next(read, None), ("spec", "persistentVolumeReclaimPolicy"), ""))
+        yield Risk(RiskKind.IN_USE, RiskLevel.HIGH, facts={**named, "volume": volume, "policy": policy})
 
 
 def _find_uid(change: PlannedObject) -> str:
@@ -96,6 +130,7 @@ def _find_content(change: PlannedObject, lists: Sequence[DependentList]) -> Iter
 
 def _find_risks(change: PlannedObject, gone: set[str], lists: Sequence[DependentList]) -> Iterator[Risk]:
     named = name_object(change.ref)
+    yield from _find_uses(change, lists)
     propagation = str(get_at(change.requests[0].body, ("propagationPolicy",), ""))
     if _is(change, _NAMESPACE) or _is(change, _CRD):
         yield from _find_content(change, lists)

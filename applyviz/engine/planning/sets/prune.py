@@ -7,7 +7,7 @@ error nothing is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from applyviz.engine.merge import last_applied
@@ -29,6 +29,7 @@ from applyviz.engine.requests.replacement import read_deletion
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.pruning import find_changed_choices, find_prune_risks
 from applyviz.engine.risks.rules import find_risks, sort_risks
+from applyviz.engine.risks.set_context import KOPS_ADDON
 from applyviz.engine.schema.model import SchemaOrigin
 
 _REFUSALS = (DryRunVerdict.REFUSED, DryRunVerdict.CONFLICTS)
@@ -137,6 +138,18 @@ def _note_dry_run(change: PlannedObject, answer: Answer) -> PlannedObject:
     return replace(change, certainty_reason=dry_run.reason)
 
 
+def _note_others(risks: Iterable[Risk], options: ApplyOptions) -> Iterator[Risk]:
+    """Yield the risks of a deletion; that another tool manages the object is a high one.
+
+    - The addon manager of a kOps channel is no other tool for the addons that this plan applies.
+    """
+    for risk in risks:
+        if risk.kind is not RiskKind.BELONGS_TO_OTHER:
+            yield risk
+        elif options.channel is None or risk.facts["tool"] != KOPS_ADDON:
+            yield replace(risk, level=RiskLevel.HIGH, facts={**risk.facts, "deleted": "yes"})
+
+
 def plan_deletion(
     found: Prunable, *, options: ApplyOptions, context: PlanningContext, risks: Iterable[Risk] = ()
 ) -> Flow[PlannedObject]:
@@ -156,13 +169,14 @@ def plan_deletion(
     )
     # Who reviews a deletion expects it; an object that its set lost is a surprise.
     level = RiskLevel.MEDIUM if options.is_deleting else RiskLevel.HIGH
+    others = _note_others(find_risks(subject), options)
     deleted = Risk(RiskKind.DELETED, level, facts={**name_object(ref), **_name_reason(options)})
     change = PlannedObject(
         ref=ref,
         operation=Operation.PRUNE,
         versions=Versions(last_applied=_read_last_applied(found.obj), live=found.obj),
         requests=(request,),
-        risks=sort_risks((deleted, *risks, *list_losses(ref, found.obj, None, options), *find_risks(subject))),
+        risks=sort_risks((deleted, *risks, *list_losses(ref, found.obj, None, options), *others)),
         certainty_reason=context.dry_run_reason or "no dry run was asked for",
         schema_origin=kind.origin if kind is not None else SchemaOrigin.NONE,
         method="delete",
