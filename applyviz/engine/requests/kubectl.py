@@ -144,7 +144,8 @@ def _prune_allowlist(run: _Run) -> Flow[None]:
     options = run.command.options
     resources, _ = prune.read_allowlist(options.prune.allowlist, run.catalog)
     for resource, namespace in prune.list_searches(resources, run.visited_namespaces):
-        doomed = yield from prune.find_prunable(resource, namespace, options.selector, run.visited_uids)
+        found = yield from prune.find_prunable(resource, namespace, options.selector, run.visited_uids)
+        doomed = [one for one in found if one.is_applied]
         yield from _delete_all(run, doomed)
 
 

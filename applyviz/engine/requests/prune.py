@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from applyviz.engine.merge import last_applied
-from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.requests.calls import RequestTarget, list_objects
 from applyviz.engine.requests.flow import Catalog, Deletion, Flow, FlowOutcome, Verb, send
@@ -40,11 +40,17 @@ DEFAULT_ALLOWLIST = (
 
 @dataclass(frozen=True, slots=True)
 class Prunable:
-    """One live object that would be deleted, with its address."""
+    """One live object that matches, with its address; one without last-applied (not `is_applied`) is never deleted."""
 
     resource: Resource
     namespace: str
     obj: JSONObject
+    is_applied: bool = True
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The reference of the object."""
+        return ObjectRef(self.resource.gvk, self.namespace, get_at(self.obj, ("metadata", "name"), ""))
 
 
 def read_allowlist(entries: Iterable[str], catalog: Catalog) -> tuple[list[Resource], list[str]]:
@@ -83,13 +89,13 @@ def delete_one(found: Prunable, options: ApplyOptions, deletion: Deletion) -> Fl
 
 
 def find_prunable(resource: Resource, namespace: str, selector: str, visited: Collection[str]) -> Flow[list[Prunable]]:
-    """Return the objects of one kind in one namespace that were applied, match, and were not visited (by uid)."""
+    """Return the objects of one kind in one namespace that match and were not visited (by uid), applied or not."""
     answer = yield from send(list_objects(resource, namespace, selector))
     found = []
     for obj in read_items(answer.body, resource):
         annotations = get_at(obj, ("metadata", "annotations")) or {}
-        if last_applied.ANNOTATION in annotations and get_at(obj, ("metadata", "uid"), "") not in visited:
-            found.append(Prunable(resource, namespace, obj))
+        if get_at(obj, ("metadata", "uid"), "") not in visited:
+            found.append(Prunable(resource, namespace, obj, last_applied.ANNOTATION in annotations))
     return found
 
 

@@ -31,6 +31,7 @@ from applyviz.records.models import ApplyRun, ObjectChange, ObjectResult, Plan, 
 from applyviz.web.components.values import ABSENT, show_value
 from applyviz.web.reviews.pages.channel_table import list_addons
 from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_prune, present_impact, present_sentence
+from applyviz.web.reviews.pages.sources.staying import list_stays
 from applyviz.web.reviews.pane.fields import FieldFilter, present_sections
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import approving, quorum, review_states
@@ -133,6 +134,7 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "mode": options.mode.value,
         "field_manager": options.field_manager,
         "prune": describe_prune(options),
+        "stays": list_stays(plan, for_user),
         "addons": list_addons(options),
         "identity": str(impersonation.read_identity(plan)),
         "requested_by": plan.requested_by.get_username(),

@@ -51,6 +51,7 @@ from applyviz.workflow.plans import (
     guess_limit,
     live_values,
     revert,
+    staying,
     turns,
 )
 from applyviz.workflow.plans.plan_rows import MOST_TOGETHER, PlanRows
@@ -226,7 +227,8 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
 
 def _summarize(finished: engine.PlannedSet, overview: Overview) -> dict[str, Any]:
     quotas = [asdict(line) for line in finished.quotas]
-    return {**asdict(summarize(finished.changes)), "overview": to_json(overview), "quotas": quotas}
+    more = {"quotas": quotas, **staying.keep(finished)}
+    return {**asdict(summarize(finished.changes)), "overview": to_json(overview), **more}
 
 
 def _seal(plan: Plan, stored: PlanRows, bound: dict[str, str]) -> dict[str, str]:

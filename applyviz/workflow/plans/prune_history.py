@@ -8,14 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.objects.context import EarlierPrune
 from applyviz.engine.requests.options import PruneMode
 from applyviz.records.enums import RunState
-from applyviz.records.models import ApplyRun, Plan
+from applyviz.records.models import ApplyRun, ObjectChange, Plan
 
 _SEARCHED = (PruneMode.ALLOWLIST, PruneMode.APPLYSET)
 _MOST_RUNS = 20
+_APPLIED = (Operation.CREATE, Operation.UPDATE, Operation.UNCHANGED, Operation.REPLACE)
+
+
+def _ref(row: ObjectChange) -> ObjectRef:
+    return ObjectRef(GroupVersionKind(row.group, row.version, row.kind), row.namespace, row.name)
 
 
 def find_earlier_prune(plan: Plan, documents: Iterable[ManifestDocument]) -> EarlierPrune | None:
@@ -31,5 +38,7 @@ def find_earlier_prune(plan: Plan, documents: Iterable[ManifestDocument]) -> Ear
     for run in runs.select_related("plan__revision").order_by("-number")[:_MOST_RUNS]:
         if names & set(run.plan.changes.values_list("group", "kind", "name")):
             files = run.plan.revision.files.order_by("position").values_list("name", flat=True)
-            return EarlierPrune(str(run.number), options_from_json(run.plan.options), tuple(files))
+            applied = run.plan.changes.filter(operation__in=_APPLIED).order_by("position")
+            objects = (_ref(row) for row in applied.only("group", "version", "kind", "namespace", "name"))
+            return EarlierPrune(str(run.number), options_from_json(run.plan.options), tuple(files), tuple(objects))
     return None

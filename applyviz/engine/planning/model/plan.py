@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.merge.calculation import PatchSteps
@@ -189,6 +190,23 @@ class PlannedObject:
         return any(r.is_write for r in self.requests)
 
 
+class StayReason(StrEnum):
+    """Why prune does not delete an object that exists and that the files do not name."""
+
+    NOT_APPLIED = "not-applied"
+    KIND = "kind"
+    NAMESPACE = "namespace"
+    SELECTOR = "selector"
+    NO_MEMBER = "no-member"
+
+
+class Staying(NamedTuple):
+    """One object that prune does not delete although one could expect it."""
+
+    ref: ObjectRef
+    why: StayReason
+
+
 @dataclass(frozen=True, slots=True)
 class PlanProblem:
     """A part of the source that could not be planned; the other parts are planned."""
@@ -199,13 +217,17 @@ class PlanProblem:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSet:
-    """All object changes of one source revision against one cluster at one moment."""
+    """All object changes of one source revision against one cluster at one moment.
+
+    - `staying`: the objects that prune does not delete although one could expect it.
+    """
 
     options: ApplyOptions
     changes: tuple[PlannedObject, ...]
     problems: tuple[PlanProblem, ...] = ()
     graph: PlanGraph = field(default_factory=PlanGraph)
     quotas: tuple[QuotaLine, ...] = ()
+    staying: tuple[Staying, ...] = ()
 
     @property
     def steps(self) -> tuple[tuple[PlannedObject, ...], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.conflicts.file_edits import EditedText
 from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice
 from applyviz.engine.planning.objects.conflict_rules import FieldRule
@@ -16,11 +17,12 @@ from applyviz.engine.risks.model import RelatedObjects
 
 @dataclass(frozen=True, slots=True)
 class EarlierPrune:
-    """The last run that pruned for the same set: its number, its options, and the names of its files."""
+    """The last run that pruned for the same set: its number, its options, the names of its files, what it applied."""
 
     run: str
     options: ApplyOptions
     files: tuple[str, ...]
+    objects: tuple[ObjectRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

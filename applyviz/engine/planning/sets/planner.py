@@ -16,7 +16,7 @@ from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.graph.graph import relate
-from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet, PlanProblem
+from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet, PlanProblem, Staying
 from applyviz.engine.planning.model.quotas import check_quotas
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.addon_order import order_addons
@@ -116,9 +116,11 @@ class SetPlanner:
         self._asks: dict[int, PendingRequest] = {}
         self._results: dict[int, Result] = {}
         self._ready: list[PlannedObject] = []
+        self._staying: list[Staying] = []
         selector = parse_selector(options.selector)
         chosen = [d for d in documents if selector.matches(read_labels(d.obj))]
-        around = SetContext(options, _know_set(context, list_kept(chosen, options), options), self.problems)
+        known = _know_set(context, list_kept(chosen, options), options)
+        around = SetContext(options, known, self.problems, documents, self._staying)
         self._related = around.context.related if context.has_notes else None
         self._parent = self._find_parent(around)
         has_parent = self._parent is not None or options.prune.mode is not PruneMode.APPLYSET
@@ -229,7 +231,7 @@ class SetPlanner:
         around = add_referring(ordered, lists, self._related)
         related, graph = relate(add_left_out(add_dependents(ordered, lists)), around)
         quotas = check_quotas(related, around.quotas)
-        return PlannedSet(self.options, related, tuple(self.problems), graph, quotas)
+        return PlannedSet(self.options, related, tuple(self.problems), graph, quotas, tuple(self._staying))
 
 
 def drive(

@@ -38,7 +38,7 @@ _REFUSALS = (DryRunVerdict.REFUSED, DryRunVerdict.CONFLICTS)
 def find_by_allowlist(
     options: ApplyOptions, context: PlanningContext, namespaces: Iterable[str], visited: Collection[str]
 ) -> Flow[list[Prunable]]:
-    """Return the objects that the allowlist prunes in the namespaces of the set.
+    """Return the objects that match the allowlist in the namespaces of the set; only applied ones are pruned.
 
     - Raises `PlanError` for an entry of the allowlist without a kind.
     """
@@ -89,10 +89,6 @@ def _read_last_applied(obj: JSONObject) -> JSONObject | None:
         return last_applied.find(obj)
     except MergeError:
         return None
-
-
-def _ref(found: Prunable) -> ObjectRef:
-    return ObjectRef(found.resource.gvk, found.namespace, get_at(found.obj, ("metadata", "name"), ""))
 
 
 def describe_choices(options: ApplyOptions) -> dict[str, str]:
@@ -154,7 +150,7 @@ def plan_deletion(
     found: Prunable, *, options: ApplyOptions, context: PlanningContext, risks: Iterable[Risk] = ()
 ) -> Flow[PlannedObject]:
     """Plan the deletion of one object."""
-    ref = _ref(found)
+    ref = found.ref
     target = RequestTarget(found.resource, found.namespace, ref.name, options)
     request = target.delete(context.deletion or read_deletion(options), found.obj, names_kind=True)
     kind = context.catalog.find_kind(found.resource.gvk)
@@ -189,10 +185,10 @@ def plan_deletions(
 ) -> list[Flow[PlannedObject]]:
     """Return a flow for each deletion; the first one carries the risks of the whole."""
     found = list(found)
-    risks = (*find_prune_risks([_ref(f) for f in found], members), *_find_choice_risks(options, context))
+    risks = (*find_prune_risks([f.ref for f in found], members), *_find_choice_risks(options, context))
     flows = []
     for index, one in enumerate(found):
-        own = [h for h in risks if h.facts.get("what", "") == str(_ref(one))]
+        own = [h for h in risks if h.facts.get("what", "") == str(one.ref)]
         share = [h for h in risks if "what" not in h.facts] if index == 0 else []
         flows.append(plan_deletion(one, options=options, context=context, risks=(*share, *own)))
     return flows

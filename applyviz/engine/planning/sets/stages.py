@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import get_at
-from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlanProblem
+from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlanProblem, Staying
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.left_out import plan_left_out
 from applyviz.engine.planning.objects.planner import plan_object
@@ -30,6 +31,7 @@ from applyviz.engine.planning.sets.prune import (
 )
 from applyviz.engine.planning.sets.records import plan_record
 from applyviz.engine.planning.sets.removals import plan_removal
+from applyviz.engine.planning.sets.staying import Searched, describe_search, find_lost, list_unmarked
 from applyviz.engine.requests import applyset
 from applyviz.engine.requests.dependents import DependentList
 from applyviz.engine.requests.flow import Flow
@@ -46,11 +48,16 @@ BAD = (Operation.ERROR, Operation.BLOCKED)
 
 @dataclass
 class SetContext:
-    """The state that all stages share; problems found on the way are added."""
+    """The state that all stages share; problems and objects that stay are added on the way.
+
+    - `source`: every document, also those that a selector leaves out.
+    """
 
     options: ApplyOptions
     context: PlanningContext
     problems: list[PlanProblem]
+    source: Sequence[ManifestDocument] = ()
+    staying: list[Staying] = field(default_factory=list)
 
 
 def catch_problems(flow: Flow[Result], around: SetContext) -> Flow[Result]:
@@ -113,9 +120,20 @@ def _list_members(documents: Sequence[ManifestDocument], around: SetContext) -> 
         yield member.resource, member.namespace
 
 
-def _prune(found: Result, around: SetContext, members: int) -> list[Flow[Result]]:
-    doomed = found if isinstance(found, list) else []
-    return list(plan_deletions(doomed, options=around.options, context=around.context, members=members))
+def _prune(found: Result, around: SetContext, live: int) -> list[Flow[Result]]:
+    """Return the deletions of what prune found; `live`: how many objects of the set exist."""
+    doomed = [one for one in found if one.is_applied] if isinstance(found, list) else []
+    flows = plan_deletions(doomed, options=around.options, context=around.context, members=live + len(doomed))
+    return list(flows)
+
+
+def _find_staying(found: Result, searched: Searched, around: SetContext, known: Sequence[ObjectRef]) -> Flow[Result]:
+    """Add the objects that prune does not delete, for people who read the plan."""
+    if around.context.has_notes and isinstance(found, list):
+        refs = (*known, *(one.ref for one in found))
+        lost = yield from find_lost(around.source, searched, around.context, refs)
+        around.staying += [*list_unmarked(found), *lost]
+    return None
 
 
 def _plan_with_allowlist(documents: Sequence[ManifestDocument], around: SetContext) -> Stages:
@@ -128,7 +146,8 @@ def _plan_with_allowlist(documents: Sequence[ManifestDocument], around: SetConte
     search = find_by_allowlist(around.options, around.context, namespaces, _visited(changes))
     found = (yield [catch_problems(search, around)])[-1]
     live = sum(c.versions.live is not None for c in changes)
-    yield _prune(found, around, live + (len(found) if isinstance(found, list) else 0))
+    searched = describe_search(around.options, around.context, namespaces)
+    yield [*_prune(found, around, live), _find_staying(found, searched, around, ())]
 
 
 def label_member(document: ManifestDocument, parent: applyset.Parent) -> ManifestDocument:
@@ -169,7 +188,8 @@ def _plan_with_applyset(documents: Sequence[ManifestDocument], around: SetContex
         return
     found = (yield [catch_problems(find_by_applyset(parent, before, _visited(changes)), around)])[-1]
     live = sum(c.versions.live is not None for c in changes[1:])
-    flows = _prune(found, around, live + (len(found) if isinstance(found, list) else 0))
+    searched = Searched(around.options)
+    flows = [*_prune(found, around, live), _find_staying(found, searched, around, (parent.ref,))]
     if applyset.render_parent(parent, after) != applyset.render_parent(parent, before | after):
         follows = changes[0]
         flows.append(plan_parent(parent, after, options=around.options, context=context, follows=follows))

@@ -37,6 +37,7 @@ from applyviz.web.reviews.pages.sources.left_behind import present_left_behind
 from applyviz.web.reviews.pages.sources.presets import list_changed, name_preset
 from applyviz.web.reviews.pages.sources.provenance import read_chart, read_git, sum_up_origins
 from applyviz.web.reviews.pages.sources.source_changes import SourceChangesCard, present_source_changes
+from applyviz.web.reviews.pages.sources.staying import present_staying
 from applyviz.web.reviews.pages.strip import describe_certainty
 from applyviz.web.runs.pages.approval_summary import list_notices
 from applyviz.web.runs.pages.scheduled_starts import present_scheduled
@@ -209,7 +210,7 @@ def present_overview(context: PlanContext) -> OverviewTab:
             *present_others(context),
             *present_scheduled(plan, for_user=context.person),
             *_present_notices(plan, context.run),
-            *(present_left_behind(context) if context.run is None else ()),
+            *(present_staying(context) or (present_left_behind(context) if context.run is None else ())),
         ),
         channel=present_channel(context.options),
         source=present_source_changes(plan, for_user=context.person),
