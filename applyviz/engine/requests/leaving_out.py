@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.requests.replacement import name_object
+from applyviz.engine.requests.replacement import list_object_names
 
 
 def list_names(ref: ObjectRef, namespace: str) -> tuple[str, ...]:
     """Return the names under which options may choose an object: as written, and with the default namespace."""
-    written = name_object(ref)
-    return (written,) if ref.namespace else (written, name_object(ref._replace(namespace=namespace)))
+    written = list_object_names(ref)
+    return written if ref.namespace else (*written, *list_object_names(ref._replace(namespace=namespace)))
 
 
 def is_left_out(ref: ObjectRef, options: ApplyOptions) -> bool:

@@ -131,9 +131,9 @@ class TakenField:
 class Replacement:
     """Which objects are deleted and created again if the server refuses their change as immutable.
 
-    - `objects`: chosen one by one, each as `group/kind/namespace/name` (the group `core` for none).
-    - `kinds`: chosen by the requester, `policy_kinds` and `annotations` by policies; kinds are `group/kind`. An object
-      is chosen too if its manifest has one of the annotations with the value `true`.
+    - `objects`: chosen one by one, each as `group/kind/namespace/name` (the group `core` for none), or without group.
+    - `kinds`: chosen by the requester, as `group/kind` or `kind`; `policy_kinds` (`group/kind`) and `annotations` by
+      policies. An object is chosen too if its manifest has one of the annotations with the value `true`.
     """
 
     objects: tuple[str, ...] = ()

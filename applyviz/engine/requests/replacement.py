@@ -16,7 +16,9 @@ from applyviz.engine.requests.flow import Deletion
 from applyviz.engine.requests.options import ApplyOptions
 
 KIND = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Z][A-Za-z0-9]*")
-"""A kind as options name it: `batch/Job`, `core/Service`."""
+"""A kind with its group: `batch/Job`, `core/Service`."""
+_BARE_KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
+_PARTS_OF_OBJECT = 3
 
 
 def name_kind(ref: ObjectRef) -> str:
@@ -29,15 +31,30 @@ def name_object(ref: ObjectRef) -> str:
     return f"{name_kind(ref)}/{ref.namespace}/{ref.name}"
 
 
+def list_object_names(ref: ObjectRef) -> tuple[str, str]:
+    """Return the names of an object: with its group, and without it, as `Job/default/migrate`."""
+    full = name_object(ref)
+    return full, full.partition("/")[2]
+
+
 def read_names(text: str) -> tuple[str, ...]:
     """Return the kinds and objects that a text lists, separated by spaces or commas."""
     return tuple(dict.fromkeys(text.replace(",", " ").split()))
 
 
 def is_object(name: str) -> bool:
-    """Return whether a text names an object as `group/Kind/namespace/name`."""
-    parts = name.split("/")
-    return len(parts) == 4 and bool(KIND.fullmatch("/".join(parts[:2])) and parts[3])
+    """Return whether a text names an object as `group/Kind/namespace/name`, or without the group."""
+    parts = name.rsplit("/", _PARTS_OF_OBJECT - 1)
+    return len(parts) == _PARTS_OF_OBJECT and _is_kind(parts[0]) and bool(parts[-1])
+
+
+def _is_kind(name: str) -> bool:
+    return bool(KIND.fullmatch(name) or _BARE_KIND.fullmatch(name))
+
+
+def find_odd_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the texts that name neither a kind nor an object, with or without its group."""
+    return tuple(name for name in names if not (_is_kind(name) or is_object(name)))
 
 
 def choose_names(options: ApplyOptions, names: Iterable[str]) -> ApplyOptions:
@@ -55,7 +72,9 @@ def find_odd_kinds(kinds: Iterable[str]) -> tuple[str, ...]:
 def is_chosen(ref: ObjectRef, manifest: JSONObject, options: ApplyOptions) -> bool:
     """Return whether the options choose an object for replacement."""
     chosen = options.replacement
-    if name_object(ref) in chosen.objects or name_kind(ref) in (*chosen.kinds, *chosen.policy_kinds):
+    if not set(list_object_names(ref)).isdisjoint(chosen.objects) or ref.gvk.kind in chosen.kinds:
+        return True
+    if name_kind(ref) in (*chosen.kinds, *chosen.policy_kinds):
         return True
     annotations = get_at(manifest, ("metadata", "annotations")) or {}
     return any(annotations.get(name) == "true" for name in chosen.annotations)

@@ -15,6 +15,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.models import Plan
 from applyviz.web.api import responses
+from applyviz.web.api.choices import flatten
 from applyviz.web.api.following import present_following
 from applyviz.web.api.forms import (
     APIAdoptForm,
@@ -66,7 +67,7 @@ def show_caller(request: HttpRequest, caller: Caller) -> HttpResponseBase:
 @requires(Action.WRITE, "POST")
 def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     """Open a review of some files and request its first plan; a preset fills what the body does not have."""
-    given, used = fill_body(read_body(request), by=caller.person)
+    given, used = fill_body(flatten(read_body(request)), by=caller.person)
     form = ReviewForm(given)
     cluster, wrong = collect(lambda: find_cluster(registration.list_usable(for_user=caller.person), check(form)))
     folder, space = (given.get(name) for name in ("kustomization", "namespace"))
@@ -130,7 +131,7 @@ def adopt_objects(request: HttpRequest, caller: Caller, slug: str) -> HttpRespon
 @requires(Action.WRITE, "POST")
 def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseBase:
     """Re-plan with the same files, or new ones."""
-    given = read_body(request)
+    given = flatten(read_body(request))
     review = reviews.get_review(number, for_user=caller.person)
     form = PlanForm(given)
     chosen = check(form)

@@ -12,7 +12,7 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions, Propagation
-from applyviz.engine.requests.replacement import name_object
+from applyviz.engine.requests.replacement import list_object_names, name_object
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow.foundation.errors import NotValidError
 
@@ -24,10 +24,11 @@ class ObjectChoice(StrEnum):
     UPDATE = "update"
 
 
-def _with(names: Iterable[str], name: str, *, is_in: bool) -> tuple[str, ...]:
-    """Return names with one of them, or without it."""
-    others = tuple(other for other in names if other != name)
-    return (*others, name) if is_in else others
+def _with(names: Iterable[str], ref: ObjectRef, *, is_in: bool) -> tuple[str, ...]:
+    """Return names with that of an object, or without it."""
+    own = list_object_names(ref)
+    others = tuple(other for other in names if other not in own)
+    return (*others, own[0]) if is_in else others
 
 
 def choose(
@@ -40,7 +41,7 @@ def choose(
     options = options_from_json(plan.options)
     objects = options.replacement.objects
     for ref in refs:
-        objects = _with(objects, name_object(ref), is_in=choice is ObjectChoice.REPLACE)
+        objects = _with(objects, ref, is_in=choice is ObjectChoice.REPLACE)
     chosen = replace(options.replacement, objects=objects)
     return replace(options, replacement=chosen, propagation=propagation or options.propagation)
 

@@ -165,7 +165,9 @@ def test_names_match_objects_with_and_without_their_namespace():
     documents = Box().plan(config("a")).changes
     ref = documents[0].ref._replace(namespace="")
 
-    assert leaving_out.list_names(ref, "default") == ("core/ConfigMap//a", A)
+    assert leaving_out.list_names(ref, "default") == (
+        "core/ConfigMap//a", "ConfigMap//a", A, "ConfigMap/default/a",
+    )  # fmt: skip
     assert leaving_out.is_left_out(ref, without("core/ConfigMap//a"))
     assert not leaving_out.is_left_out(ref, ApplyOptions())
 

@@ -126,10 +126,12 @@ def test_status_of_the_deleted_object_is_no_change_of_a_field(mode):
     "chosen",
     [
         Replacement(kinds=("batch/Job",)),
+        Replacement(kinds=("Job",)),
+        Replacement(objects=("Job/default/migrate",)),
         Replacement(policy_kinds=("batch/Job",)),
         Replacement(annotations=("x.io/anew",)),
     ],
-    ids=["kind", "policy", "annotation"],
+    ids=["kind", "kind without group", "object without group", "policy", "annotation"],
 )
 def test_kinds_and_annotations_choose_objects_too(chosen):
     box = with_job()

@@ -36,7 +36,9 @@ def test_objects_to_replace_are_chosen_for_a_review_and_for_its_next_plan(progra
     assert program.get("reviews/1/plans/1/").json()["objects"][0]["can_be_replaced"] is False
 
 
-@pytest.mark.parametrize(("field", "value"), [("replace", "Job"), ("propagation", "Now"), ("deletion_seconds", "0")])
+@pytest.mark.parametrize(
+    ("field", "value"), [("replace", "job"), ("replace", "Job/a"), ("propagation", "Now"), ("deletion_seconds", "0")]
+)
 def test_odd_choices_of_deletions_are_problems(program, field, value):
     answer = program.post("reviews/", body(config_map(a="1"), **{field: value}))
 
@@ -106,3 +108,58 @@ def test_odd_operations_are_problems(program, chosen, field):
 
     assert answer.status_code == 422
     assert [problem["field"] for problem in answer.json()["error"]["problems"]] == [field]
+
+
+def test_choices_are_objects_and_lists(program):
+    chosen = {
+        "mode": "client", "prune": {"selector": "app=x", "allowlist": ["core/v1/ConfigMap", "apps/v1/Deployment"]},
+        "replace": ["Job", "Job/default/migrate"], "propagation": "Orphan", "deletion_seconds": 90,
+    }  # fmt: skip
+
+    assert program.post("reviews/", body(config_map(a="1"), **chosen)).status_code == 201
+    for prune in ({"all": True}, {"applyset": "configmaps/shop"}):
+        assert program.post("reviews/", body(config_map(a="1"), **{**chosen, "prune": prune})).status_code == 201
+
+    first, second, third = (plan.options for plan in Plan.objects.order_by("review__number"))
+    assert (first["selector"], first["prune"]) == (
+        "app=x", {"mode": "allowlist", "allowlist": ["core/v1/ConfigMap", "apps/v1/Deployment"]},
+    )  # fmt: skip
+    assert second["prune"] == {"mode": "allowlist", "is_all": True}
+    assert third["prune"] == {"mode": "applyset", "applyset": "configmaps/shop"}
+    assert first["replacement"] == {"kinds": ["Job"], "objects": ["Job/default/migrate"]}
+    assert first["deletion_seconds"] == 90
+
+
+def test_next_plan_is_made_without_named_objects(program):
+    texts = config_map(a="1") + "---\n" + config_map("other", a="1")
+    program.post("reviews/", body(texts))
+    planner.make_plan(Plan.objects.get().pk)
+
+    assert program.post("reviews/1/plans/", {"without": ["ConfigMap/default/other"]}).status_code == 201
+    planner.make_plan(Plan.objects.get(number=2).pk)
+
+    plan = program.get("reviews/1/plans/2/").json()
+    assert {one["name"]: one["operation"] for one in plan["objects"]} == {"settings": "create", "other": "left-out"}
+    assert plan["problems"] == []
+    assert plan["approvals"]["given_by"] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"prune": {}}, "prune"),
+        ({"prune": {"selector": "a=b", "all": True}}, "prune"),
+        ({"prune": {"all": "yes"}}, "prune"),
+        ({"prune": {"all": True, "allow": []}}, "prune"),
+        ({"prune": {"all": True, "allowlist": "core/v1/ConfigMap"}}, "prune"),
+        ({"prune": {"applyset": "secrets/a", "allowlist": ["core/v1/ConfigMap"]}}, "prune_allowlist"),
+        ({"replace": [1]}, "replace"),
+        ({"without": "ConfigMap/default/other"}, "without"),
+        ({"without": ["other"]}, "leave_out"),
+    ],
+)
+def test_odd_shapes_of_choices_are_problems(program, given, field):
+    answer = program.post("reviews/", body(config_map(a="1"), mode="client", **given))
+
+    assert answer.status_code == 422
+    assert {problem["field"] for problem in answer.json()["error"]["problems"]} == {field}

@@ -19,7 +19,7 @@ from applyviz.engine.requests.options import (
     Replacement,
     SetAction,
 )
-from applyviz.engine.requests.replacement import choose_names, find_odd_kinds, is_object, read_names
+from applyviz.engine.requests.replacement import choose_names, find_odd_names, is_object, read_names
 from applyviz.web.components.propagations import PROPAGATIONS
 
 LONGEST_DELETION = 3_600
@@ -106,7 +106,7 @@ class DeletionForm(forms.Form):
     def clean_replace(self) -> tuple[str, ...]:
         """Return the kinds and objects that the text names."""
         names = read_names(self.cleaned_data["replace"])
-        odd = find_odd_kinds(name for name in names if not is_object(name))
+        odd = find_odd_names(names)
         if odd:
             raise ValidationError(
                 _text("%(name)s is no kind such as batch/Job, and no object such as batch/Job/default/migrate")

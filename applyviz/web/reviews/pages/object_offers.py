@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import Propagation
-from applyviz.engine.requests.replacement import name_object
+from applyviz.engine.requests.replacement import list_object_names
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.notices import PostAction, Text
@@ -89,7 +89,8 @@ def present_replacements(plan: Plan, person: Person, rows: Sequence[ObjectChange
 def present_offers(plan: Plan, person: Person, position: int, change: PlannedObject) -> tuple[PostAction, ...]:
     """Return the buttons of one object, as this reader sees it; () if this person cannot choose, or not now."""
     options = options_from_json(plan.options)
-    is_chosen = change.operation is Operation.REPLACE and name_object(change.ref) in options.replacement.objects
+    is_named = not set(list_object_names(change.ref)).isdisjoint(options.replacement.objects)
+    is_chosen = change.operation is Operation.REPLACE and is_named
     if not (change.can_be_replaced or is_chosen) or not _can_choose(plan, person):
         return ()
     url = reverse("reviews:choose-object", args=[plan.review.number, plan.number, position])

@@ -1,0 +1,66 @@
+"""The choices of a request that are objects and lists, as the fields of the form that check them.
+
+`prune` is `{"selector": …}`, `{"all": true}` or `{"applyset": …}`, the first two with an optional `allowlist`;
+`replace` and `without` are lists of names. The same choices as text have the names of the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
+from applyviz.web.api.problems import ProblemsError, SourceProblem
+from applyviz.web.reviews.forms.prune import ALLOWLIST, APPLYSET
+
+UNEXPLAINED = "requested by a program without a reason"
+_KEYS = ("selector", "all", "allowlist", "applyset")
+
+
+def _is_texts(value: JSONValue) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _find_prune_problems(prune: JSONObject) -> Iterator[str]:
+    yield from (f"there is no choice {key[:80]!r} of prune" for key in prune if key not in _KEYS)
+    if sum(key in prune for key in ("selector", "all", "applyset")) != 1:
+        yield "choose one of selector, all and applyset"
+    yield from (f"{key} must be text" for key in ("selector", "applyset") if not isinstance(prune.get(key, ""), str))
+    if prune.get("all", True) is not True:
+        yield "all must be true"
+    if not _is_texts(prune.get("allowlist", [])):
+        yield "allowlist must be a list of texts such as core/v1/ConfigMap"
+
+
+def _flatten_prune(prune: JSONObject) -> MutableObject:
+    """Return the fields of the form for the object of a prune; raises `ProblemsError`."""
+    problems = [SourceProblem(text, field="prune") for text in _find_prune_problems(prune)]
+    if problems:
+        raise ProblemsError(problems)
+    kinds = {"prune_allowlist": ",".join(prune["allowlist"])} if prune.get("allowlist") else {}
+    if "applyset" in prune:
+        return {"prune": APPLYSET, "applyset": prune["applyset"], **kinds}
+    chosen = {"prune_all": "true"} if "all" in prune else {"selector": prune["selector"]}
+    return {"prune": ALLOWLIST, **chosen, **kinds}
+
+
+def _join(given: JSONObject, name: str) -> str:
+    value = given[name]
+    if not _is_texts(value):
+        raise ProblemsError([SourceProblem("must be a list of names such as Job/default/migrate", field=name)])
+    return " ".join(value)
+
+
+def flatten(given: JSONObject) -> JSONObject:
+    """Return a body whose choices are the texts of the form; raises `ProblemsError` for one of another shape."""
+    body: MutableObject = dict(given)
+    if isinstance(given.get("prune"), dict):
+        body |= _flatten_prune(body.pop("prune"))
+    if isinstance(given.get("replace"), list):
+        body["replace"] = _join(given, "replace")
+    if "without" in given:
+        body["leave_out"] = _join(body, "without")
+        del body["without"]
+        body.setdefault("leave_out_reason", UNEXPLAINED)
+    if type(given.get("deletion_seconds")) is int:
+        body["deletion_seconds"] = str(given["deletion_seconds"])
+    return body
