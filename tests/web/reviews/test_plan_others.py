@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import Prune, PruneMode
 from applyviz.records.models import Plan
 from applyviz.workflow.plans import planner, reviews
 from tests.stories import Team, config_map
@@ -140,3 +141,19 @@ def test_plan_without_refused_objects_can_leave_some_out_too(author, team):
 
 def test_position_of_another_plan_is_refused(author, blocked):
     assert author.post(address(blocked), {"objects": ["99"], "reason": "x"}).status_code == 422
+
+
+def test_object_that_the_server_refuses_to_prune_cannot_be_left_out(author, team):
+    """Nothing of the files names it: a plan without it would be refused as naming an object that is not in the set."""
+    members = {"prune": Prune(PruneMode.APPLYSET, applyset="parent")}
+    system = "apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-system}\n"
+    team.apply(system, config_map(a="1"), **members)
+    plan = team.plan(config_map(a="2"), **members)
+
+    refused = plan.changes.get(name="kube-system")
+    overview = read(author, plan, "show-overview")
+
+    assert (refused.operation, "this namespace may not be deleted" in refused.error) == ("error", True)
+    assert "Plan the other" not in overview
+    assert "Re-plan without prune" in read(author, plan, "show-plan")
+    assert f'value="{refused.position}"' not in read(author, plan)

@@ -113,10 +113,19 @@ def _is_parent(row: ObjectChange, options: ApplyOptions) -> bool:
     return bool(name) and row.name == name and kind.partition(".")[0] == f"{row.kind.lower()}s"
 
 
+def is_refused_prune(row: ObjectChange, options: ApplyOptions) -> bool:
+    """Return whether the server refuses to prune an object: nothing of the set names it, so it cannot be left out."""
+    return row.operation == Operation.ERROR and row.method == "delete" and not options.is_deleting
+
+
+def _can_be_left_out(row: ObjectChange, options: ApplyOptions) -> bool:
+    return row.operation != Operation.PRUNE and not is_refused_prune(row, options) and not _is_parent(row, options)
+
+
 def present_page(plan: Plan) -> OthersPage:
     """Return the page for the reader of a plan."""
     options = options_from_json(plan.options)
-    rows = [row for row in list_changes(plan) if row.operation != Operation.PRUNE and not _is_parent(row, options)]
+    rows = [row for row in list_changes(plan) if _can_be_left_out(row, options)]
     chosen = {row.position for row in rows if row.operation in _CHOSEN}
     referring = _find_referring(plan, rows, chosen)
     refused = [row for row in rows if row.position in chosen]
@@ -146,6 +155,7 @@ def present_others(context: PlanContext) -> tuple[Notice, ...]:
         style = OBJECT_STYLES[Operation.LEFT_OUT]
         return (Notice(style, text, hint, lines=lines, url=url, link=_("Choose again…"), anchor="left-out"),)
     refused = [row for row in context.changes if row.operation in _REFUSED]
+    refused = [row for row in refused if not is_refused_prune(row, context.options)]
     others = len(context.changes) - len(refused)
     if not (url and refused and others and context.is_complete):
         return ()
