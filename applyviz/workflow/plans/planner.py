@@ -49,9 +49,9 @@ from applyviz.workflow.plans import (
     forecasts,
     graphs,
     guess_limit,
+    left_behind,
     live_values,
     revert,
-    staying,
     turns,
 )
 from applyviz.workflow.plans.plan_rows import MOST_TOGETHER, PlanRows
@@ -227,7 +227,7 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
 
 def _summarize(finished: engine.PlannedSet, overview: Overview) -> dict[str, Any]:
     quotas = [asdict(line) for line in finished.quotas]
-    more = {"quotas": quotas, **staying.keep(finished)}
+    more = {"quotas": quotas, **left_behind.keep_staying(finished)}
     return {**asdict(summarize(finished.changes)), "overview": to_json(overview), **more}
 
 

@@ -1,4 +1,4 @@
-"""What no deletion may pass unseen: objects in use, of other tools, of critical kinds."""
+"""Deletions of objects in use, of other tools and of critical kinds carry a high risk."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_bound_claim_is_in_use_and_names_what_its_volume_does(way, policy, after
 
 
 def bind(box: Box, claim: dict) -> None:
-    """What the controller of volumes writes."""
+    """Bind a claim, as the controller of volumes does."""
     path = "/api/v1/namespaces/default/persistentvolumeclaims/data/status"
     answer = box.handle(Request("PUT", path, body={**claim, "status": {"phase": "Bound"}}))
     assert answer.is_ok, answer

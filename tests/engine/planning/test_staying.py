@@ -1,4 +1,4 @@
-"""What prune leaves although one could expect it to go, each object with the reason; nothing that does not exist."""
+"""Prune names the objects that it leaves, each with the reason, and none that does not exist."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from django.test import Client
 
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode, Prune, PruneMode
 from applyviz.records.enums import Role
-from applyviz.workflow.plans.staying import list_staying
+from applyviz.workflow.plans.left_behind import list_staying
 from tests.builders import grant_role, make_person
 from tests.stories import Team, config_map
 from tests.web.api.test_api import Program
@@ -23,7 +23,7 @@ def team(monkeypatch):
 
 @pytest.fixture
 def plan(team):
-    """A set whose second object moved away with its namespace, beside an object that nobody applied."""
+    """Create a set whose second object left with its namespace, beside an object made by hand."""
     team.apply(NAMESPACE)
     moved = config_map("moved", a="1").replace("name: moved", "name: moved\n  namespace: other")
     team.apply(config_map(a="1"), moved, **PRUNE)

@@ -30,7 +30,7 @@ _ROOT_CERTIFICATES = "kube-root-ca.crt"
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a prune looked at: the kinds of its allowlist and the namespaces that the files name."""
+    """The reach of a prune: the kinds of its allowlist and the namespaces that the files name."""
 
     options: ApplyOptions
     kinds: frozenset[tuple[str, str]] = frozenset()

@@ -12,7 +12,7 @@ from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
 from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.workflow.foundation.access import Person
-from applyviz.workflow.plans.staying import list_staying
+from applyviz.workflow.plans.left_behind import list_staying
 
 _LISTED = 10
 _WHY: dict[StayReason, str | Promise] = {
