@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from types import MappingProxyType
 from typing import TypeAlias
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -239,6 +239,14 @@ class PinnedClient:
         for opened in self.open_sockets:
             with suppress(OSError):
                 opened.shutdown(socket.SHUT_RDWR)
+
+
+def join_address(base: str, reference: str) -> str:
+    """Return where a redirect or an index leads from an address; raises `SourceError` for what is no address."""
+    try:
+        return urljoin(base, reference)
+    except ValueError:
+        raise SourceError(f"{urlsplit(base).hostname} leads to an address that cannot be read") from None
 
 
 def unreachable(target: FetchTarget) -> SourceError:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import urllib3
 
@@ -25,6 +25,7 @@ from applyviz.sources.pinned import (
     PinnedClient,
     Resolver,
     connecting,
+    join_address,
     read_target,
     resolve_name,
     unreachable,
@@ -50,7 +51,7 @@ class _Fetcher:
                 location = response.headers.get("Location", "")
             finally:
                 response.close()
-            target = read_target(urljoin(target.url, location), self.policy)
+            target = read_target(join_address(target.url, location), self.policy)
         raise SourceError(f"the link is redirected more than {self.policy.max_redirects} times")
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:

@@ -157,12 +157,14 @@ class _Registry(BaseHTTPRequestHandler):
 
     seen: list[tuple[str, str]] = []
     blob = SHOP_ARCHIVE
+    is_cut = False
 
     def do_GET(self) -> None:
         self.seen.append((self.path, self.headers.get("Authorization", "")))
         origin = f"http://127.0.0.1:{self.server.server_port}"  # type: ignore[attr-defined]
         index = f"entries:\n  shop:\n  - {{version: 1.2.3, digest: {DIGEST}, urls: [charts/shop-1.2.3.tgz]}}\n"
         index += "  - {version: 1.0.0, digest: '00', urls: [charts/shop-1.2.3.tgz]}\n"
+        index += "  - {version: 0.9.0, urls: ['https://[lost']}\n"
         media = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
         manifest = json.dumps({"layers": [{"mediaType": media, "digest": f"sha256:{DIGEST}"}]})
         answers = {
@@ -181,12 +183,16 @@ class _Registry(BaseHTTPRequestHandler):
             self._answer(401, b"", {"WWW-Authenticate": f'Bearer realm="{origin}/token",service="r",scope="pull"'})
         elif path.startswith("/v2/team/shop/blobs/"):
             self._answer(307, b"", {"Location": "/cdn/blob"})
+        elif path == "/v2/team/lost/manifests/1.2.3":
+            self._answer(307, b"", {"Location": "//[lost"})
+        elif path == "/cdn/blob" and self.is_cut:
+            self._answer(200, self.blob, {"Content-Length": str(len(self.blob) + 10)})
         else:
             self._answer(200 if path in answers else 404, answers.get(path, b""))
 
     def _answer(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
-        for name, value in {**(headers or {}), "Content-Length": str(len(body))}.items():
+        for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
@@ -197,7 +203,7 @@ class _Registry(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def origin() -> Iterator[str]:
-    _Registry.seen, _Registry.blob = [], SHOP_ARCHIVE
+    _Registry.seen, _Registry.blob, _Registry.is_cut = [], SHOP_ARCHIVE, False
     with ThreadingHTTPServer(("127.0.0.1", 0), _Registry) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -240,6 +246,12 @@ def test_chart_of_a_registry_is_fetched_with_an_anonymous_token(origin: str) -> 
         fetch(origin, chart=f"oci://{host}/team/shop", version="1.2.3")
 
 
+def test_connection_that_ends_early_is_an_error_of_the_source(origin: str) -> None:
+    _Registry.is_cut = True
+    with pytest.raises(SourceError, match="ended the connection before the whole chart had arrived"):
+        fetch(origin, chart=f"oci://{origin.removeprefix('http://')}/team/shop", version="1.2.3")
+
+
 def test_archive_at_an_address_is_fetched(origin: str) -> None:
     found = fetch(origin, chart=f"{origin}/repo/charts/shop-1.2.3.tgz?sig=secret")
 
@@ -265,6 +277,11 @@ def test_archive_at_an_address_is_fetched(origin: str) -> None:
         ({"chart": "oci://HOST/team/none", "version": "1.2.3"}, "answered 404"),
         ({"chart": "oci://HOST/", "version": "1.2.3"}, "enter a chart in a registry as oci://HOST/PATH/CHART"),
         ({"chart": "oci://HOST/team/shop", "version": "latest newest"}, "enter the exact version of the chart"),
+        ({"chart": "oci://HOST/team/lost", "version": "1.2.3"}, "leads to an address that cannot be read"),
+        ({"chart": "shop", "repository": "ORIGIN/repo", "version": "0.9.0"}, "leads to an address that cannot be read"),
+        ({"chart": "https://[lost/shop.tgz"}, r"https://\[lost/shop\.tgz is not an address"),
+        ({"chart": "oci://[lost/shop", "version": "1.2.3"}, r"oci://\[lost/shop is not an address"),
+        ({"chart": "shop", "repository": "https://[lost", "version": "1"}, r"https://\[lost is not an address"),
     ],
 )
 def test_refusals_say_what_to_do(origin: str, values: dict[str, str], said: str) -> None:

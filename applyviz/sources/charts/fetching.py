@@ -13,7 +13,8 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from urllib.parse import urlencode, urljoin, urlsplit
+from http.client import HTTPException
+from urllib.parse import urlencode, urlsplit
 
 import urllib3
 
@@ -30,6 +31,7 @@ from applyviz.sources.pinned import (
     PinnedClient,
     Resolver,
     connecting,
+    join_address,
     read_target,
     resolve_name,
 )
@@ -62,8 +64,17 @@ def is_remote(source: ChartSource) -> bool:
     return bool(source.repository) or source.chart.startswith((OCI, "https://", "http://"))
 
 
+def _refuse_unreadable(address: str) -> None:
+    try:
+        urlsplit(address)
+    except ValueError:
+        raise SourceError(f"{address[:80]} is not an address") from None
+
+
 def check(source: ChartSource) -> None:
     """Refuse what cannot be fetched, without network access; raises `SourceError` with what to do."""
+    _refuse_unreadable(source.chart)
+    _refuse_unreadable(source.repository)
     if source.repository and not source.repository.startswith(("https://", "http://")):
         raise SourceError(
             "enter the https address of the repository; a chart in a registry is named as oci://HOST/CHART"
@@ -114,10 +125,10 @@ def _get(address: str, context: FetchContext, most: int) -> bytes:
 
 def _fetch_from_repository(source: ChartSource, context: FetchContext) -> ChartPackage:
     root = source.repository.rstrip("/") + "/"
-    entry = find_entry(_get(urljoin(root, "index.yaml"), context, _MOST_INDEX), source.chart, source.version)
+    entry = find_entry(_get(join_address(root, "index.yaml"), context, _MOST_INDEX), source.chart, source.version)
     if entry.address.startswith(OCI):
         return _fetch_oci(replace(source, chart=entry.address.rpartition(":")[0], repository=""), context)
-    address = urljoin(root, entry.address)
+    address = join_address(root, entry.address)
     data = _get(address, context, _MOST_ARCHIVE)
     found = hashlib.sha256(data).hexdigest()
     if entry.digest and entry.digest.removeprefix("sha256:") != found:
@@ -148,7 +159,7 @@ class _Registry:
                 if response.status == 401 and is_ours and not self.token:
                     self.token = self._ask_token(response.headers.get("WWW-Authenticate", ""))
                 elif response.status in _REDIRECTS:
-                    address = urljoin(address, response.headers.get("Location", ""))
+                    address = join_address(address, response.headers.get("Location", ""))
                 else:
                     return self._read(response, most)
             finally:
@@ -173,13 +184,20 @@ class _Registry:
         if response.status != 200:
             raise SourceError(describe_status(host, response.status))
         found = bytearray()
-        while chunk := response.read(_CHUNK):
+        while chunk := self._read_some(response, host):
             found += chunk
             if len(found) > most:
                 raise SourceError(f"the chart is larger than {most:,} bytes")
-            if self.client.deadline.is_over:
-                raise SourceError(f"{host} took longer than {self.policy.total_seconds:g} seconds")
         return bytes(found)
+
+    def _read_some(self, response: urllib3.BaseHTTPResponse, host: str) -> bytes:
+        """Return the next bytes, b"" at the end; also the end of a connection at the deadline raises `SourceError`."""
+        if self.client.deadline.is_over:
+            raise SourceError(f"{host} took longer than {self.policy.total_seconds:g} seconds")
+        try:
+            return response.read(_CHUNK)
+        except (OSError, HTTPException, urllib3.exceptions.HTTPError, ValueError):
+            raise SourceError(f"{host} ended the connection before the whole chart had arrived") from None
 
 
 def _read_json(data: bytes) -> JSONObject:
