@@ -194,6 +194,7 @@ ELSEWHERE = {
     "reviews:resolve-everywhere",
     "reviews:edit-comment",
     "reviews:show-watch",
+    "reviews:show-source-changes",
     "login",
     "claim",
     "verify-identity",

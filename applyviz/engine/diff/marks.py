@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Container, Mapping
 
 from applyviz.engine.objects.values import JSONValue
@@ -10,6 +11,7 @@ from applyviz.engine.objects.values import JSONValue
 # Neither base64 nor a Kubernetes name can contain these brackets: intake and sender refuse text that does.
 OPEN, CLOSE = "\u27eamasked", "\u27eb"
 _OPEN_BYTES, _OPEN_ESCAPED = OPEN.encode(), json.dumps(OPEN)[1:-1]
+_TAGGED = re.compile(rf"({OPEN}|{re.escape(_OPEN_ESCAPED)}) [0-9a-f]+")
 
 
 def is_masked_text(text: str) -> bool:
@@ -27,3 +29,12 @@ def is_masked(value: JSONValue | bytes, plain: Container[object] = ()) -> bool:
     if isinstance(value, bytes):
         return _OPEN_BYTES in value
     return isinstance(value, list | tuple) and value not in plain and any(is_masked(item, plain) for item in value)
+
+
+def remove_tags(value: JSONValue) -> JSONValue:
+    """Return a masked value whose marks have no tags, so that equal and different secrets look alike."""
+    if isinstance(value, str):
+        return _TAGGED.sub(r"\1", value)
+    if isinstance(value, Mapping):
+        return {_TAGGED.sub(r"\1", name): remove_tags(item) for name, item in value.items()}
+    return [remove_tags(item) for item in value] if isinstance(value, list | tuple) else value

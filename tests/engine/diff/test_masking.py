@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from applyviz.engine.diff.marks import remove_tags
 from applyviz.engine.diff.masking import Beside, MaskPolicy, find_secrets, is_masked, mask, mask_patch
 from applyviz.engine.objects.exchange import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -381,3 +382,13 @@ def test_embedded_object_that_repeats_a_value_is_masked_whole():
     masked = mask(secret(data={"p": ENCODED}, metadata={"annotations": {"x": text}}), gvk=SECRET, tag_key=KEY)
 
     assert_hidden(masked)
+
+
+def test_marks_without_tags_tell_no_secrets_apart():
+    one, two = (mask(secret(data={"a": text}), gvk=SECRET, tag_key=KEY) for text in ("b25l", "dHdv"))
+
+    assert one != two
+    assert remove_tags(one) == remove_tags(two)
+    assert is_masked(remove_tags(one))
+    escaped = json.dumps({"list": [one["data"]["a"]]})
+    assert remove_tags([escaped, 1]) == [json.dumps({"list": [remove_tags(two["data"]["a"])]}), 1]

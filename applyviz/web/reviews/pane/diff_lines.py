@@ -19,14 +19,15 @@ from applyviz.engine.diff.text import TextDiffRow as PairedRow
 from applyviz.engine.diff.words import Part
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.paths import FieldPath, render_path
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.schema.builtin import bundled
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, LONGEST, SHORT, find_value
 
 _NOISE = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
-PAGE, SHOWN = 600, 24
+PAGE, SHOWN, OF_MANIFEST = 600, 24, 200
 LOOKED_INTO = 40_000
 _INSIDE: Mapping[str, str | Promise] = {
     "json": _("JSON, formatted"),
@@ -207,11 +208,27 @@ def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow
             before, after, hidden = _find_window(before, after)
         rows = fold_rows(unify_rows(diff_lines({name: before}, {name: after}, looks_inside=False)), context=1)
     shown = list(_present_rows(rows[:SHOWN], _NO_GUTTER))
-    hidden += sum(row.count if isinstance(row, Fold) else 1 for row in rows[SHOWN:])
+    hidden += _count_lines(rows[SHOWN:])
     if hidden:
         text = ngettext("%(n)d more line: see the diff", "%(n)d more lines: see the diff", hidden) % {"n": hidden}
         shown.append(DiffRow("fold", fold=text, is_rest=True))
     return tuple(shown)
+
+
+def _count_lines(rows: Iterable[PairedRow | Fold]) -> int:
+    return sum(row.count if isinstance(row, Fold) else 1 for row in rows)
+
+
+def diff_manifests(gvk: GroupVersionKind, before: JSONObject | None, after: JSONObject | None) -> tuple[DiffRow, ...]:
+    """Return the rows of two manifests of an object, equal ones folded; None is no manifest.
+
+    - The last row says how many lines are left out.
+    """
+    kind = bundled().find_kind(gvk)
+    rows = fold_rows(unify_rows(diff_lines(before, after, root=kind.root if kind else None)))
+    shown, hidden = tuple(_present_rows(rows[:OF_MANIFEST], _NO_GUTTER)), _count_lines(rows[OF_MANIFEST:])
+    text = ngettext("%(n)d more line", "%(n)d more lines", hidden) % {"n": hidden}
+    return (*shown, DiffRow("fold", fold=text, is_rest=True)) if hidden else shown
 
 
 def _look_inside(name: str, before: JSONValue, after: JSONValue) -> tuple[PairedRow | Fold, ...]:

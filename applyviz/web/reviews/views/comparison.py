@@ -1,15 +1,16 @@
-"""Comparison of two plans of one review."""
+"""Comparison of two plans of one review, and of a source with what its last run applied."""
 
 from __future__ import annotations
 
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from applyviz.web.frame.view_guard import PageRequest, requires, visible_worker_request
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.web.reviews.forms.reviews import CompareForm
 from applyviz.web.reviews.pages.comparison import present_comparison
+from applyviz.web.reviews.pages.sources.source_diff import present_source_diff
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.plans import comparisons, reviews
+from applyviz.workflow.plans import comparisons, planner, reviews
 
 
 @requires(Action.VIEW)
@@ -23,3 +24,11 @@ def compare_plans(request: PageRequest, number: int) -> HttpResponse:
     )
     page = present_comparison(first, second, after=visible_worker_request(request))
     return render(request, "reviews/compare.html", {"page": page})
+
+
+@requires(Action.VIEW)
+def show_source_changes(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Show the manifests of a repository that changed since the last run, as a page or for the Overview."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    name = "reviews/_source_diff.html" if is_fragment(request) else "reviews/source_diff.html"
+    return render(request, name, {"page": present_source_diff(found, for_user=request.user)})

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.objects.errors import SourcePosition
+from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan
 from applyviz.sources.git.model import GIT, shorten
 from applyviz.web.reviews.pages.sources.provenance import link_commit, link_page
@@ -38,6 +39,7 @@ class SourceChangesCard:
     """The commits since a run, newest first, and the files that they changed.
 
     - `unknown`: why the commits are not listed. `compare_url` shows the difference on a known host.
+    - `diff_url` shows the changed manifests; "" until the plan is complete.
     """
 
     run_number: int
@@ -50,6 +52,7 @@ class SourceChangesCard:
     is_partial: bool
     unknown: str
     compare_url: str
+    diff_url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,13 @@ def present_source_changes(plan: Plan, *, for_user: Person) -> SourceChangesCard
         is_partial=found.is_partial,
         unknown=unknown,
         compare_url=link_page(repository, "compare", f"{found.since}...{commit}") if found.since != commit else "",
+        diff_url=_link_diff(plan),
     )
+
+
+def _link_diff(plan: Plan) -> str:
+    is_complete = plan.state == PlanState.COMPLETE
+    return reverse("reviews:show-source-changes", args=[plan.review.number, plan.number]) if is_complete else ""
 
 
 def _describe_unknown(plan: Plan) -> str:

@@ -1,0 +1,98 @@
+"""The manifests of a repository that changed since the last run, file by file, as lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import PlanState
+from applyviz.records.models import Plan
+from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_manifests
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.plans import git_history, source_diffs
+from applyviz.workflow.plans.source_diffs import ManifestChange, ManifestChanges
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDiffObject:
+    """One object whose manifest differs; `note` says that it is new or removed, "" for a changed one."""
+
+    kind: str
+    name: str
+    namespace: str
+    line: int
+    note: str
+    rows: tuple[DiffRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDiffFile:
+    """One file of the repository with its changed objects."""
+
+    name: str
+    objects: tuple[SourceDiffObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDiff:
+    """The changed files; `more` objects are not listed, `holds_masked`: some values are masked."""
+
+    review_number: int
+    title: str
+    plan_number: int
+    back_url: str
+    run_number: int
+    run_url: str
+    files: tuple[SourceDiffFile, ...]
+    more: int
+    holds_masked: bool
+
+
+def _describe(change: ManifestChange) -> str:
+    if change.before is None:
+        return _("new in the source")
+    return _("no longer in the source") if change.after is None else ""
+
+
+def _present_object(change: ManifestChange) -> SourceDiffObject:
+    latest, before, after = change.latest, change.before, change.after
+    return SourceDiffObject(
+        kind=latest.ref.gvk.kind,
+        name=latest.ref.name,
+        namespace=latest.ref.namespace,
+        line=latest.position.line if after is not None else 0,
+        note=_describe(change),
+        rows=diff_manifests(latest.ref.gvk, before.content if before else None, after.content if after else None),
+    )
+
+
+def _group(found: ManifestChanges) -> tuple[SourceDiffFile, ...]:
+    ordered = sorted(found.changes, key=lambda one: (one.latest.position.file, one.latest.position.line))
+    groups = groupby(ordered, key=lambda one: one.latest.position.file)
+    return tuple(SourceDiffFile(name, tuple(map(_present_object, changes))) for name, changes in groups)
+
+
+def present_source_diff(plan: Plan, *, for_user: Person) -> SourceDiff:
+    """Return the manifests that changed since the last run of the same source.
+
+    - Raises `NotVisibleError` without such a run that this person may see, and before the plan is complete.
+    """
+    changes = git_history.find_changes(plan, for_user=for_user) if plan.state == PlanState.COMPLETE else None
+    if changes is None:
+        raise NotVisibleError(f"plan {plan.number} has no earlier run of the same source to compare with")
+    found = source_diffs.compare_manifests(changes.run.plan, plan)
+    return SourceDiff(
+        review_number=plan.review.number,
+        title=plan.review.title,
+        plan_number=plan.number,
+        back_url=reverse("reviews:show-overview", args=[plan.review.number, plan.number]),
+        run_number=changes.run.number,
+        run_url=reverse("runs:show-run", args=[changes.run.number]),
+        files=_group(found),
+        more=found.more,
+        holds_masked=found.holds_masked,
+    )
