@@ -191,7 +191,8 @@ def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO)
     print(f"Plan {plan['plan']} of review {plan['review']['number']}: {plan['url']}", file=out)
     how = plan.get("deletion") or ("patch" if plan.get("operation") == "patch" else f"{plan['mode']}-side")
     print(f"To {plan['cluster']}/{plan['namespace']} as {plan['identity']}, {how}", file=out)
-    told = [f"Prune: {plan['prune']}"] if plan.get("prune") else []
+    told = [f"From {plan['source']['text']}"] if plan.get("source") else []
+    told += [f"Prune: {plan['prune']}"] if plan.get("prune") else []
     told += [f"Stays: {one['kind']} {one['namespace']}/{one['name']}: {one['reason']}" for one in plan.get("stays", ())]
     told += [f"Addon {one['name']}: {one['action']}. {one['why']}" for one in plan.get("addons", ())]
     for line in (*told, plan["sentence"], *plan["impact"]):

@@ -203,6 +203,7 @@ def test_addons_of_a_channel_are_printed_with_their_reason():
         "namespace": "n",
         "identity": "i",
         "mode": "server",
+        "source": {"text": "2 files uploaded; 1 file from localhost"},
         "addons": [addon],
         "sentence": "Nothing to apply",
         "impact": [],
@@ -212,6 +213,7 @@ def test_addons_of_a_channel_are_printed_with_their_reason():
 
     gate.print_plan(plan, [], out)
 
+    assert "From 2 files uploaded; 1 file from localhost\n" in out.getvalue()
     assert "Addon dns: skip. Installed: same id and manifest.\nNothing to apply\n" in out.getvalue()
 
 

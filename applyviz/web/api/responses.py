@@ -28,6 +28,7 @@ from applyviz.engine.risks.sentences import render_risk
 from applyviz.engine.schema.builtin import bundled
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ApplyRun, ObjectChange, ObjectResult, Plan, Review
+from applyviz.web.api.sources import present_source
 from applyviz.web.components.values import ABSENT, show_value
 from applyviz.web.reviews.pages.channel_table import list_addons
 from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_prune, present_impact, present_sentence
@@ -129,6 +130,7 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "digest": plan.digest,
         "cluster": plan.target.cluster.slug,
         "namespace": options.namespace,
+        "source": present_source(plan.revision),
         "operation": options.action.value,
         "deletion": describe_deletion(options),
         "mode": options.mode.value,

@@ -37,6 +37,9 @@ def test_program_opens_and_continues_a_review_of_a_chart(program, sent):
     assert made.status_code == 201, made.content
     assert first.revision.provenance["chart"]["chart_file"] == "shop-1.2.3.tgz"
     assert options_from_json(first.options).left_out == ("core/ConfigMap//migrate",)
+    source = program.get(f"reviews/{first.review.number}/").json()["source"]
+    assert {"name": "shop", "version": "1.2.3", "source": "shop-1.2.3.tgz"}.items() <= source["chart"].items()
+    assert source["commit"] is None
     Plan.objects.update(state="failed")
     files = [{"name": name, "content": data.decode()} for name, data in folder().items()]
     again = program.post(

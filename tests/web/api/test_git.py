@@ -45,6 +45,20 @@ def test_program_opens_and_continues_a_review_of_a_repository(program, sent, rep
     assert Plan.objects.get(number=2).revision.provenance["git"]["commit"] == newer
 
 
+def test_plan_names_its_commit_and_its_sources_in_order(program, sent, repository):
+    program.post("reviews/", {**sent, "files": [{"name": "more.yaml", "content": config_map("more", a="1")}]})
+
+    source = program.get("reviews/1/").json()["source"]
+
+    assert source["kinds"] == [{"kind": "upload", "files": 1}, {"kind": "git", "files": 1}]
+    assert source["text"].startswith("1 file uploaded; 1 file from ")
+    assert (source["links"], source["chart"]) == ([], None)
+    commit = source["commit"]
+    assert commit["id"] == repository.repo.head().decode()
+    assert (commit["author"], commit["message"], commit["path"]) == ("Ada Lovelace", "Change things", "deploy")
+    assert "branch main" in commit["ref"]
+
+
 @pytest.mark.parametrize(
     ("values", "field", "text"),
     [
