@@ -67,6 +67,29 @@ def test_folder_and_archive_render_as_helm_template(programs: Path, place: Path)
     assert documents_of(render(packages.read_archive(archive(), "shop-1.2.3.tgz", {}))) == said
 
 
+LIBRARY = {
+    **{path: text for path, text in SHOP.items() if path.startswith(("Chart", "values", "charts/"))},
+    "Chart.yaml": SHOP["Chart.yaml"].replace("dependencies: [", "dependencies: [{name: base, version: 1.0.0}, "),
+    "charts/common/Chart.yaml": "apiVersion: v2\nname: base\nversion: 1.0.0\ntype: library\n",
+    "charts/common/templates/_labels.tpl": '{{- define "base.labels" -}}team: {{ .Values.team }}{{- end -}}\n',
+    "templates/labeled.yaml": (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: labeled\n"
+        '  labels: {{ include "base.labels" . | nindent 4 }}\n'
+    ),
+}
+
+
+def test_library_chart_renders_as_helm_template(programs: Path, tmp_path: Path) -> None:
+    for name, data in folder(LIBRARY).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    found = render(packages.read_folder(folder(LIBRARY), "shop"), ChartSource("shop", values="team: sales"))
+
+    assert documents_of(found) == template(programs, tmp_path / "shop", "--set", "team=sales")
+    labeled = next(file.data for file in found.files if file.name.endswith("labeled.yaml"))
+    assert yaml.safe_load(labeled)["metadata"]["labels"] == {"team": "sales"}
+
+
 def test_values_files_and_values_win_in_their_order(programs: Path, place: Path, tmp_path: Path) -> None:
     uploaded = {"prod.yaml": b"color: red\nreplicas: 3\n", "eu.yaml": b"replicas: 4\n"}
     for name, data in uploaded.items():

@@ -50,6 +50,7 @@ CHART = (member("shop/Chart.yaml"), b"name: shop\nversion: 1.2.3\n")
         (gzip.compress(b"\0" * (packages.MOST_UNPACKED + 10)), "unpacks to more than 41,943,040 bytes"),
         (pack((member("a.txt"), b"x")), "it needs one folder with Chart.yaml"),
         (pack(CHART, (member("other/Chart.yaml"), b"x")), "it needs one folder with Chart.yaml"),
+        (pack(CHART) + pack((member("shop/templates/unseen.yaml"), b"a: b")), "other data follows it"),
         (pack(CHART, (member("shop/../../etc/passwd"), b"x")), "leads out of its folder"),
         (pack(CHART, (member("/etc/passwd"), b"x")), "leads out of its folder"),
     ],
@@ -80,6 +81,13 @@ def test_facts_of_a_chart() -> None:
     assert facts.dependencies == (("db", "0.1.0"),)
     assert packages.find_missing(found, facts) == ()
     assert found.files == packages.read_folder(folder(), "shop").files
+
+
+def test_folder_of_a_sub_chart_may_have_another_name() -> None:
+    files = {path.replace("charts/db/", "charts/fork-of-db/"): text for path, text in SHOP.items()}
+    found = packages.read_folder(folder(files), "shop")
+
+    assert packages.find_missing(found, packages.read_facts(found)) == ()
 
 
 @pytest.mark.parametrize(

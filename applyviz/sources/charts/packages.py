@@ -40,6 +40,8 @@ def _gunzip(data: bytes, name: str) -> bytes:
         raise SourceError(f"{name} is not a chart archive: it is not compressed with gzip") from None
     if len(found) > MOST_UNPACKED:
         raise SourceError(f"{name} unpacks to more than {MOST_UNPACKED:,} bytes")
+    if reader.unused_data:  # helm would read it as a part of the archive, and nobody had seen it
+        raise SourceError(f"{name} is not a chart archive: other data follows it")
     return found
 
 
@@ -110,9 +112,21 @@ def read_facts(package: ChartPackage) -> ChartFacts:
     return ChartFacts(name, version, _text(value.get("appVersion")), kind, dependencies)
 
 
+def _list_below(package: ChartPackage) -> set[str]:
+    """Return the folders and archives below charts/, and the names that the charts in these folders have."""
+    found: set[str] = set()
+    for path, data in package.files.items():
+        parts = path.split("/")
+        if parts[0] == "charts" and len(parts) > 1:
+            found.add(parts[1])
+            if parts[2:] == [CHART_FILE]:
+                found.add(_text(_read_yaml(data, path).get("name")))
+    return found
+
+
 def find_missing(package: ChartPackage, facts: ChartFacts) -> tuple[str, ...]:
-    """Return the sub-charts that Chart.yaml names and the chart does not hold."""
-    below = {path.split("/")[1] for path in package.files if path.startswith("charts/")}
+    """Return the sub-charts that Chart.yaml names and the chart does not hold; a folder may have another name."""
+    below = _list_below(package)
     return tuple(
         name
         for name, _ in facts.dependencies
