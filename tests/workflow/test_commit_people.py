@@ -245,6 +245,22 @@ def test_merge_by_the_host_names_no_committer(stage, people):
     assert not any("noreply" in name for name, _roles in found)
 
 
+def test_author_who_hides_behind_the_address_of_the_host_blocks(stage, people):
+    review, first = begin(stage)
+    second = stage.repository.commit(
+        {"deploy/app.yaml": config_map(a="2").encode()},
+        author="Mallory <noreply@localhost>",
+        committer="GitHub <noreply@localhost>",
+    )
+    stage.push(first, second, login="carol", email="carol@example.org")
+    stage.follow()
+    plan = stage.calculate(review)
+
+    assert commit_people.name_unknown(plan) == (f"no account matches Mallory (author of {second[:10]})",)
+    with pytest.raises(NotPossibleError, match="no account matches Mallory"):
+        approve(plan, people["bob"])
+
+
 def test_pusher_of_a_tip_that_was_forced_away_counts(stage, people):
     review, first = begin(stage)
     approve(review.plans.get(), people["bob"])

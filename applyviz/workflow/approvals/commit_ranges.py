@@ -73,7 +73,7 @@ def _list_people(commits: Iterable[SourceCommit], host: str) -> Iterator[tuple[E
         if commit.files == ():
             continue
         for role, (name, address) in zip((EditorRole.AUTHOR, EditorRole.COMMITTER), commit.people, strict=False):
-            person = read_person(name, address, host=host)
+            person = read_person(role, name, address, host=host)
             if person is not None:
                 yield role, person, commit.commit
 

@@ -85,13 +85,14 @@ def show_name(text: str) -> str:
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
-def read_person(name: str, address: str, *, host: str) -> GitPerson | None:
-    """Return who a commit names; None for the git host itself, which commits what a person merged on its pages.
+def read_person(role: EditorRole, name: str, address: str, *, host: str) -> GitPerson | None:
+    """Return who a commit names; None for the git host as a committer: it commits what a person merged on its pages.
 
+    - A host writes nothing, so an author with its address is a person who hides: nobody matches them.
     - An address that a git host made to hide another one names the account there.
     """
     name, address = show_name(name), address.strip().casefold()
-    if address == f"noreply@{host}":
+    if role is EditorRole.COMMITTER and address == f"noreply@{host}":
         return None
     hidden = _HIDDEN.match(address) or _HIDDEN_PLAIN.match(address)
     if hidden is not None:
