@@ -12,7 +12,8 @@ from applyviz.engine.objects.errors import SourceError
 from applyviz.sources import kustomize
 from applyviz.sources.bundle import BundledFile
 from applyviz.sources.git import addresses, fetching, tree
-from applyviz.sources.git.model import FetchedFiles, GitLimits, GitSource
+from applyviz.sources.git.model import FetchedFiles, GitLimits, GitLogin, GitSource
+from applyviz.sources.git.pack_cache import PackCache, PackName
 from applyviz.sources.pinned import FetchPolicy
 from tests.sources.git_server import LINK, SUBMODULE, GitRepository, serving_git
 from tests.sources.servers import Authority, make_authority
@@ -94,6 +95,43 @@ def test_branches_tags_full_refs_and_commits(fetch, repository, is_annotated):
     }  # fmt: skip
     assert [one.facts["ref_kind"] for one in found.values()] == ["branch", "tag", "tag", "branch", "branch", "commit"]
     assert found["v1"].files[0].data == b"first"
+
+
+def count_packs(server) -> int:
+    return sum(path.endswith("/git-upload-pack") for method, path, _sent in server.seen if method == "POST")
+
+
+def test_commit_is_sent_once_and_its_refs_are_asked_for_each_time(fetch, repository, server):
+    repository.commit({"app.yaml": b"first", "deploy/app.yaml": APP})
+
+    found = [fetch(), fetch(path="deploy"), fetch("main")]
+
+    assert [names(one) for one in found] == [["app.yaml", "deploy/app.yaml"], ["deploy/app.yaml"], names(found[0])]
+    assert (count_packs(server), len(server.seen)) == (1, 4)
+    newer = repository.commit({"app.yaml": b"second"})
+    assert fetch().facts["commit"] == newer
+    assert count_packs(server) == 2
+
+
+def test_kept_commit_serves_no_other_credential(fetch, repository, server):
+    commit = repository.commit({"app.yaml": APP})
+    for token in ("token-one", "token-two", "token-two"):
+        login = GitLogin(server.origin, "git", token)
+        assert fetch(commit, credential=login).facts["commit"] == commit
+    assert count_packs(server) == 2
+
+
+def test_packs_make_room_for_newer_ones():
+    cache = PackCache(most_bytes=10, largest=6)
+    one, two, three = (PackName("r", oid, 1, b"") for oid in (b"1", b"2", b"3"))
+    cache.keep(one, b"12345")
+    cache.keep(two, b"12345")
+    cache.find(one)
+    cache.keep(three, b"12345")
+    cache.keep(PackName("r", b"4", 1, b""), b"1234567")
+
+    assert [cache.find(name) is not None for name in (one, two, three)] == [True, False, True]
+    assert cache.find(PackName("r", b"4", 1, b"")) is None
 
 
 def test_folder_file_glob_and_whole_repository(fetch, repository):

@@ -12,6 +12,7 @@ import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from dulwich.client import GitClient
 from dulwich.errors import GitProtocolError, HangupException
@@ -27,6 +28,7 @@ from applyviz.sources.git import history
 from applyviz.sources.git.addresses import covers, is_ssh, name_repository, read_repository
 from applyviz.sources.git.http import PinnedGitClient, too_large
 from applyviz.sources.git.model import GIT, Credential, DeployKey, FetchedFiles, GitLimits, GitLogin, GitSource
+from applyviz.sources.git.pack_cache import PackCache, PackName, mark_credential
 from applyviz.sources.git.refs import FoundRef, check_ref, find_ref, is_commit, list_prefixes
 from applyviz.sources.git.ssh import PinnedSshClient
 from applyviz.sources.pinned import FetchPolicy, FetchTarget, PinnedClient, Resolver, connecting, resolve_name
@@ -35,23 +37,27 @@ from applyviz.sources.upload import clean_name
 
 CHILD = "applyviz.sources.git.reading_child"
 DEFAULT_LIMITS = GitLimits()
+PACKS = PackCache()
 _LISTING = 4 * 1024 * 1024
 
 
 class _Pack:
     """The bytes of a pack as they arrive, up to a limit; and the ref that was asked for."""
 
-    def __init__(self, source: GitSource, name: str, limits: GitLimits) -> None:
-        """Begin with nothing."""
+    def __init__(self, source: GitSource, name: str, limits: GitLimits, empty: PackName) -> None:
+        """Begin with nothing; `empty` names the pack of no commit."""
         self.data = bytearray()
         self.refs: Mapping[bytes, bytes] = {}
-        self._source, self._name, self._limits = source, name, limits
+        self.kept: bytes | None = None
+        self._source, self._name, self._limits, self._empty = source, name, limits, empty
 
     def choose(self, refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
-        """Return the one object to fetch, at any depth."""
+        """Return the one object to fetch, at any depth; none if its pack is here already."""
         del depth
         self.refs = {bytes(name): bytes(oid) for name, oid in refs.items()}
-        return [ObjectID(find_ref(self._source.ref, self.refs, repository=self._name).oid)]
+        oid = find_ref(self._source.ref, self.refs, repository=self._name).oid
+        self.kept = PACKS.find(self._empty._replace(oid=oid))
+        return [] if self.kept is not None else [ObjectID(oid)]
 
     def take(self, chunk: bytes) -> int:
         """Keep a part of the pack."""
@@ -61,12 +67,32 @@ class _Pack:
         return len(chunk)
 
 
+@dataclass(frozen=True, slots=True)
+class _Downloaded:
+    """The pack of a commit, the ref that led to it, and its name in the cache."""
+
+    pack: bytes
+    found: FoundRef
+    name: PackName
+
+    def keep(self) -> None:
+        """Keep the pack, once it was read without a fault."""
+        PACKS.keep(self.name, self.pack)
+
+
 def _download(
-    client: GitClient, source: GitSource, target: FetchTarget, limits: GitLimits, *, depth: int = 1
-) -> tuple[bytes, FoundRef]:
-    """Return the pack of one commit, or of `depth` of them, and the ref that led to it."""
+    client: GitClient,
+    source: GitSource,
+    target: FetchTarget,
+    limits: GitLimits,
+    *,
+    credential: Credential | None,
+    depth: int = 1,
+) -> _Downloaded:
+    """Return the pack of one commit, or of `depth` of them; asks for the refs also if the pack is here already."""
     name = name_repository(target)
-    pack = _Pack(source, name, limits)
+    empty = PackName(target.url, b"", depth, mark_credential(credential))
+    pack = _Pack(source, name, limits, empty)
     try:
         result = client.fetch_pack(
             "",
@@ -83,8 +109,9 @@ def _download(
         raise SourceError(_explain(error, source, target, name)) from None
     except (AssertionError, ValueError, KeyError, IndexError):
         raise SourceError(f"{target.host} did not keep to the git protocol for {name}: try again later") from None
-    default = _read_default(result.symrefs)
-    return bytes(pack.data), find_ref(source.ref, pack.refs, repository=name, default=default)
+    found = find_ref(source.ref, pack.refs, repository=name, default=_read_default(result.symrefs))
+    data = bytes(pack.data) if pack.kept is None else pack.kept
+    return _Downloaded(data, found, empty._replace(oid=found.oid))
 
 
 def _describe_hangup(error: HangupException, target: FetchTarget, name: str) -> str:
@@ -259,9 +286,10 @@ def fetch(
         connecting(policy, resolver, sleep=sleep, clock=clock) as pinned,
         _open_client(target, pinned, policy, credential, limits) as client,
     ):
-        pack, found = _download(client, source, target, limits)
-    commit, *rows = _read_pack(pack, found, source, name_repository(target), limits)
-    facts = _describe(target, source, found, commit, now)
+        received = _download(client, source, target, limits, credential=credential)
+    commit, *rows = _read_pack(received.pack, received.found, source, name_repository(target), limits)
+    received.keep()
+    facts = _describe(target, source, received.found, commit, now)
     files = tuple(BundledFile(row["name"], b64decode(row["content"]), {"from": GIT}) for row in rows)
     return FetchedFiles(files, facts)
 
@@ -282,11 +310,13 @@ def add_history(
             connecting(policy, resolver, sleep=lambda _seconds: None, clock=clock) as pinned,
             _open_client(target, pinned, policy, credential, history.LIMITS) as client,
         ):
-            pack, found = _download(client, source, target, history.LIMITS, depth=history.DEPTH)
+            newest = _download(client, source, target, history.LIMITS, credential=credential, depth=history.DEPTH)
     except SourceError:
         return received
     names = tuple(file.name for file in received.files)
-    known = history.read_history(pack, found.oid, source, names)
+    known = history.read_history(newest.pack, newest.found.oid, source, names)
+    if known is not None:
+        newest.keep()
     if known is None or json.loads(known.commits)[0]["commit"] != received.facts["commit"]:
         return received  # a push came in between: lines would be those of another commit
     facts = {**received.facts, "history": known.commits, "people": known.people}
