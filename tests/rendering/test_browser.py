@@ -1,4 +1,4 @@
-"""A chart in a browser: uploaded, rendered by the real helm in isolation, its hook left out, its templates named."""
+"""A chart and a kustomization in a browser: uploaded, rendered by the real programs in isolation, and named."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.e2e.conftest import (  # noqa: F401 - fixtures
     show_alone,
     sign_in,
 )
+from tests.e2e.test_main_job import drop_files
 
 pytestmark = pytest.mark.renderers
 
@@ -50,3 +51,25 @@ def test_chart_is_rendered_planned_and_names_its_templates(sign_in):  # noqa: F8
     page.locator("[data-review-tab]", has_text="Changes").click()
     show_alone(page, "web-shop")
     expect(page.locator("#pane .pane-head")).to_contain_text("templates/settings.yaml")
+
+
+def test_kustomization_is_rendered_and_planned(sign_in):  # noqa: F811 - a fixture
+    page = sign_in("alice")
+    page.goto("/reviews/new/")
+    drop_files(page, {
+        "base/kustomization.yaml": "resources: [settings.yaml]\n",
+        "base/settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {color: blue}\n",
+        "prod/kustomization.yaml": "resources: [../base]\nnamePrefix: prod-\n",
+    })  # fmt: skip
+    page.locator("summary", has_text="Kustomization").click()
+    page.get_by_label("Folder to render").fill("prod")
+    page.get_by_label("Title").fill("A kustomization")
+    page.get_by_role("button", name="Create plan").click()
+    page.wait_for_url(re.compile(r"/reviews/\d+/"))
+    expect(page.locator("[data-stream]")).to_have_count(0)
+
+    page.get_by_role("link", name="Print").click()
+    expect(page.locator("#record-files ~ table")).to_contain_text("rendered by kustomize from prod")
+    page.go_back()
+    page.locator("[data-review-tab]", has_text="Changes").click()
+    show_alone(page, "prod-settings")
