@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import StorageState, expect
 
+from tests.e2e.accessibility import find_violations
 from tests.e2e.conftest import Product, run_product, show_alone
-from tests.e2e.test_main_job import drop_files
+from tests.e2e.test_main_job import approve_and_apply, drop_files
 from tests.sources.git_server import GitRepository, serving_git
 from tests.sources.servers import make_authority
 
@@ -56,6 +57,18 @@ def sessions(product) -> dict[str, tuple[StorageState, float]]:
     """The sessions of this product."""
     del product
     return {}
+
+
+def open_git(page, url: str, title: str) -> None:
+    """Open a review of the folder deploy of a repository, and wait for its plan."""
+    page.goto("/reviews/new/")
+    open_source(page, "Git repository")
+    page.get_by_label("Repository", exact=True).fill(url)
+    page.get_by_label("Path", exact=True).fill("deploy")
+    page.get_by_label("Title").fill(title)
+    page.get_by_role("button", name="Create plan").click()
+    page.wait_for_url(re.compile(r"/reviews/\d+/"))
+    expect(page.locator("[data-stream]")).to_have_count(0)
 
 
 def open_source(page, name: str) -> None:
@@ -108,3 +121,23 @@ def test_newer_commit_is_fetched_by_one_click(sign_in, server, repository):
     page.wait_for_url(re.compile(r"/reviews/\d+/plans/2/"))
 
     expect(page.get_by_role("region", name="About this plan")).to_contain_text("Raise a")
+
+
+def test_what_changed_since_the_last_run_stands_beside_the_plan(sign_in, server, repository):
+    url = server[0].url(PATH)
+    alice, bob = sign_in("alice"), sign_in("bob")
+    repository.commit({"deploy/app.yaml": config("of-run", "blue").encode()}, message="Paint it blue")
+    open_git(alice, url, "Blue")
+    approve_and_apply(bob, alice.url)
+    repository.commit({"deploy/app.yaml": config("of-run", "green").encode()}, message="Paint it green")
+    open_git(alice, url, "Green")
+
+    alice.locator("[data-review-tab]", has_text="Overview").click()
+    card = alice.get_by_role("region", name=re.compile("Changed in the source since"))
+    expect(card).to_contain_text("Paint it green")
+    changed = card.get_by_role("region", name="deploy/app.yaml")
+    expect(changed).to_contain_text("ConfigMap/of-run")
+    expect(changed).to_contain_text("green")
+    alice.goto(card.locator("[hx-get]").get_attribute("hx-get") or "")
+    expect(alice.get_by_role("heading", level=1)).to_have_text("Changed manifests")
+    assert find_violations(alice) == []
