@@ -23,7 +23,10 @@ _SIGN_IN = "it asks for a sign-in, and links are fetched without one; upload the
 _GONE = "check the link; a file that needs a sign-in looks missing too, so upload it instead"
 _TRY_LATER = "try again later, or upload the file instead"
 _ADVICE = {401: _SIGN_IN, 403: _SIGN_IN, 404: _GONE, 410: _GONE, 429: _TRY_LATER}
-FOLDER = "this link leads to a folder or a repository page: link to each file, or upload the folder"
+FOLDER = (
+    "this link leads to a folder or a repository page: link to each file, or enter repository and path as a git"
+    " repository"
+)
 
 
 @dataclass(eq=False)

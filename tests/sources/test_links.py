@@ -54,7 +54,7 @@ def test_page_of_a_file_leads_to_its_raw_form(page: str, raw: str) -> None:
     ],
 )
 def test_page_of_a_folder_is_refused_with_what_to_do(page: str) -> None:
-    with pytest.raises(SourceError, match="link to each file, or upload the folder"):
+    with pytest.raises(SourceError, match="link to each file, or enter repository and path as a git repository"):
         find_raw(page)
 
 
