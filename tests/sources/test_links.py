@@ -6,6 +6,9 @@ import pytest
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.links import describe_status, find_raw
+from applyviz.sources.pinned import FetchPolicy
+from applyviz.sources.url import fetch
+from tests.sources.servers import reply, serving
 
 GITHUB = "https://github.com/owner/repo"
 RAW = "https://raw.githubusercontent.com/owner/repo"
@@ -72,3 +75,10 @@ def test_page_of_a_folder_is_refused_with_what_to_do(page: str) -> None:
 )
 def test_failed_fetch_says_what_to_do(status: int, advice: str) -> None:
     assert describe_status("git.example", status) == f"git.example answered {status}: {advice}"
+
+
+def test_redirect_to_what_is_no_address_is_refused() -> None:
+    with serving({"/a": reply(302, Location="//[lost")}) as server:
+        policy = FetchPolicy(internal=(f"http://localhost:{server.port}",), failure_seconds=0.0)
+        with pytest.raises(SourceError, match=r"^localhost leads to an address that cannot be read$"):
+            fetch(server.url(path="/a"), policy=policy, now="now")

@@ -13,8 +13,8 @@ from applyviz.records.models import Plan
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_manifests
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotVisibleError
-from applyviz.workflow.plans import git_history, source_diffs
-from applyviz.workflow.plans.source_diffs import ManifestChange, ManifestChanges
+from applyviz.workflow.plans import git_history
+from applyviz.workflow.plans.git_history import ManifestDifference, ManifestDifferences
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,13 @@ class SourceDiff:
     holds_masked: bool
 
 
-def _describe(change: ManifestChange) -> str:
+def _describe(change: ManifestDifference) -> str:
     if change.before is None:
         return _("new in the source")
     return _("no longer in the source") if change.after is None else ""
 
 
-def _present_object(change: ManifestChange) -> SourceDiffObject:
+def _present_object(change: ManifestDifference) -> SourceDiffObject:
     latest, before, after = change.latest, change.before, change.after
     return SourceDiffObject(
         kind=latest.ref.gvk.kind,
@@ -70,7 +70,7 @@ def _present_object(change: ManifestChange) -> SourceDiffObject:
     )
 
 
-def _group(found: ManifestChanges) -> tuple[SourceDiffFile, ...]:
+def _group(found: ManifestDifferences) -> tuple[SourceDiffFile, ...]:
     ordered = sorted(found.changes, key=lambda one: (one.latest.position.file, one.latest.position.line))
     groups = groupby(ordered, key=lambda one: one.latest.position.file)
     return tuple(SourceDiffFile(name, tuple(map(_present_object, changes))) for name, changes in groups)
@@ -84,7 +84,7 @@ def present_source_diff(plan: Plan, *, for_user: Person) -> SourceDiff:
     changes = git_history.find_changes(plan, for_user=for_user) if plan.state == PlanState.COMPLETE else None
     if changes is None:
         raise NotVisibleError(f"plan {plan.number} has no earlier run of the same source to compare with")
-    found = source_diffs.compare_manifests(changes.run.plan, plan)
+    found = git_history.compare_manifests(changes.run.plan, plan)
     return SourceDiff(
         review_number=plan.review.number,
         title=plan.review.title,
