@@ -40,7 +40,7 @@ def _gunzip(data: bytes, name: str) -> bytes:
         raise SourceError(f"{name} is not a chart archive: it is not compressed with gzip") from None
     if len(found) > MOST_UNPACKED:
         raise SourceError(f"{name} unpacks to more than {MOST_UNPACKED:,} bytes")
-    if reader.unused_data:  # helm would read it as a part of the archive, and nobody had seen it
+    if reader.unused_data:  # helm reads it as part of the archive; the checks here do not
         raise SourceError(f"{name} is not a chart archive: other data follows it")
     return found
 

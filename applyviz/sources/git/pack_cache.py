@@ -1,7 +1,7 @@
 """Packs of the latest fetches, in the memory of this process: a commit that is fetched again is not sent again.
 
-A commit never changes, so a kept pack is never stale. Every fetch still signs in and asks for the refs, so nobody reads
-what their credential does not open now; a pack that one credential fetched serves no other. Nothing is written to disk.
+A commit never changes, so a kept pack is never stale. Every fetch still signs in and asks for the refs, so a credential
+that the host refuses opens no kept pack; a pack that one credential fetched serves no other. Packs stay off the disk.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEY = secrets.token_bytes(32)
 
 
 class PackName(NamedTuple):
-    """What a pack holds, and who fetched it: a repository, a commit with so many others, a mark of the credential."""
+    """The content and the origin of a pack: repository, commit, number of commits, and a mark of the credential."""
 
     repository: str
     oid: bytes

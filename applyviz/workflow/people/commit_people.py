@@ -88,7 +88,7 @@ def show_name(text: str) -> str:
 def read_person(role: EditorRole, name: str, address: str, *, host: str) -> GitPerson | None:
     """Return who a commit names; None for the git host as a committer: it commits what a person merged on its pages.
 
-    - A host writes nothing, so an author with its address is a person who hides: nobody matches them.
+    - An author with the address of the host hides who they are, and matches no account.
     - An address that a git host made to hide another one names the account there.
     """
     name, address = show_name(name), address.strip().casefold()
