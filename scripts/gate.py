@@ -194,7 +194,8 @@ def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO)
     told = [f"From {plan['source']['text']}"] if plan.get("source") else []
     told += [f"Prune: {plan['prune']}"] if plan.get("prune") else []
     told += [f"Stays: {one['kind']} {one['namespace']}/{one['name']}: {one['reason']}" for one in plan.get("stays", ())]
-    told += [f"Addon {one['name']}: {one['action']}. {one['why']}" for one in plan.get("addons", ())]
+    addons = plan.get("addons", ())
+    told += [" ".join([f"Addon {one['name']}: {one['decision']}. {one['why']}", *one["notes"]]) for one in addons]
     for line in (*told, plan["sentence"], *plan["impact"]):
         print(line, file=out)
     for one in (one for one in objects if one["operation"] != "unchanged"):

@@ -73,6 +73,7 @@ review_urls = [  # reviews/
     path("<int:number>/plans/<int:plan>/changes/objects/", changes.scroll_objects, name="scroll-objects"),
     path("<int:number>/plans/<int:plan>/changes/viewed/", changes.mark_viewed, name="mark-viewed"),
     path("<int:number>/plans/<int:plan>/source/", comparison.show_source_changes, name="show-source-changes"),
+    path("<int:number>/plans/<int:plan>/addons/", tabs.show_addons, name="show-addons"),
     path("<int:number>/plans/<int:plan>/graph/", tabs.show_graph, name="show-graph"),
     path("<int:number>/plans/<int:plan>/graph.svg", downloads.export_graph, name="export-graph"),
     path("<int:number>/plans/<int:plan>/owners/", tabs.show_owners, name="show-owners"),

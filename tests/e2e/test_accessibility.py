@@ -33,6 +33,7 @@ PAGES = {
         "/reviews/2/plans/1/owners/",
         "/reviews/2/plans/1/owners/?view=table",
         "/reviews/2/plans/1/owners/?object=34",
+        "/reviews/2/plans/1/addons/",
         "/reviews/2/plans/1/requests/",
         "/reviews/2/plans/1/activity/",
         "/reviews/2/plans/1/risks/",

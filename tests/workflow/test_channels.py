@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 
+from applyviz.engine.channels.choosing import hash_manifest
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import Prune, PruneMode
@@ -154,7 +156,11 @@ def test_wrong_hash_and_missing_manifest_are_problems_with_a_line_and_the_rest_i
     assert choices(made)["dns"] == ("not-planned", "wrong-hash")
     assert choices(made)["gone"] == ("not-planned", "no-manifest")
     assert [(p["file"], bool(p["line"])) for p in made.problems] == [("bootstrap-channel.yaml", True)] * 2
-    assert "dns/v1.yaml is not the manifest of the channel: its SHA-256 is not" in problems(made)[0]
+    found, named = (hash_manifest(config("dns", value).encode()) for value in ("changed", "1"))
+    assert (
+        f"dns/v1.yaml is not the manifest of the channel: its SHA-256 is {found}, the channel says {named}."
+        in (problems(made)[0])
+    )
     assert "Its manifest gone/v1.yaml is missing." in problems(made)[1]
     assert [row[2] for row in rows(made)] == ["web", "web-1", "kube-system"]
 
@@ -215,3 +221,41 @@ def test_next_plan_of_other_manifests_is_no_channel(team):
     made.refresh_from_db()
 
     assert (options_from_json(made.options).channel, [row[2] for row in rows(made)]) == (None, ["plain"])
+
+
+def test_plain_files_beside_a_channel_are_planned_and_run_and_do_not_block(team):
+    made = plan(team, {**simple(), "plain.yaml": config("plain")})
+
+    assert (made.problems, rows(made)[-1]) == ([], ("create", "ConfigMap", "plain", 4))
+    run = team.work(team.start(made))
+    assert (run.state, team.live(f"{CONFIGS}/plain")["data"]) == (RunState.APPLIED, {"value": "1"})
+
+
+def test_objects_of_a_skipped_addon_and_broken_plain_files_are_not_mixed_up(team):
+    files = simple(dns={"kubernetesVersion": "<1.20.0"})
+
+    made = plan(team, {**files, "plain.yaml": "kind: ConfigMap\n"})
+
+    assert {row[2] for row in rows(made)} == {"web", "web-1", "kube-system"}
+    assert [(p["file"], p["reason"]) for p in made.problems] == [("plain.yaml", "apiVersion not set")]
+
+
+def test_kind_that_is_not_served_is_a_note_of_the_addon_and_blocks_nothing(team):
+    kinds = {"kinds": [{"kind": "Widget", "group": "example.com"}, *pruning()["kinds"]]}
+
+    made = plan(team, simple(web={"prune": kinds}))
+
+    chosen = {one.addon.name: one.unserved for one in options_from_json(made.options).channel.addons}
+    assert (made.problems, chosen) == ([], {"dns": (), "web": ("Widget.example.com",)})
+    assert rows(made)[-1][:3] == ("update", "Namespace", "kube-system")
+
+
+def test_addon_that_left_the_channel_stays_listed(team):
+    apply(team, simple())
+    files = simple()
+    only_dns = yaml.safe_load(files["bootstrap-channel.yaml"])
+    only_dns["spec"]["addons"] = only_dns["spec"]["addons"][:1]
+
+    made = plan(team, {**files, "bootstrap-channel.yaml": yaml.safe_dump(only_dns), "web/v1.yaml": ""})
+
+    assert choices(made) == {"dns": ("skip", "same"), "web": ("skip", "not-in-channel")}

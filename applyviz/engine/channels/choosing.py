@@ -1,29 +1,42 @@
 """Choose what happens with each addon of a channel: install, update or skip.
 
-Rule: `channels/pkg/channels` of kOps, since version 1.22. Among the entries of one name for this version of Kubernetes
-a later one goes before an earlier one if its id or hash differs. An addon is updated if the id, then the hash of the
-manifest, then the generation of the record differs, never to an older generation. A version in a channel decides
-nothing: older versions of kOps compared it, and none since 1.22 does.
+Rule: `docs/contributing/addons.md` and `channels/pkg/channels` of kOps. Among the entries of one name for this version
+of Kubernetes the greatest version counts; without a greater version a later entry replaces an earlier one if its id or
+hash differs. An addon is updated to a greater version, never to a lower one; then its id, the hash of its manifest and
+the generation of its record are compared, never to an older generation. Versions are compared where the entry and the
+record both name one: channels of kOps 1.22 and later have none, or 9.99.0 for all addons.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from applyviz.engine.channels.model import (
+    ANNOTATION_PREFIX,
     SYSTEM_GENERATION,
     Addon,
     AddonAction,
+    AddonFault,
     AddonPlan,
     AddonReason,
     AddonRecord,
 )
-from applyviz.engine.channels.versions import Key, RangeError, is_in_range, read_cluster_version
+from applyviz.engine.channels.versions import (
+    Key,
+    RangeError,
+    is_in_range,
+    read_addon_version,
+    read_cluster_version,
+)
 
 _UPDATES = {
+    AddonReason.GREATER_VERSION: AddonAction.UPDATE,
+    AddonReason.LOWER_VERSION: AddonAction.SKIP,
+    AddonReason.UNREADABLE_VERSION: AddonAction.UPDATE,
     AddonReason.OTHER_ID: AddonAction.UPDATE,
     AddonReason.OTHER_MANIFEST: AddonAction.UPDATE,
     AddonReason.OLDER_GENERATION: AddonAction.UPDATE,
@@ -37,7 +50,7 @@ def hash_manifest(data: bytes) -> str:
     return hashlib.sha256(data.removesuffix(b"\n")).hexdigest()
 
 
-def find_faults(addons: Iterable[Addon], files: Mapping[str, bytes]) -> dict[Addon, AddonReason]:
+def find_faults(addons: Iterable[Addon], files: Mapping[str, bytes]) -> dict[Addon, AddonFault]:
     """Return why addons cannot be planned from these files; nothing for those that can.
 
     - An addon without a hash is applied unchecked; the hash may also cover the whole file. A file is hashed once,
@@ -48,12 +61,12 @@ def find_faults(addons: Iterable[Addon], files: Mapping[str, bytes]) -> dict[Add
     for addon in addons:
         data = files.get(addon.file)
         if data is None:
-            found[addon] = AddonReason.NO_MANIFEST
+            found[addon] = AddonFault(AddonReason.NO_MANIFEST)
         elif addon.manifest_hash:
             if addon.file not in hashes:
                 hashes[addon.file] = (hash_manifest(data), hashlib.sha256(data).hexdigest())
             if addon.manifest_hash.lower() not in hashes[addon.file]:
-                found[addon] = AddonReason.WRONG_HASH
+                found[addon] = AddonFault(AddonReason.WRONG_HASH, hashes[addon.file][0])
     return found
 
 
@@ -63,15 +76,34 @@ def read_record(text: str) -> AddonRecord | None:
         value = json.loads(text)
         if not isinstance(value, dict):
             return None
-        found = [value.get(name) for name in ("id", "manifestHash", "systemGeneration")]
-        id_, hash_, generation = (default if v is None else v for v, default in zip(found, ("", "", 0), strict=True))
-        if isinstance(id_, str) and isinstance(hash_, str) and type(generation) is int:
-            return AddonRecord(id_, hash_, generation)
+        given = {name: found for name, found in value.items() if found is not None}
+        texts = [given.get(name, "") for name in ("id", "manifestHash", "version", "channel")]
+        generation = given.get("systemGeneration", 0)
+        if all(isinstance(text, str) for text in texts) and type(generation) is int:
+            id_, hash_, version, channel = texts
+            return AddonRecord(id_, hash_, generation, version, channel)
     return None
 
 
+def _compare_versions(addon: Addon, installed: AddonRecord) -> AddonReason | None:
+    """Return how the versions differ; None if they are equal, or one of the two names none."""
+    if not addon.version or not installed.version:
+        return None
+    try:
+        before = read_addon_version(installed.version)
+    except RangeError:
+        return AddonReason.UNREADABLE_VERSION
+    after = read_addon_version(addon.version)
+    if after == before:
+        return None
+    return AddonReason.GREATER_VERSION if after > before else AddonReason.LOWER_VERSION
+
+
 def compare(addon: Addon, installed: AddonRecord) -> AddonReason:
-    """Return how an entry differs from what is installed, by the first difference that kOps looks at."""
+    """Return how an entry differs from what is installed, by the first difference that counts."""
+    by_version = _compare_versions(addon, installed)
+    if by_version is not None:
+        return by_version
     if addon.id != installed.id:
         return AddonReason.OTHER_ID
     if addon.manifest_hash != installed.manifest_hash:
@@ -91,29 +123,58 @@ def _find_mismatch(addon: Addon, version: Key) -> AddonReason | None:
     return None if is_for_this else AddonReason.OTHER_KUBERNETES
 
 
-def _find_winners(addons: Sequence[Addon], mismatches: Sequence[AddonReason | None]) -> set[int]:
-    """Return the numbers of the entries that count, one for each name."""
+def _as_record(addon: Addon) -> AddonRecord:
+    return AddonRecord(addon.id, addon.manifest_hash, SYSTEM_GENERATION, addon.version)
+
+
+def _find_winners(addons: Sequence[Addon], mismatches: Sequence[AddonReason | None]) -> Mapping[str, int]:
+    """Return the number of the entry that counts for each name."""
     winners: dict[str, int] = {}
     for number, addon in enumerate(addons):
         if mismatches[number] is not None:
             continue
-        earlier = addons[winners[addon.name]] if addon.name in winners else None
-        if earlier is None or (addon.id, addon.manifest_hash) != (earlier.id, earlier.manifest_hash):
+        earlier = winners.get(addon.name)
+        if earlier is None or _UPDATES[compare(addon, _as_record(addons[earlier]))] is AddonAction.UPDATE:
             winners[addon.name] = number
-    return set(winners.values())
+    return winners
 
 
-def _choose_one(addon: Addon, annotation: str | None, fault: AddonReason | None) -> AddonPlan:
+def _skip_entry(addon: Addon, preferred: Addon, *, is_earlier: bool) -> AddonPlan:
+    """Return the choice for an entry in whose place another one of its name counts."""
+    reason = AddonReason.OTHER_ENTRY if is_earlier else AddonReason.SAME_ENTRY
+    if _compare_versions(addon, _as_record(preferred)) is AddonReason.LOWER_VERSION:
+        reason = AddonReason.LOWER_ENTRY
+    return AddonPlan(addon, AddonAction.SKIP, reason, preferred=replace(preferred, prune=()))
+
+
+def _find_absence(addon: Addon, annotation: str | None, missing: Collection[str]) -> AddonReason:
+    if addon.namespace in missing:
+        return AddonReason.NO_NAMESPACE
+    return AddonReason.NOT_INSTALLED if annotation is None else AddonReason.UNREADABLE_RECORD
+
+
+def _choose_one(addon: Addon, annotation: str | None, fault: AddonFault | None, missing: Collection[str]) -> AddonPlan:
     installed = None if annotation is None else read_record(annotation)
     if installed is None:
-        reason = AddonReason.NOT_INSTALLED if annotation is None else AddonReason.UNREADABLE_RECORD
+        reason = _find_absence(addon, annotation, missing)
         action = AddonAction.INSTALL
     else:
         reason = compare(addon, installed)
         action = _UPDATES[reason]
     if fault is not None and action is not AddonAction.SKIP:
-        return AddonPlan(addon, AddonAction.NOT_PLANNED, fault, installed)
+        return AddonPlan(addon, AddonAction.NOT_PLANNED, fault.reason, installed, found_hash=fault.manifest_hash)
     return AddonPlan(addon, action, reason, installed)
+
+
+def _list_others(addons: Iterable[Addon], annotations: Mapping[str, Mapping[str, str]]) -> Iterator[AddonPlan]:
+    """Yield the installed addons that the channel does not list."""
+    listed = {(addon.namespace, addon.annotation) for addon in addons}
+    for namespace, found in annotations.items():
+        for name, text in found.items():
+            record = read_record(text) if name.startswith(ANNOTATION_PREFIX) else None
+            if record is not None and (namespace, name) not in listed:
+                addon = Addon(name.removeprefix(ANNOTATION_PREFIX), namespace=namespace)
+                yield AddonPlan(addon, AddonAction.SKIP, AddonReason.NOT_IN_CHANNEL, record)
 
 
 def choose(
@@ -121,12 +182,13 @@ def choose(
     *,
     kubernetes: str,
     annotations: Mapping[str, Mapping[str, str]],
-    faults: Mapping[Addon, AddonReason],
+    faults: Mapping[Addon, AddonFault],
+    missing: Collection[str] = (),
 ) -> tuple[AddonPlan, ...]:
-    """Return the choice for each entry, in order.
+    """Return the choice for each entry, in order, then the installed addons that the channel does not list.
 
     - `kubernetes`: the version of the server; `annotations`: those of each namespace; `faults`: why an addon cannot be
-      planned.
+      planned; `missing`: the namespaces that the cluster does not have.
     - Raises `RangeError` for a version of the server that cannot be read.
     """
     addons, version = tuple(addons), read_cluster_version(kubernetes)
@@ -135,11 +197,12 @@ def choose(
     found = []
     for number, addon in enumerate(addons):
         mismatch = mismatches[number]
-        if mismatch is None and number not in winners:
-            mismatch = AddonReason.OTHER_ENTRY
         if mismatch is not None:
             found.append(AddonPlan(addon, AddonAction.SKIP, mismatch))
+        elif winners[addon.name] != number:
+            preferred = winners[addon.name]
+            found.append(_skip_entry(addon, addons[preferred], is_earlier=number < preferred))
         else:
             annotation = annotations.get(addon.namespace, {}).get(addon.annotation)
-            found.append(_choose_one(addon, annotation, faults.get(addon)))
-    return tuple(found)
+            found.append(_choose_one(addon, annotation, faults.get(addon), missing))
+    return (*found, *_list_others(addons, annotations))

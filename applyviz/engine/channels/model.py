@@ -32,6 +32,10 @@ class AddonReason(StrEnum):
 
     NOT_INSTALLED = "not-installed"
     UNREADABLE_RECORD = "unreadable-record"
+    GREATER_VERSION = "greater-version"
+    LOWER_VERSION = "lower-version"
+    UNREADABLE_VERSION = "unreadable-version"
+    NO_NAMESPACE = "no-namespace"
     OTHER_ID = "other-id"
     OTHER_MANIFEST = "other-manifest"
     OLDER_GENERATION = "older-generation"
@@ -40,6 +44,9 @@ class AddonReason(StrEnum):
     OTHER_KUBERNETES = "other-kubernetes"
     UNREADABLE_RANGE = "unreadable-range"
     OTHER_ENTRY = "other-entry"
+    LOWER_ENTRY = "lower-entry"
+    SAME_ENTRY = "same-entry"
+    NOT_IN_CHANNEL = "not-in-channel"
     NO_MANIFEST = "no-manifest"
     WRONG_HASH = "wrong-hash"
 
@@ -54,6 +61,11 @@ class PrunedKind:
     label_selector: str = ""
     field_selector: str = ""
 
+    @property
+    def title(self) -> str:
+        """The kind with its group, as kubectl names it: `Deployment.apps`."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
 
 @dataclass(frozen=True, slots=True)
 class Addon:
@@ -61,6 +73,7 @@ class Addon:
 
     - `manifest`: a path relative to the channel, or an address; `file`: the name of that file in the source.
     - `manifest_hash`: the SHA-256 of the file without its final newline, "" if the channel names none.
+    - `version`: a semantic version, "" in the channels of new versions of kOps.
     - `kubernetes_version`: the range of versions that the entry is for, "" for all.
     - `position`: where the entry starts in the channel.
     """
@@ -74,6 +87,7 @@ class Addon:
     kubernetes_version: str = ""
     needs_rolling_update: str = ""
     needs_pki: bool = False
+    version: str = ""
     prune: tuple[PrunedKind, ...] = ()
     position: SourcePosition = field(default_factory=SourcePosition)
 
@@ -85,21 +99,39 @@ class Addon:
 
 @dataclass(frozen=True, slots=True)
 class AddonRecord:
-    """The annotation of an addon: the installed version."""
+    """The annotation of an addon: what is installed, and the channel that it came from."""
 
     id: str = ""
     manifest_hash: str = ""
     generation: int = 0
+    version: str = ""
+    channel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AddonFault:
+    """Why an entry cannot be planned; `manifest_hash` is that of the file that is there, "" without one."""
+
+    reason: AddonReason
+    manifest_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AddonPlan:
-    """The choice for one entry of a channel; `installed` is None without a readable annotation."""
+    """The choice for one entry of a channel; `installed` is None without a readable annotation.
+
+    - `preferred`: the entry of the same name that counts in place of this one.
+    - `found_hash`: the hash of a manifest that is not the one of the channel.
+    - `unserved`: the kinds to prune that the cluster does not serve, so that it has no objects of them.
+    """
 
     addon: Addon
     action: AddonAction
     reason: AddonReason
     installed: AddonRecord | None = None
+    preferred: Addon | None = None
+    found_hash: str = ""
+    unserved: tuple[str, ...] = ()
 
     @property
     def is_applied(self) -> bool:
@@ -136,6 +168,11 @@ class ChannelPlan:
 
     def write_record(self, addon: Addon) -> str:
         """Return the value of the annotation of an installed addon, as kOps writes it."""
-        facts = {"channel": self.location, "id": addon.id, "manifestHash": addon.manifest_hash}
+        facts = {
+            "version": addon.version,
+            "channel": self.location,
+            "id": addon.id,
+            "manifestHash": addon.manifest_hash,
+        }
         record = {name: text for name, text in facts.items() if text}
         return json.dumps({**record, "systemGeneration": SYSTEM_GENERATION}, separators=(",", ":"), ensure_ascii=False)

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from applyviz.engine.channels.model import Addon, PrunedKind
+from applyviz.engine.channels.versions import RangeError, read_addon_version
 from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ParsedFile, PlainPath, to_field_path
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.values import JSONObject, get_at
@@ -26,6 +27,7 @@ _TEXTS = {
     "manifestHash": "manifest_hash",
     "kubernetesVersion": "kubernetes_version",
     "needsRollingUpdate": "needs_rolling_update",
+    "version": "version",
 }
 _PRUNED = {"group": "group", "kind": "kind", "labelSelector": "label_selector", "fieldSelector": "field_selector"}
 _ROLLING = ("control-plane", "workers", "all")
@@ -93,6 +95,13 @@ class _EntryReader:
             raise self.error("needs a kind, and namespaces as texts", *path)
         return PrunedKind(namespaces=tuple(namespaces), **texts)
 
+    def _check_version(self, version: str) -> None:
+        try:
+            if version:
+                read_addon_version(version)
+        except RangeError as error:
+            raise self.error(f"must be a semantic version: {error}", "version") from error
+
     def read(self, entry: object, name: str) -> Addon:
         """Return the addon; `name` is that of the channel."""
         if not isinstance(entry, dict):
@@ -102,6 +111,7 @@ class _EntryReader:
             raise self.error("needs a name", "name")
         if not texts.get("manifest"):
             raise self.error("is missing: it names the file of the addon", "manifest")
+        self._check_version(texts.get("version", ""))
         rolling = texts.get("needs_rolling_update", "")
         if rolling and rolling not in _ROLLING:
             raise self.error(f"must be one of {', '.join(_ROLLING)}", "needsRollingUpdate")

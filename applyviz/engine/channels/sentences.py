@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applyviz.engine.channels.model import AddonPlan, AddonReason
+from applyviz.engine.channels.model import Addon, AddonPlan, AddonReason, AddonRecord
 
+NEEDS_UPDATE = "kops.k8s.io/needs-update"
 _SHOWN = 12
 _REASONS = {
     AddonReason.NOT_INSTALLED: "Not installed: namespace {namespace} has no annotation {annotation}.",
     AddonReason.UNREADABLE_RECORD: "The annotation {annotation} of namespace {namespace} does not describe an addon.",
+    AddonReason.NO_NAMESPACE: "Not installed: the cluster has no namespace {namespace}.",
+    AddonReason.GREATER_VERSION: "Greater version: installed {old_version}, channel {version}.",
+    AddonReason.LOWER_VERSION: "Lower version: installed {old_version}, channel {version}. It is never installed "
+    "over a greater one.",
+    AddonReason.UNREADABLE_VERSION: "The installed version {old_version} is not a semantic version: the addon is "
+    "applied again.",
     AddonReason.OTHER_ID: "Different id: installed {old_id}, channel {id}.",
     AddonReason.OTHER_MANIFEST: "Different manifest: installed {old_hash}, channel {hash}.",
     AddonReason.OLDER_GENERATION: "Installed by a kOps version that did not prune: it is applied again.",
@@ -17,9 +24,15 @@ _REASONS = {
     AddonReason.NEWER_GENERATION: "Installed by a newer version of kOps.",
     AddonReason.OTHER_KUBERNETES: "For Kubernetes {range}; the server runs {kubernetes}.",
     AddonReason.UNREADABLE_RANGE: "The range {range} of Kubernetes versions is invalid: kOps ignores the entry.",
-    AddonReason.OTHER_ENTRY: "A later entry with this name takes precedence.",
+    AddonReason.OTHER_ENTRY: "Two entries of this name are for Kubernetes {kubernetes}: the later one counts, "
+    "{preferred}. This one has hash {hash}, that one {preferred_hash}.",
+    AddonReason.LOWER_ENTRY: "Version {version} is lower than {preferred_version} of {preferred}, which counts.",
+    AddonReason.SAME_ENTRY: "It has the id and the hash of {preferred}, which counts.",
+    AddonReason.NOT_IN_CHANNEL: "Installed{origin}, but not in this channel: its objects and its annotation stay. To "
+    "remove it, delete its objects, then the annotation {annotation} of namespace {namespace}.",
     AddonReason.NO_MANIFEST: "Its manifest {file} is missing.",
-    AddonReason.WRONG_HASH: "{file} is not the manifest of the channel: its SHA-256 is not {hash}.",
+    AddonReason.WRONG_HASH: "{file} is not the manifest of the channel: its SHA-256 is {found_hash}, the channel says "
+    "{whole_hash}.",
 }
 _NODES = {
     "control-plane": "the control plane nodes",
@@ -34,7 +47,8 @@ def _shorten(text: str) -> str:
 
 def render_choice(plan: AddonPlan, kubernetes: str) -> str:
     """Return why an addon is installed, updated, skipped or not planned."""
-    addon, installed = plan.addon, plan.installed
+    addon, installed = plan.addon, plan.installed or AddonRecord()
+    preferred = plan.preferred or Addon("")
     return _REASONS[plan.reason].format(
         namespace=addon.namespace,
         annotation=addon.annotation,
@@ -43,16 +57,32 @@ def render_choice(plan: AddonPlan, kubernetes: str) -> str:
         kubernetes=kubernetes,
         id=addon.id or "none",
         hash=_shorten(addon.manifest_hash),
-        old_id=(installed.id if installed else "") or "none",
-        old_hash=_shorten(installed.manifest_hash if installed else ""),
+        version=addon.version,
+        whole_hash=addon.manifest_hash,
+        found_hash=plan.found_hash,
+        preferred=preferred.position,
+        preferred_version=preferred.version,
+        preferred_hash=_shorten(preferred.manifest_hash),
+        old_id=installed.id or "none",
+        old_hash=_shorten(installed.manifest_hash),
+        old_version=installed.version,
+        origin=f" from {installed.channel}" if installed.channel else "",
     )
+
+
+def list_notes(plan: AddonPlan) -> Iterator[str]:
+    """Yield what the update of an addon does not do."""
+    for kind in plan.unserved:
+        yield f"The cluster does not serve kind {kind}, so nothing of it is pruned."
 
 
 def list_duties(plan: AddonPlan) -> Iterator[str]:
     """Yield what kOps does for an addon beside applying it, and applyviz does not."""
     if plan.marks_nodes:
         nodes = _NODES[plan.addon.needs_rolling_update]
-        yield f"Needs a rolling update of {nodes}: applyviz does not replace nodes."
+        yield (
+            f"Needs a rolling update of {nodes}: kOps marks them with the annotation {NEEDS_UPDATE}, applyviz does not."
+        )
     if plan.is_applied and plan.addon.needs_pki:
         name = plan.addon.name
         yield f"Needs a CA: applyviz does not create Secret {name}-ca and Issuer {name} in kube-system."

@@ -18,6 +18,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 _NUMBER = r"(?:0|[1-9]\d{0,19})"
 _VERSION = re.compile(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
 _TOLERANT = re.compile(r"\s*v?(\d{1,20})(?:\.(\d{1,20}))?(?:\.(\d{1,20}))?(?:[-+].*)?\s*", re.DOTALL)
+_SHORT = re.compile(r"\s*v?(\d{1,20})(?:\.(\d{1,20}))?\s*")
 _CONDITION = re.compile(r"(==|=|!=|!|>=|<=|>|<)?\s*([0-9xX*][^\s<>=!|]*)")
 _ANY = ("x", "X", "*")
 _DIGITS = 20  # of the largest number in 64 bits
@@ -51,6 +52,17 @@ def read_cluster_version(text: str) -> Key:
         raise RangeError(f"{text or 'no text'} is not a version")
     major, minor, patch = (int(part or 0) for part in found.groups())
     return (major, minor, patch, _LAST)
+
+
+def read_addon_version(text: str) -> Key:
+    """Return the key of the version of an addon, `v1.6` and `1.6.0-beta.1` too; pre-releases come before their version.
+
+    - Raises `RangeError`.
+    """
+    short = _SHORT.fullmatch(text)
+    if short is not None:
+        return (int(short[1]), int(short[2] or 0), 0, _LAST)
+    return _read_version(text.strip().removeprefix("v"))
 
 
 def _read_version(text: str) -> Key:

@@ -18,6 +18,7 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, is_same_json
 from applyviz.engine.ownership import server_side, updates
 from applyviz.engine.schema.model import KindSchema
+from applyviz.engine.schema.unconditional import ANY_VERSION, NO_UNCONDITIONAL_UPDATE
 from applyviz.sandbox.api.admission import admit_create, admit_update
 from applyviz.sandbox.api.admission_policies import Attempt, judge
 from applyviz.sandbox.api.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
@@ -40,21 +41,13 @@ from applyviz.sandbox.parity.status import (
 from applyviz.sandbox.storage.bodies import Body, check_identity, has_empty_values, read_applied, read_body
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import namespace_key, update_definition
-from applyviz.sandbox.storage.resources import CRD_PLURAL, ResourceTarget
+from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.scaling import SCALE, render_scale
 from applyviz.sandbox.storage.service_allocation import allocate_service
 from applyviz.sandbox.storage.storage_strategy import prepare_create, prepare_update
 from applyviz.sandbox.validation.objects import validate_create, validate_update
 
-_NO_UNCONDITIONAL_UPDATE = frozenset(
-    {
-        CRD_PLURAL, "runtimeclasses", "poddisruptionbudgets", "csidrivers", "csistoragecapacities", "volumeattachments",
-        "csinodes", "leases", "mutatingwebhookconfigurations", "validatingwebhookconfigurations",
-        "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies",
-        "mutatingadmissionpolicybindings",
-    }
-)  # fmt: skip
 # PUT of an absent object of these kinds creates it (`AllowCreateOnUpdate`).
 _CREATED_BY_PUT = frozenset(
     {
@@ -145,7 +138,7 @@ class Writer:
         with _warning(body.warnings):
             check_identity(route, target, body.obj, is_create=True)
             _keep_sent_entries(body.obj, payload)
-            if body.obj["metadata"].get("resourceVersion"):
+            if body.obj["metadata"].pop("resourceVersion", "") not in ("", ANY_VERSION):
                 raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
             book(write, write.target.kind, None, body.obj, self._cluster.now())
             return self._store_new(write, body)
@@ -325,8 +318,8 @@ def _restore_server_fields(obj: MutableObject, live: JSONObject) -> None:
 def _check_version(write: StoredWrite, obj: JSONObject, live: JSONObject) -> None:
     wanted = obj["metadata"].get("resourceVersion") or ""
     target = write.target
-    if not wanted:
-        if target.struct is None or target.plural in _NO_UNCONDITIONAL_UPDATE:
+    if wanted in ("", ANY_VERSION):
+        if target.struct is None or target.plural in NO_UNCONDITIONAL_UPDATE:
             error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid_object(target.group, target.plural, write.route.name, [error])
     elif wanted != live["metadata"].get("resourceVersion"):

@@ -137,7 +137,7 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "field_manager": options.field_manager,
         "prune": describe_prune(options),
         "stays": list_stays(plan, for_user),
-        "addons": list_addons(options),
+        "addons": list_addons(plan, options),
         "identity": str(impersonation.read_identity(plan)),
         "requested_by": plan.requested_by.get_username(),
         "sentence": present_sentence(plan),

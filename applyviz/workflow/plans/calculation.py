@@ -180,10 +180,10 @@ class _ReadSource:
     channel: channels.ReadChannel | None
 
     def list_content(self, chosen: ChannelPlan | None) -> tuple[tuple[ManifestDocument, ...], tuple[PlanProblem, ...]]:
-        """Return the documents to apply and every problem; of a channel, those of the chosen addons."""
+        """Return the documents to apply and every problem; of a channel, without those of skipped addons."""
         if self.channel is not None and chosen is not None:
             found = channels.list_problems(self.channel, chosen, self.files)
-            return channels.list_documents(chosen, self.files), tuple(found)
+            return channels.list_documents(self.channel, chosen, self.files), tuple(found)
         documents = tuple(document for file in self.files for document in file.documents)
         return documents, tuple(PlanProblem(one.reason, one.position) for file in self.files for one in file.problems)
 
@@ -195,11 +195,11 @@ def _read_source(revision: SourceRevision) -> _ReadSource:
     return _ReadSource(bundle, files, channels.read_channel(files, bundle))
 
 
-def _choose_addons(plan: Plan, source: _ReadSource, reader: ClusterReader) -> ChannelPlan | None:
+def _choose_addons(plan: Plan, source: _ReadSource, reader: ClusterReader, served: Catalog) -> ChannelPlan | None:
     """Return what a plan does with each addon of its channel; None without a channel."""
     if source.channel is None:
         return None
-    return channels.choose_addons(source.channel, source.bundle, reader, options_from_json(plan.options))
+    return channels.choose_addons(source.channel, source.bundle, reader, options_from_json(plan.options), served)
 
 
 def _now() -> str:
@@ -268,13 +268,13 @@ def prepare(
     source = _read_source(plan.revision)
     if source.channel is not None:
         check(_record_scopes(plan))
+    served = discovery.load_catalog(reader)
     if choose is not None:
-        choose(_choose_addons(plan, source, reader))
+        choose(_choose_addons(plan, source, reader, served))
     options = options_from_json(plan.options)
     documents, problems = source.list_content(options.channel)
     kept = list_kept(documents, options)
     problems += _name_unknown(documents, options)
-    served = discovery.load_catalog(reader)
     catalog = _add_definitions(served, kept)
     check(
         _list_scopes(plan, documents, catalog, options.namespace) | (_record_scopes(plan) if options.channel else set())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.channels.choosing import choose, find_faults
-from applyviz.engine.channels.model import KOPS_MANAGER, Addon, AddonAction, ChannelPlan
+from applyviz.engine.channels.model import KOPS_MANAGER, Addon, AddonAction, AddonPlan, ChannelPlan
 from applyviz.engine.channels.reading import read_addons
 from applyviz.engine.channels.sentences import render_choice
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
@@ -20,7 +20,7 @@ from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import PlanProblem
 from applyviz.engine.requests.calls import read_namespace
-from applyviz.engine.requests.flow import is_not_found
+from applyviz.engine.requests.flow import Catalog, is_not_found
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyOptions, PruneMode
 from applyviz.sources.bundle import SourceBundle
 from applyviz.sources.links import hide_query
@@ -94,23 +94,25 @@ def _require_plain(options: ApplyOptions) -> None:
 
 
 def _read_annotations(reader: ClusterReader, namespaces: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
-    """Return the annotations of namespaces; a missing namespace has none."""
+    """Return the annotations of the namespaces that exist."""
     answers = reader.try_send_all([read_namespace(name) for name in namespaces])
     found = {}
     for name, answer in zip(namespaces, answers, strict=True):
         if not answer.is_ok and not is_not_found(answer):
             why = answer.message or answer.status or "no answer"
             raise PlanError(f"namespace {name}, which records installed addons, could not be read ({why})")
-        live = get_at(answer.body, ("metadata", "annotations")) if answer.is_ok else None
-        found[name] = live if isinstance(live, Mapping) else {}
+        if answer.is_ok:
+            live = get_at(answer.body, ("metadata", "annotations"))
+            found[name] = live if isinstance(live, Mapping) else {}
     return found
 
 
 def choose_addons(
-    channel: ReadChannel, bundle: SourceBundle, reader: ClusterReader, options: ApplyOptions
+    channel: ReadChannel, bundle: SourceBundle, reader: ClusterReader, options: ApplyOptions, served: Catalog
 ) -> ChannelPlan:
     """Read the version of the server and the records of the addons; return the choice.
 
+    - `served`: the kinds that the cluster serves.
     - Raises `PlanError` when they cannot be read, and for options that do not fit a channel.
     """
     _require_plain(options)
@@ -118,15 +120,23 @@ def choose_addons(
     kubernetes = str(get_at(version.body, ("gitVersion",), "")) if version.is_ok else ""
     if not kubernetes:
         raise PlanError("the server does not report its version, which decides what a kOps channel installs")
-    namespaces = sorted({addon.namespace for addon in channel.addons})
+    namespaces = sorted({"kube-system", *(addon.namespace for addon in channel.addons)})
+    annotations = _read_annotations(reader, namespaces)
     contents = {file.name: file.data for file in bundle.files}
     chosen = choose(
         channel.addons,
         kubernetes=kubernetes,
-        annotations=_read_annotations(reader, namespaces),
+        annotations=annotations,
         faults=find_faults(channel.addons, contents),
+        missing=[name for name in namespaces if name not in annotations],
     )
-    return ChannelPlan(channel.file, channel.location, kubernetes, chosen)
+    noted = tuple(replace(one, unserved=_list_unserved(one, served)) for one in chosen)
+    return ChannelPlan(channel.file, channel.location, kubernetes, noted)
+
+
+def _list_unserved(one: AddonPlan, served: Catalog) -> tuple[str, ...]:
+    kinds = (kind for kind in one.addon.prune if served.find_preferred(kind.group, kind.kind) is None)
+    return tuple(dict.fromkeys(kind.title for kind in kinds)) if one.is_applied else ()
 
 
 def find_missing(channel: ReadChannel, bundle: SourceBundle) -> Iterator[PlanProblem]:
@@ -139,16 +149,6 @@ def find_missing(channel: ReadChannel, bundle: SourceBundle) -> Iterator[PlanPro
             yield PlanProblem(detail, addon.position)
 
 
-def _find_strays(channel: ReadChannel, files: Sequence[ParsedFile]) -> Iterator[PlanProblem]:
-    named = {channel.file, *(addon.file for addon in channel.addons)}
-    for file in files:
-        if file.file not in named and file.documents:
-            yield PlanProblem("the channel does not name this file: it is not applied", file.documents[0].position)
-    own = next(file for file in files if file.file == channel.file).documents
-    if own:
-        yield PlanProblem("the file of a channel holds objects too: they are not applied", own[0].position)
-
-
 def list_problems(channel: ReadChannel, chosen: ChannelPlan, files: Sequence[ParsedFile]) -> Iterator[PlanProblem]:
     """Yield everything that keeps a part of a channel from being planned."""
     yield from channel.problems
@@ -157,15 +157,22 @@ def list_problems(channel: ReadChannel, chosen: ChannelPlan, files: Sequence[Par
             why = channel.unfetched.get(one.addon.file, "")
             detail = render_choice(one, chosen.kubernetes) + (f" {why}" if why else "")
             yield PlanProblem(f"addon {one.addon.name} is not planned: {detail}", one.addon.position)
-    yield from _find_strays(channel, files)
-    applied = {addon.file for addon in chosen.applied}
+    skipped = _list_skipped(channel, chosen)
     for file in files:
-        if file.file in applied:
+        if file.file not in skipped:
             yield from (PlanProblem(problem.reason, problem.position) for problem in file.problems)
 
 
-def list_documents(chosen: ChannelPlan, files: Sequence[ParsedFile]) -> tuple[ManifestDocument, ...]:
-    """Return the documents of the chosen addons, in the order of the channel."""
+def _list_skipped(channel: ReadChannel, chosen: ChannelPlan) -> frozenset[str]:
+    """Return the files of the channel that are not applied."""
+    return frozenset(addon.file for addon in channel.addons) - {addon.file for addon in chosen.applied}
+
+
+def list_documents(
+    channel: ReadChannel, chosen: ChannelPlan, files: Sequence[ParsedFile]
+) -> tuple[ManifestDocument, ...]:
+    """Return the documents of the chosen addons, in the order of the channel, then those that no addon names."""
     by_name = {file.file: file for file in files}
-    names = dict.fromkeys(addon.file for addon in chosen.applied)
-    return tuple(document for name in names for document in by_name[name].documents)
+    skipped = _list_skipped(channel, chosen)
+    names = dict.fromkeys([*(addon.file for addon in chosen.applied), *by_name])
+    return tuple(document for name in names if name not in skipped for document in by_name[name].documents)

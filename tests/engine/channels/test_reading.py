@@ -63,6 +63,7 @@ def test_entries_are_read_with_their_fields():
         ">=1.30.0",
         "workers",
         needs_pki=True,
+        version="9.99.0",
         prune=(
             PrunedKind("", "ConfigMap", ("shop",), "a=b", "metadata.name=x"),
             PrunedKind("apps", "Deployment"),
@@ -97,6 +98,10 @@ def test_file_without_a_channel_is_unchanged():
         (
             "{name: a, manifest: b, needsRollingUpdate: some}",
             "spec.addons[0].needsRollingUpdate must be one of control-plane, workers, all",
+        ),
+        (
+            "{name: a, manifest: b, version: soon}",
+            "spec.addons[0].version must be a semantic version: soon is not a version",
         ),
         ("{name: a, manifest: b, prune: 5}", "spec.addons[0].prune must be an object"),
         ("{name: a, manifest: b, prune: {kinds: 5}}", "spec.addons[0].prune.kinds must be a list"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
 import yaml
 
 from applyviz.engine.channels.model import Addon, AddonAction, AddonPlan, AddonReason, ChannelPlan, PrunedKind
@@ -144,20 +143,39 @@ def test_field_selector_and_kinds_without_namespace_are_searched_everywhere():
     ]
 
 
-@pytest.mark.parametrize(("group", "named"), [("", "Thing"), ("example.com", "Thing.example.com")])
-def test_kind_that_is_not_served_keeps_its_addon_from_being_recorded(group, named):
-    kinds = (PrunedKind(group, "Thing"),)
+def test_kind_that_is_not_served_keeps_nothing_else_from_being_pruned():
+    box = Box()
+    box.apply(config("gone"))
+    kinds = (PrunedKind("example.com", "Thing"), PrunedKind("", "Thing"), CONFIGS)
 
-    made = plan(Box(), {"a": config("a"), "b": config("b")}, addon("a", prune=kinds), addon("b"))
+    made = plan(box, {"a": config("a")}, addon("a", prune=kinds))
 
     assert [row[:3] for row in rows(made)] == [
         ("a", "create", "a"),
-        ("b", "create", "b"),
-        ("b", "update", "default"),
+        ("a", "prune", "gone"),
+        ("a", "update", "default"),
     ]
-    assert reasons(made) == [
-        f"addon a is not pruned and not recorded: the cluster does not serve kind {named}, which it prunes"
-    ]
+    assert reasons(made) == []
+
+
+def test_kind_whose_list_is_not_found_or_refused():
+    box = Box()
+
+    def answer(status):
+        def intercept(request):
+            body = {"reason": "NotFound" if status == 404 else "Forbidden", "message": "no"}
+            return Answer(status, body) if request.purpose == "list" else None
+
+        return intercept
+
+    box.intercept = answer(404)
+    missing = plan(box, {"a": config("a")}, addon("a", prune=(CONFIGS,)))
+    box.intercept = answer(403)
+    refused = plan(box, {"a": config("a")}, addon("a", prune=(CONFIGS,)))
+
+    assert ([row[1] for row in rows(missing)], reasons(missing)) == (["create", "update"], [])
+    assert [row[1] for row in rows(refused)] == ["create"]
+    assert reasons(refused) == ["addon a is not pruned and not recorded: no"]
 
 
 def test_addon_with_an_object_in_error_is_neither_pruned_nor_recorded():
@@ -259,3 +277,19 @@ def test_nothing_is_planned_when_every_addon_is_skipped():
     made = plan(Box(), {})
 
     assert (made.changes, made.problems) == ((), ())
+
+
+def test_manifests_of_no_addon_come_last():
+    made = plan(Box(), {"plain": config("plain"), "a": config("a")}, addon("a"))
+
+    assert rows(made) == [("a", "create", "a", 0), ("a", "update", "default", 1), ("", "create", "plain", 2)]
+
+
+def test_manifests_of_no_addon_come_before_the_addon_that_needs_them():
+    made = plan(Box(), {"plain": namespace("new"), "a": config("a", "new")}, addon("a"))
+
+    assert [row[:3] for row in rows(made)] == [
+        ("", "create", "new"),
+        ("a", "create", "a"),
+        ("a", "update", "default"),
+    ]

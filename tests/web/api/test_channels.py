@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from applyviz.engine.channels.choosing import hash_manifest
 from applyviz.records.models import Plan
 from applyviz.workflow.plans import planner
-from tests.channels import simple
+from tests.channels import config, pruning, simple
 from tests.stories import Team, config_map
 from tests.web.api.test_api import Program, body
+from tests.workflow.test_channels import plan as make_plan
 
 pytestmark = pytest.mark.django_db
 
@@ -30,10 +32,19 @@ def test_plan_of_a_channel_lists_its_addons(program, given, manager):
     document = program.get("reviews/1/plans/1/").json()
 
     assert document["field_manager"] == manager
-    assert [(a["name"], a["action"], a["reason"], a["installed"]) for a in document["addons"]] == [
-        ("dns", "install", "not-installed", None),
-        ("web", "install", "not-installed", None),
+    assert [(a["name"], a["decision"], a["rule"], a["installed"], a["objects"]) for a in document["addons"]] == [
+        ("dns", "install", "not-installed", None, [0, 1]),
+        ("web", "install", "not-installed", None, [2, 3, 4]),
     ]
+    assert document["addons"][0]["offered"] == {
+        "version": "",
+        "id": "k8s-1.30",
+        "manifestHash": hash_manifest(config("dns").encode()),
+        "systemGeneration": 1,
+        "kubernetesVersion": "",
+        "manifest": "dns/v1.yaml",
+    }
+    assert (document["addons"][0]["file"], document["addons"][0]["line"]) == ("bootstrap-channel.yaml", 6)
     assert document["addons"][0]["why"] == "Not installed: namespace kube-system has no annotation addons.k8s.io/dns."
 
 
@@ -50,3 +61,32 @@ def test_odd_entry_of_a_channel_is_a_problem_with_its_line(program):
     (problem,) = refused.json()["error"]["problems"]
     assert (refused.status_code, problem["message"]) == (422, "spec.addons[2] must be an object")
     assert (problem["file"], problem["line"] > 1) == ("bootstrap-channel.yaml", True)
+
+
+def test_installed_addons_and_deletions_are_listed_with_their_records():
+    team = Team()
+    program = Program(team.alice)
+    team.work(team.start(make_plan(team, simple("1", web={"prune": pruning()}))))
+
+    program.post("reviews/", sent(simple("2", web={"prune": pruning()}, dns={"kubernetesVersion": "<1.20.0"})))
+    made = Plan.objects.latest("pk")
+    planner.make_plan(made.pk)
+    document = program.get(f"reviews/{made.review.number}/").json()
+
+    dns, web = document["addons"]
+    assert (dns["decision"], dns["rule"], dns["objects"]) == ("skip", "other-kubernetes", [])
+    assert (web["decision"], web["rule"]) == ("update", "other-manifest")
+    assert web["installed"] == {
+        "version": "",
+        "id": "k8s-1.30",
+        "manifestHash": hash_manifest(simple("1")["web/v1.yaml"].encode()),
+        "systemGeneration": 1,
+        "channel": "bootstrap-channel.yaml",
+    }
+    operations = {one["position"]: (one["operation"], one["name"]) for one in document["objects"]}
+    assert [operations[position] for position in web["objects"]] == [
+        ("update", "web"),
+        ("create", "web-2"),
+        ("prune", "web-1"),
+        ("update", "kube-system"),
+    ]

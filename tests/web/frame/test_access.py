@@ -27,6 +27,7 @@ LOOKED_AT = {
     "show-overview",
     "show-changes",
     "show-graph",
+    "show-addons",
     "show-owners",
     "show-requests",
     "show-activity",

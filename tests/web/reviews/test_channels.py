@@ -91,7 +91,7 @@ def test_channel_without_addons_says_so(as_alice):
     shown = show(as_alice, made)
 
     assert "The channel lists no addons." in shown
-    assert "the channel does not name this file: it is not applied" in shown
+    assert list(made.changes.values_list("name", flat=True)) == ["stray"]
 
 
 def test_form_names_missing_manifests_and_odd_entries_at_once(as_alice):
@@ -164,3 +164,42 @@ def test_addon_on_a_host_that_is_not_allowed_is_not_fetched(as_alice, settings):
 
     assert made.options["channel"]["addons"][0]["action"] == "not-planned"
     assert "Its manifest 169.254.169.254/latest/meta-data is missing." in made.problems[0]["reason"]
+
+
+def show_addons(browser, made):
+    answer = browser.get(reverse("reviews:show-addons", args=[made.review.number, made.number]))
+    assert answer.status_code == 200
+    return " ".join(answer.content.decode().replace("<wbr>", "").split())
+
+
+def test_addons_tab_lists_each_addon_with_its_objects_and_folds_the_skipped_ones(as_alice):
+    files = simple(web={"kubernetesVersion": "<1.20.0"})
+    made = open_review(as_alice, upload({**files, "plain.yaml": config("plain")}))
+
+    shown = show_addons(as_alice, made)
+
+    assert "Not installed: namespace kube-system has no annotation addons.k8s.io/dns." in shown
+    assert "ConfigMap/dns" in shown
+    assert "Namespace/kube-system" in shown
+    assert "Manifests of no addon" in shown
+    assert "ConfigMap/plain" in shown
+    assert "1 addon is skipped" in shown
+    assert "addons/bootstrap-channel.yaml:6" in shown
+    assert 'aria-current="page"' in shown
+
+
+def test_addons_tab_belongs_to_plans_of_channels(as_alice):
+    made = open_review(as_alice, upload(simple()))
+    assert "Addons <span" in show(as_alice, made)
+    show_addons(as_alice, made)
+    other = open_review(as_alice, fill(text=config("a")))
+
+    assert "/addons/" not in show(as_alice, other)
+    assert "This plan has no kOps channel: no file of kind Addons." in show_addons(as_alice, other)
+
+
+def test_addons_tab_of_a_channel_that_skips_everything_says_so(as_alice):
+    skipped = {"kubernetesVersion": "<1.20.0"}
+    made = open_review(as_alice, upload(simple(web=skipped, dns=skipped)))
+
+    assert "Every addon is skipped." in show_addons(as_alice, made)

@@ -29,7 +29,8 @@ from applyviz.engine.requests.calls import RESOURCE_VERSION, UID, RequestTarget,
 from applyviz.engine.requests.flow import Flow, is_invalid, is_not_found
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.engine.schema.model import KindSchema, SchemaOrigin
+from applyviz.engine.schema.model import KindSchema, Resource, SchemaOrigin
+from applyviz.engine.schema.unconditional import ANY_VERSION, can_name_any_version
 
 _REPLACED = "the server accepts the deletion and the new object; what it fills in is estimated"
 # A Service that keeps its port or address: the port is in use only as long as the live object exists.
@@ -52,10 +53,15 @@ def without_identity(body: JSONObject) -> JSONObject:
     return {**body, "metadata": {k: v for k, v in metadata.items() if k not in (UID, RESOURCE_VERSION)}}
 
 
-def find_stale(manifest: JSONObject, live: JSONObject | None) -> str:
-    """Return how a manifest names another object or version than the live one; "" if it does not."""
+def find_stale(manifest: JSONObject, live: JSONObject | None, resource: Resource) -> str:
+    """Return how a manifest names another object or version than the live one; "" if it does not.
+
+    - resourceVersion 0 means any version, for kinds that may be updated without one.
+    """
     wanted, live_values = (get_at(obj, ("metadata",)) or {} for obj in (manifest, live))
-    for name in ("uid", "resourceVersion"):
+    for name in ("uid", RESOURCE_VERSION):
+        if name == RESOURCE_VERSION and wanted.get(name) == ANY_VERSION and can_name_any_version(resource):
+            continue
         if live is not None and wanted.get(name) and wanted[name] != live_values.get(name):
             return f"the manifest names {name} {wanted[name]}, but the live object has {live_values.get(name)}"
     return ""
@@ -197,7 +203,7 @@ class RequestAnswerer:
 
         - Our own writes are bound to the object just read, so the server would never see the values of the manifest.
         """
-        stale = find_stale(self.member.obj, self.live)
+        stale = find_stale(self.member.obj, self.live, self.member.resource)
         return status_answer(409, "AlreadyExists", f"{stale}: take it out of the manifest") if stale else None
 
     def _estimate(self, request: Request, calculated: Answer) -> Flow[Answer]:

@@ -1,7 +1,8 @@
 """Order the changes of a kOps channel: addon by addon, each with its deletions and last its record.
 
 Rule: the order of the channel, but an addon whose objects need a kind or a namespace that another one creates comes
-after it. kOps has no order: it repeats the whole channel until everything is applied.
+after it. Manifests of no addon come last, unless an addon needs them. kOps has no order: it repeats the whole channel
+until everything is applied.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from applyviz.engine.requests.options import Order
 
 _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _NAMESPACE = ("", "Namespace")
+_NO_ADDON = ""
 _Need = tuple[str, ...]
 
 
@@ -37,10 +39,13 @@ def _list_needs(change: PlannedObject) -> tuple[_Need, _Need]:
 
 
 def sort_addons(addons: Sequence[str], changes: Iterable[PlannedObject]) -> tuple[str, ...]:
-    """Return the names of addons in the order of application; addons that need each other keep their order."""
+    """Return the names of addons in the order of application; addons that need each other keep their order.
+
+    - One of the names is "", for the manifests of no addon.
+    """
     applied = [c for c in changes if not c.is_record and c.operation is not Operation.PRUNE]
     providers = {need: c.addon for c in applied if (need := _find_provided(c)) is not None}
-    before: dict[str, set[str]] = {name: set() for name in addons}
+    before: dict[str, set[str]] = {name: set() for name in (*addons, _NO_ADDON)}
     for change in applied:
         before[change.addon] |= {providers[need] for need in _list_needs(change) if need in providers} - {change.addon}
     return tuple(sort_names(tuple(before), before))

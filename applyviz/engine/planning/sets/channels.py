@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from applyviz.engine.channels.model import Addon, ChannelPlan, PrunedKind
+from applyviz.engine.channels.model import Addon, ChannelPlan
 from applyviz.engine.manifests.documents import ManifestDocument
-from applyviz.engine.objects.errors import PlanError
+from applyviz.engine.objects.errors import ApplyVizError, PlanError
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlanProblem
@@ -31,12 +31,11 @@ from applyviz.engine.planning.sets.stages import (
 )
 from applyviz.engine.requests.annotating import annotate
 from applyviz.engine.requests.calls import RequestTarget, list_objects
-from applyviz.engine.requests.flow import Flow, FlowOutcome, send
+from applyviz.engine.requests.flow import Flow, FlowOutcome, is_not_found, refusal
 from applyviz.engine.requests.members import Member, place_member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.requests.prune import Prunable, read_items
 from applyviz.engine.risks.model import RiskKind
-from applyviz.engine.schema.model import Resource
 
 _NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 # Both are true of the annotation of every addon, and say nothing about the namespace itself.
@@ -44,30 +43,31 @@ _OF_NO_RECORD = (RiskKind.NO_LAST_APPLIED, RiskKind.NAMESPACE_CHANGED)
 _UNPLANNED = (*BAD, Operation.LEFT_OUT)
 
 
-def _mark(flow: Flow[PlannedObject], addon: Addon) -> Flow[Result]:
-    """Return a flow whose change names the addon that it belongs to."""
+def _mark(flow: Flow[PlannedObject], addon: Addon | None) -> Flow[Result]:
+    """Return a flow whose change names the addon that it belongs to; None for a manifest of no addon."""
     change = yield from flow
-    return replace(change, addon=addon.name)
-
-
-def _find_resource(kind: PrunedKind, context: PlanningContext) -> Resource:
-    resource = context.catalog.find_preferred(kind.group, kind.kind)
-    if resource is None:
-        name = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-        raise PlanError(f"the cluster does not serve kind {name}, which it prunes")
-    return resource
+    return change if addon is None else replace(change, addon=addon.name)
 
 
 def _find_prunable(addon: Addon, around: SetContext, kept: Collection[str]) -> Flow[Result]:
-    """Return the live objects that an addon prunes: of its kinds, selected, and not in the plan."""
+    """Return the live objects that an addon prunes: of its kinds, selected, and not in the plan.
+
+    - There is no object of a kind that the cluster does not serve.
+    """
     found: dict[str, Prunable] = {}
     for kind in addon.prune:
-        resource = _find_resource(kind, around.context)
+        resource = around.context.catalog.find_preferred(kind.group, kind.kind)
+        if resource is None:
+            continue
         for namespace in kind.namespaces or ("",):
             request = list_objects(resource, namespace if resource.is_namespaced else "", kind.label_selector)
             if kind.field_selector:
                 request = replace(request, query={**request.query, "fieldSelector": kind.field_selector})
-            answer = yield from send(request)
+            answer = yield request
+            if is_not_found(answer):  # its definition comes with this plan
+                continue
+            if not answer.is_ok:
+                raise refusal(request, answer)
             for obj in read_items(answer.body, resource):
                 uid, where = get_at(obj, ("metadata", "uid"), ""), get_at(obj, ("metadata", "namespace"), "")
                 if uid not in kept:
@@ -79,7 +79,7 @@ def _name_addon(flow: Flow[Result], addon: Addon) -> Flow[Result]:
     """Return a flow whose problems name the addon."""
     try:
         return (yield from flow)
-    except PlanError as error:
+    except ApplyVizError as error:
         raise PlanError(f"addon {addon.name} is not pruned and not recorded: {error}") from error
 
 
@@ -176,11 +176,11 @@ def _plan_records(
 
 
 def plan_channel(documents: Sequence[ManifestDocument], around: SetContext, channel: ChannelPlan) -> Stages:
-    """Yield the stages of a channel; `documents` are those of the chosen addons."""
+    """Yield the stages of a channel; `documents` are those of the chosen addons, and manifests of no addon."""
     addon_of: dict[str, Addon] = {}
     for addon in channel.applied:
         addon_of.setdefault(addon.file, addon)
-    flows: list[Flow[Result]] = [_mark(plan_document(d, around), addon_of[d.position.file]) for d in documents]
+    flows: list[Flow[Result]] = [_mark(plan_document(d, around), addon_of.get(d.position.file)) for d in documents]
     changes = list_changes((yield flows))
     ready = _list_ready(channel.applied, changes, around)
     kept = {get_at(c.versions.live, ("metadata", "uid"), "") for c in changes}

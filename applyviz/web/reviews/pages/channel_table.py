@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from applyviz.engine.channels.model import AddonAction, AddonPlan, ChannelPlan
-from applyviz.engine.channels.sentences import list_duties, render_choice
+from applyviz.engine.channels.model import (
+    SYSTEM_GENERATION,
+    Addon,
+    AddonAction,
+    AddonPlan,
+    AddonReason,
+    AddonRecord,
+    ChannelPlan,
+)
+from applyviz.engine.channels.sentences import list_duties, list_notes, render_choice
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.models import Plan
 from applyviz.web.components.badges import Appearance
 
 _SHOWN = 12
@@ -27,7 +36,10 @@ ADDON_STYLES: dict[AddonAction, Appearance] = {
 
 @dataclass(frozen=True, slots=True)
 class AddonRow:
-    """One entry of the channel; `installed` and `offered` are the id and the beginning of the hash."""
+    """One entry of the channel; `installed` and `offered` are the version, the id and the beginning of the hash.
+
+    - `where`: file and line of the entry, "" for an addon that the channel does not list.
+    """
 
     name: str
     namespace: str
@@ -37,6 +49,9 @@ class AddonRow:
     offered: str
     prunes: str
     duties: tuple[str, ...]
+    range: str
+    where: str
+    is_skipped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +63,8 @@ class ChannelTable:
     rows: tuple[AddonRow, ...]
 
 
-def _name_version(id_: str, hashed: str) -> str:
-    return " · ".join(filter(None, (id_, hashed[:_SHOWN])))
+def _name_version(version: str, id_: str, hashed: str) -> str:
+    return " · ".join(filter(None, (version, id_, hashed[:_SHOWN])))
 
 
 def _present_row(one: AddonPlan, kubernetes: str) -> AddonRow:
@@ -60,10 +75,13 @@ def _present_row(one: AddonPlan, kubernetes: str) -> AddonRow:
         namespace=addon.namespace,
         style=ADDON_STYLES[one.action],
         why=render_choice(one, kubernetes),
-        installed=_name_version(installed.id, installed.manifest_hash) if installed else "",
-        offered=_name_version(addon.id, addon.manifest_hash),
+        installed=_name_version(installed.version, installed.id, installed.manifest_hash) if installed else "",
+        offered=_name_version(addon.version, addon.id, addon.manifest_hash),
         prunes=kinds,
-        duties=tuple(list_duties(one)),
+        duties=(*list_duties(one), *list_notes(one)),
+        range=addon.kubernetes_version,
+        where=str(addon.position) if addon.position.file else "",
+        is_skipped=one.action is AddonAction.SKIP,
     )
 
 
@@ -91,24 +109,54 @@ def present_channel(options: ApplyOptions) -> ChannelTable | None:
     return ChannelTable(channel.location, summary, rows)
 
 
-def list_addons(options: ApplyOptions) -> list[JSONObject]:
+def _present_offer(addon: Addon) -> JSONObject:
+    return {
+        "version": addon.version,
+        "id": addon.id,
+        "manifestHash": addon.manifest_hash,
+        "systemGeneration": SYSTEM_GENERATION,
+        "kubernetesVersion": addon.kubernetes_version,
+        "manifest": addon.file,
+    }
+
+
+def _present_record(record: AddonRecord) -> JSONObject:
+    return {
+        "version": record.version,
+        "id": record.id,
+        "manifestHash": record.manifest_hash,
+        "systemGeneration": record.generation,
+        "channel": record.channel,
+    }
+
+
+def _list_positions(plan: Plan) -> Mapping[str, list[int]]:
+    """Return the positions of the objects of each addon, in the order of the plan."""
+    found: dict[str, list[int]] = {}
+    for position, addon in plan.changes.order_by("position").values_list("position", "document__addon"):
+        found.setdefault(addon or "", []).append(position)
+    return found
+
+
+def list_addons(plan: Plan, options: ApplyOptions) -> list[JSONObject]:
     """Return the addons of a channel for programs; empty for a plan of other manifests."""
     channel = options.channel
+    if channel is None:
+        return []
+    positions = _list_positions(plan)
     return [
         {
             "name": one.addon.name,
             "namespace": one.addon.namespace,
-            "action": one.action.value,
-            "reason": one.reason.value,
+            "decision": one.action.value,
+            "rule": one.reason.value,
             "why": render_choice(one, channel.kubernetes),
-            "id": one.addon.id,
-            "manifest": one.addon.file,
-            "manifest_hash": one.addon.manifest_hash,
-            "installed": None
-            if one.installed is None
-            else {"id": one.installed.id, "manifest_hash": one.installed.manifest_hash},
-            "left_to_kops": list(list_duties(one)),
+            "installed": None if one.installed is None else _present_record(one.installed),
+            "offered": None if one.reason is AddonReason.NOT_IN_CHANNEL else _present_offer(one.addon),
+            "objects": positions.get(one.addon.name, []) if one.is_applied else [],
+            "notes": [*list_duties(one), *list_notes(one)],
+            "file": one.addon.position.file,
+            "line": one.addon.position.line,
         }
-        for one in (channel.addons if channel is not None else ())
-        if channel is not None
+        for one in channel.addons
     ]

@@ -26,6 +26,7 @@ class ReviewTab(StrEnum):
 
     OVERVIEW = "overview"
     CHANGES = "changes"
+    ADDONS = "addons"
     GRAPH = "graph"
     OWNERS = "owners"
     REQUESTS = "requests"
@@ -34,11 +35,15 @@ class ReviewTab(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TabEntry:
-    """One tab: its label and its number; None for a tab without one, or while the number is unknown."""
+    """One tab: its label and its number; None for a tab without one, or while the number is unknown.
+
+    - `is_shown`: whether a plan has this tab; the current tab is always there.
+    """
 
     tab: ReviewTab
     word: Promise
     count: Callable[[PlanContext], int | None] | None = None
+    is_shown: Callable[[PlanContext], bool] = lambda _context: True
 
 
 def _count_changes(context: PlanContext) -> int | None:
@@ -50,9 +55,20 @@ def _count_requests(context: PlanContext) -> int | None:
     return count_effects(context.plan) if context.is_complete else None
 
 
+def _count_addons(context: PlanContext) -> int | None:
+    channel = context.options.channel
+    return len(channel.applied) if channel is not None else None
+
+
+def has_addons(context: PlanContext) -> bool:
+    """Return whether the plan is one of a kOps channel."""
+    return context.options.channel is not None
+
+
 TABS = (
     TabEntry(ReviewTab.OVERVIEW, _("Overview")),
     TabEntry(ReviewTab.CHANGES, _("Changes"), _count_changes),
+    TabEntry(ReviewTab.ADDONS, _("Addons"), _count_addons, has_addons),
     TabEntry(ReviewTab.GRAPH, _("Graph")),
     TabEntry(ReviewTab.OWNERS, _("Owners")),
     TabEntry(ReviewTab.REQUESTS, _("Requests"), _count_requests),
@@ -75,4 +91,5 @@ def present_tabs(context: PlanContext, current: ReviewTab | None) -> tuple[TabLi
             entry.count(context) if entry.count else None,
         )
         for entry in TABS
+        if entry.tab is current or entry.is_shown(context)
     )

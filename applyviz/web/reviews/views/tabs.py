@@ -7,11 +7,13 @@ from collections.abc import Callable
 from django.http import HttpResponse
 from django.shortcuts import render
 
+from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.models import Plan
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.forms.reviews import ListForm
 from applyviz.web.reviews.forms.scroll import ScrollForm
 from applyviz.web.reviews.pages.activity_tab import present_activity
+from applyviz.web.reviews.pages.addons_tab import present_addons
 from applyviz.web.reviews.pages.graph.choice import GraphChoice
 from applyviz.web.reviews.pages.graph.tab import present_graph
 from applyviz.web.reviews.pages.object_offers import find_ownership_url
@@ -57,6 +59,11 @@ def _render_changes(request: PageRequest, plan: Plan) -> HttpResponse:
     return render_tab(request, context, ReviewTab.CHANGES, **page.parts())
 
 
+def _render_addons(request: PageRequest, plan: Plan) -> HttpResponse:
+    context = read_context(plan, for_user=request.user)
+    return render_tab(request, context, ReviewTab.ADDONS, addons=present_addons(context))
+
+
 def _render_graph(request: PageRequest, plan: Plan) -> HttpResponse:
     context = read_context(plan, for_user=request.user)
     choice = GraphChoice.read(request.GET, ListForm.read_page(request.GET))
@@ -84,6 +91,7 @@ def _render_activity(request: PageRequest, plan: Plan) -> HttpResponse:
 RENDERERS: dict[ReviewTab, Callable[[PageRequest, Plan], HttpResponse]] = {
     ReviewTab.OVERVIEW: _render_overview,
     ReviewTab.CHANGES: _render_changes,
+    ReviewTab.ADDONS: _render_addons,
     ReviewTab.GRAPH: _render_graph,
     ReviewTab.OWNERS: _render_owners,
     ReviewTab.REQUESTS: _render_requests,
@@ -104,7 +112,10 @@ def _find_latest(request: PageRequest, number: int) -> int:
 
 
 def _open_last(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    return open_tab(request, number, plan, _find_last_tab(request))
+    found, tab = planner.get_plan(plan, review_number=number, for_user=request.user), _find_last_tab(request)
+    if tab is ReviewTab.ADDONS and options_from_json(found.options).channel is None:
+        tab = ReviewTab.OVERVIEW
+    return RENDERERS[tab](request, found)
 
 
 def _find_last_tab(request: PageRequest) -> ReviewTab:
@@ -141,6 +152,12 @@ def show_overview(request: PageRequest, number: int, plan: int) -> HttpResponse:
 def show_changes(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Show the objects of a plan, and the fields of one of them."""
     return open_tab(request, number, plan, ReviewTab.CHANGES)
+
+
+@requires(Action.VIEW)
+def show_addons(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Show the addons of a kOps channel: the choice for each, and its objects."""
+    return open_tab(request, number, plan, ReviewTab.ADDONS)
 
 
 @requires(Action.VIEW)

@@ -1,0 +1,75 @@
+"""The Addons tab: the choice for each addon of a kOps channel with its reason, and the objects of the chosen ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.models import ObjectChange
+from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.reviews.pages.channel_table import AddonRow, ChannelTable, present_channel
+from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
+
+
+@dataclass(frozen=True, slots=True)
+class AddonObject:
+    """One object of an addon."""
+
+    style: Appearance
+    kind: str
+    name: str
+    namespace: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddonGroup:
+    """One addon of the channel and its objects, in the order of the plan."""
+
+    row: AddonRow
+    objects: tuple[AddonObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddonsTab:
+    """The addons that the plan applies or cannot plan, and the skipped ones.
+
+    - `others`: the objects of manifests that no addon names.
+    """
+
+    channel: ChannelTable
+    groups: tuple[AddonGroup, ...]
+    skipped: tuple[AddonRow, ...]
+    others: tuple[AddonObject, ...]
+
+
+def _group_objects(context: PlanContext) -> Mapping[str, list[AddonObject]]:
+    url_of = link_objects(context.plan)
+    named: Iterable[tuple[int, str | None]] = context.plan.changes.values_list("position", "document__addon")
+    addon_of = dict(named)
+    found: dict[str, list[AddonObject]] = {}
+    for row in sorted(context.changes, key=_find_position):
+        shown = AddonObject(
+            OBJECT_STYLES[Operation(row.operation)], row.kind, row.name, row.namespace, url_of(row.position)
+        )
+        found.setdefault(addon_of.get(row.position) or "", []).append(shown)
+    return found
+
+
+def _find_position(row: ObjectChange) -> int:
+    return row.position
+
+
+def present_addons(context: PlanContext) -> AddonsTab | None:
+    """Return the tab; None for a plan of other manifests."""
+    channel = present_channel(context.options)
+    if channel is None:
+        return None
+    objects = _group_objects(context)
+    return AddonsTab(
+        channel,
+        tuple(AddonGroup(row, tuple(objects.get(row.name, ()))) for row in channel.rows if not row.is_skipped),
+        tuple(row for row in channel.rows if row.is_skipped),
+        tuple(objects.get("", ())),
+    )
