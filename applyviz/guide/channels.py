@@ -28,6 +28,7 @@ def print_choices(example: Example) -> Iterator[str]:
     addons, problems = read_addons(channel)
     for plan in choose(addons, kubernetes=kubernetes, annotations=annotations, faults={}):
         duties = "".join(f" {duty}" for duty in list_duties(plan))
-        yield f"{plan.addon.name} {plan.addon.id}: {plan.action}. {render_choice(plan, kubernetes)}{duties}"
+        named = " ".join(filter(None, (plan.addon.name, plan.addon.version, plan.addon.id)))
+        yield f"{named}: {plan.action}. {render_choice(plan, kubernetes)}{duties}"
     for problem in problems:
         yield f"error: {problem.reason}"
