@@ -194,8 +194,7 @@ def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO)
     told = [f"From {plan['source']['text']}"] if plan.get("source") else []
     told += [f"Prune: {plan['prune']}"] if plan.get("prune") else []
     told += [f"Stays: {one['kind']} {one['namespace']}/{one['name']}: {one['reason']}" for one in plan.get("stays", ())]
-    addons = plan.get("addons", ())
-    told += [" ".join([f"Addon {one['name']}: {one['decision']}. {one['why']}", *one["notes"]]) for one in addons]
+    told += [" ".join([f"Addon {a['name']}: {a['decision']}. {a['why']}", *a["notes"]]) for a in plan.get("addons", ())]
     for line in (*told, plan["sentence"], *plan["impact"]):
         print(line, file=out)
     for one in (one for one in objects if one["operation"] != "unchanged"):

@@ -166,8 +166,7 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
         name: partial(World.of_plans, name=name)
         for name in (
             *("reviews:show-overview", "reviews:show-changes", "reviews:show-requests", "reviews:show-activity"),
-            "reviews:show-addons",
-            *("reviews:show-risks", "reviews:live-comparison", "reviews:show-source-changes"),
+            *("reviews:show-addons", "reviews:show-risks", "reviews:live-comparison", "reviews:show-source-changes"),
         )
     },
     "search": lambda w: (f"{reverse('search')}?q={word}" for word in ("login", "secret/login", "update", "applied")),

@@ -194,7 +194,7 @@ def test_next_plan_of_a_review_leaves_objects_out():
 
 def test_addons_of_a_channel_are_printed_with_their_reason():
     out = io.StringIO()
-    addon = {"name": "dns", "action": "skip", "why": "Installed: same id and manifest."}
+    addon = {"name": "dns", "decision": "skip", "why": "Installed: same id and manifest.", "notes": ["Needs a CA."]}
     plan = {
         "plan": 1,
         "review": {"number": 7},
@@ -214,7 +214,7 @@ def test_addons_of_a_channel_are_printed_with_their_reason():
     gate.print_plan(plan, [], out)
 
     assert "From 2 files uploaded; 1 file from localhost\n" in out.getvalue()
-    assert "Addon dns: skip. Installed: same id and manifest.\nNothing to apply\n" in out.getvalue()
+    assert "Addon dns: skip. Installed: same id and manifest. Needs a CA.\nNothing to apply\n" in out.getvalue()
 
 
 def test_chart_and_its_values_are_sent(tmp_path):

@@ -30,7 +30,7 @@ from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ApplyRun, ObjectChange, ObjectResult, Plan, Review
 from applyviz.web.api.sources import present_source
 from applyviz.web.components.values import ABSENT, show_value
-from applyviz.web.reviews.pages.channel_table import list_addons
+from applyviz.web.reviews.pages.addons.table import list_addons
 from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_prune, present_impact, present_sentence
 from applyviz.web.reviews.pages.sources.staying import list_stays
 from applyviz.web.reviews.pane.fields import FieldFilter, present_sections

@@ -22,7 +22,7 @@ from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.phrases import describe_reason
 from applyviz.web.components.values import render_yaml
-from applyviz.web.reviews.pages.channel_table import ChannelTable, present_channel
+from applyviz.web.reviews.pages.addons.table import ChannelTable, present_channel
 from applyviz.web.reviews.pages.comments import render_markdown
 from applyviz.web.reviews.pages.plan_overview import read_for_reader
 from applyviz.web.reviews.pages.plan_summary import describe_left_out, describe_prune, present_impact, present_sentence

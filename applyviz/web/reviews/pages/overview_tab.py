@@ -19,8 +19,8 @@ from applyviz.web.components.notices import Notice, PlanFact
 from applyviz.web.components.server_text import fold
 from applyviz.web.history.pages.entries import EntryRow
 from applyviz.web.reviews.pages.activity_tab import count_entries, list_latest
+from applyviz.web.reviews.pages.addons.table import ChannelTable, present_channel
 from applyviz.web.reviews.pages.available_actions import NextActs
-from applyviz.web.reviews.pages.channel_table import ChannelTable, present_channel
 from applyviz.web.reviews.pages.comparison import present_replan_notice
 from applyviz.web.reviews.pages.external_apply import Watch, present_watch
 from applyviz.web.reviews.pages.object_groups import KindRow, draw_picture

@@ -13,7 +13,7 @@ from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.forms.reviews import ListForm
 from applyviz.web.reviews.forms.scroll import ScrollForm
 from applyviz.web.reviews.pages.activity_tab import present_activity
-from applyviz.web.reviews.pages.addons_tab import present_addons
+from applyviz.web.reviews.pages.addons.tab import present_addons
 from applyviz.web.reviews.pages.graph.choice import GraphChoice
 from applyviz.web.reviews.pages.graph.tab import present_graph
 from applyviz.web.reviews.pages.object_offers import find_ownership_url

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
-from applyviz.web.reviews.pages.channel_table import AddonRow, ChannelTable, present_channel
+from applyviz.web.reviews.pages.addons.table import AddonRow, ChannelTable, present_channel
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
 
 
