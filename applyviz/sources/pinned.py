@@ -29,6 +29,8 @@ Resolver: TypeAlias = Callable[[str, int], tuple[str, ...]]
 
 _HOST = re.compile(r"(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?|\[[0-9A-Fa-f:.]+\])\Z")
 _PORTS = {"http": 80, "ssh": 22}
+OBJECT_STORES = frozenset(("s3", "gs", "do", "swift", "scw", "azureblob"))
+"""Schemes that kOps reads and nothing here does."""
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
 HEADERS: Mapping[str, str] = MappingProxyType(
     {"Accept-Encoding": "identity", "Accept": "*/*", "User-Agent": "applyviz"}
@@ -99,6 +101,8 @@ def origin_of(parts: SplitResult) -> tuple[str, str, int]:
 
 def _refuse_port(scheme: str, port: int, expected: str) -> None:
     """Raise `SourceError` for a protocol or port that only an allowed origin may have."""
+    if scheme in OBJECT_STORES:
+        raise SourceError(f"{scheme} addresses are not read: download the folder and upload it")
     if scheme != expected:
         raise SourceError(f"only {expected} links are fetched")
     if port != _PORTS.get(expected, 443):

@@ -95,6 +95,12 @@ class _EntryReader:
             raise self.error("needs a kind, and namespaces as texts", *path)
         return PrunedKind(namespaces=tuple(namespaces), **texts)
 
+    def _name_file(self, manifest: str) -> str:
+        try:
+            return name_file(self._document.positions.file, manifest)
+        except ValueError as error:
+            raise self.error("must be a path or an address", "manifest") from error
+
     def _check_version(self, version: str) -> None:
         try:
             if version:
@@ -123,7 +129,7 @@ class _EntryReader:
         kinds = self._read_list(prune, "kinds", "prune")
         return Addon(
             **texts,
-            file=name_file(self._document.positions.file, texts["manifest"]),
+            file=self._name_file(texts["manifest"]),
             needs_pki=bool(entry.get("needsPKI")),
             prune=tuple(self._read_kind(kind, number) for number, kind in enumerate(kinds)),
             position=self._document.positions.nearest(self._path),

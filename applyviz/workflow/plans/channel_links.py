@@ -1,4 +1,4 @@
-"""Fetch the addons of a kOps channel that a link gave: each manifest relative to the address of the channel.
+"""Fetch the addons of a kOps channel: each manifest relative to the address of the channel, or by its own.
 
 The rules and limits of links hold for every address. A manifest that cannot be fetched is noted beside the channel, so
 that its plan says why the addon is missing; the others are fetched.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from applyviz.engine.channels.model import Addon
 from applyviz.engine.manifests.documents import ParsedFile
@@ -37,7 +37,7 @@ def _join(address: str, manifest: str) -> str:
 
 
 def fetch_addons(bundle: SourceBundle, files: Sequence[ParsedFile], fetch: Fetch) -> SourceBundle:
-    """Return a source with the manifests that its channel names; unchanged without a fetched channel.
+    """Return a source with the manifests that its channel names: relative to its address, or by addresses of their own.
 
     - `fetch` returns the file or the error of each address.
     """
@@ -46,7 +46,8 @@ def fetch_addons(bundle: SourceBundle, files: Sequence[ParsedFile], fetch: Fetch
         return bundle
     own = next(file for file in bundle.files if file.name == channel.file)
     address = own.provenance.get("final_url", "")
-    missing = _list_missing(channel.addons, bundle) if address else []
+    reachable = [addon for addon in channel.addons if address or urlsplit(addon.manifest).scheme]
+    missing = _list_missing(reachable, bundle)
     if not missing:
         return bundle
     found: list[BundledFile] = []

@@ -1,8 +1,9 @@
 """The objects that an earlier run applied and that the manifests of a plan no longer contain; apply keeps them.
 
 Rule: `kubectl apply` deletes nothing without `--prune`. The earlier run is the last one on the cluster of whose objects
-at least half are in the plan: sources have no identity of their own, files are renamed and links move. The planner
-finds the objects that a prune leaves (`planning/sets/staying.py`); the summary of the plan keeps them.
+at least half are in the plan: sources have no identity of their own, files are renamed and links move. An addon of a
+kOps channel has a name: the earlier run is the last one that applied it, and it prunes only the kinds that it names.
+The planner finds the objects that a prune leaves (`planning/sets/staying.py`); the summary of the plan keeps them.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ def _same_object(changes: QuerySet[ObjectChange]) -> Exists:
 
 
 def _names_all(plan: Plan) -> bool:
-    """Return whether the plan has every object of its manifests: none is selected, unread or an addon not chosen."""
+    """Return whether the plan has every object of its manifests: none is selected or unread."""
     options = options_from_json(plan.options)
-    is_apply = options.action is SetAction.APPLY and not options.selector and options.channel is None
+    is_apply = options.action is SetAction.APPLY and not options.selector
     return is_apply and plan.state == PlanState.COMPLETE and not plan.problems
 
 
@@ -63,12 +64,29 @@ def _find_run(plan: Plan, runs: list[ApplyRun]) -> ApplyRun | None:
     return next((run for run in runs if shares.get(run.plan_id)), None)
 
 
+def _find_left_by_addons(plan: Plan, runs: list[ApplyRun], names: frozenset[str]) -> LeftBehind | None:
+    """Return what the last run of an addon applied, and neither the addon nor its prune names now."""
+    gone = ObjectChange.objects.none()
+    for run in runs:
+        applied = ObjectChange.objects.filter(plan=run.plan_id)
+        missing = applied.filter(document__addon__in=names, operation__in=_KEPT).filter(
+            ~_same_object(plan.changes.all()), ~_same_object(gone)
+        )
+        found = tuple(missing.only("position", "kind", "namespace", "name", "plan"))
+        if found:
+            return LeftBehind(run, found)
+        names -= frozenset(applied.values_list("document__addon", flat=True))
+        gone |= applied.filter(operation__in=_GONE)
+    return None
+
+
 def find_left_behind(plan: Plan, *, for_user: Person) -> LeftBehind | None:
     """Return what the last run of the same source applied, the plan does not name, and no later run deleted.
 
     - None without such objects, for a plan that does not name all objects of its manifests, and for deletions, patches
       and moves. Runs that the person may not see do not count.
     """
+    channel = options_from_json(plan.options).channel
     if not _names_all(plan):
         return None
     visible = Review.objects.filter(access.select_reviews(for_user)).values("pk")
@@ -76,6 +94,8 @@ def find_left_behind(plan: Plan, *, for_user: Person) -> LeftBehind | None:
         state=RunState.APPLIED, plan__target__cluster=plan.target.cluster_id, plan__review__in=visible
     ).filter(created_at__lt=plan.created_at)
     runs = list(earlier.exclude(plan=plan).order_by("-number")[:_RUNS])
+    if channel is not None:
+        return _find_left_by_addons(plan, runs, frozenset(addon.name for addon in channel.applied))
     run = _find_run(plan, runs)
     if run is None:
         return None

@@ -94,6 +94,7 @@ def test_file_without_a_channel_is_unchanged():
         ("{manifest: a}", "spec.addons[0].name needs a name"),
         ("{name: a}", "spec.addons[0].manifest is missing: it names the file of the addon"),
         ("{name: a, manifest: 5}", "spec.addons[0].manifest must be text"),
+        ("{name: a, manifest: 'http://['}", "spec.addons[0].manifest must be a path or an address"),
         ("{name: a, manifest: b, needsPKI: 5}", "spec.addons[0].needsPKI must be true or false"),
         (
             "{name: a, manifest: b, needsRollingUpdate: some}",

@@ -138,7 +138,7 @@ def test_link_must_be_https(as_alice):
     answer = as_alice.post(URL, fill(links="http://example.org/a.yaml"))
 
     page = answer.content.decode()
-    assert "Only HTTPS URLs are supported: http://example.org/a.yaml" in page
+    assert "Only HTTPS URLs are supported, upload the files instead: http://example.org/a.yaml" in page
 
 
 def test_each_refused_link_is_named(as_alice):

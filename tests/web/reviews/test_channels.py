@@ -11,18 +11,20 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from applyviz.records.enums import RunState
 from applyviz.records.models import Plan
 from applyviz.workflow.plans import planner
-from tests.channels import channel, config, simple
+from tests.channels import channel, config, pruning, simple
 from tests.stories import Team
+from tests.workflow.test_channels import plan as make_plan
 
 pytestmark = pytest.mark.django_db
 URL = reverse("reviews:add-review")
 
 
 @pytest.fixture
-def team():
-    return Team()
+def team(monkeypatch):
+    return Team().wire_up(monkeypatch)
 
 
 @pytest.fixture
@@ -203,3 +205,33 @@ def test_addons_tab_of_a_channel_that_skips_everything_says_so(as_alice):
     made = open_review(as_alice, upload(simple(web=skipped, dns=skipped)))
 
     assert "Every addon is skipped." in show_addons(as_alice, made)
+
+
+def test_objects_that_an_addon_does_not_prune_are_named_as_left_behind(team, as_alice):
+    prunes_other_kinds = {"prune": pruning("Secret")}
+    run = team.work(team.start(make_plan(team, simple("1", web=prunes_other_kinds))))
+    assert run.state == RunState.APPLIED
+
+    shown = show(as_alice, open_review(as_alice, upload(simple("2", web=prunes_other_kinds))))
+    pruned = show(as_alice, open_review(as_alice, upload(simple("2", web={"prune": pruning()}))))
+
+    assert "1 object of run 1 is not in these manifests" in shown
+    assert "ConfigMap/web-1 in kube-system" in shown
+    assert "Their addons do not prune them, so they stay." in shown
+    assert "is not in these manifests" not in pruned
+
+
+def test_uploaded_channel_fetches_what_it_names_by_address_and_says_what_it_cannot_read(as_alice, settings):
+    files = simple()
+    text = files.pop("bootstrap-channel.yaml").replace("manifest: web/v1.yaml", "manifest: s3://bucket/web/v1.yaml")
+    with _Server(files) as server:
+        settings.APPLYVIZ_LINK_HOSTS = (server.origin,)
+        text = text.replace("manifest: dns/v1.yaml", f"manifest: {server.origin}/v1/dns/v1.yaml")
+        made = open_review(as_alice, fill(text=text))
+
+    assert [row.name for row in made.changes.order_by("position")] == ["dns", "kube-system"]
+    (problem,) = made.problems
+    assert problem["reason"] == (
+        "addon web is not planned: Its manifest bucket/web/v1.yaml is missing. s3 addresses are not read: download the "
+        "folder and upload it"
+    )

@@ -182,7 +182,7 @@ class SourceFields(ChartFields):
         allowed = tuple(f"{origin.rstrip('/')}/" for origin in settings.APPLYVIZ_LINK_HOSTS)
         refused = [link for link in given if not link.startswith(("https://", *allowed))]
         if refused:
-            text = _("Only HTTPS URLs are supported: %(link)s")
+            text = _("Only HTTPS URLs are supported, upload the files instead: %(link)s")
             raise forms.ValidationError([forms.ValidationError(text, params={"link": link}) for link in refused])
         return given
 

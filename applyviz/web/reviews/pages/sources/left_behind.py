@@ -35,7 +35,9 @@ def present_left_behind(context: PlanContext) -> tuple[Notice, ...]:
         "%(count)d objects of run %(run)d are not in these manifests",
         count,
     ) % {"count": count, "run": run}
-    if context.options.prune.mode is PruneMode.NONE:
+    if context.options.channel is not None:
+        text = _("Their addons do not prune them, so they stay. To remove them, open a delete review.")
+    elif context.options.prune.mode is PruneMode.NONE:
         text = _("Apply does not change them. To remove them, plan with prune or open a delete review.")
     else:
         text = _("Prune does not select them, so apply does not change them.")
