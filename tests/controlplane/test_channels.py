@@ -105,6 +105,7 @@ def test_upgrade_of_a_channel_is_chosen_applied_pruned_and_recorded(product, pub
         },
     }
     product.plane.kubectl("apply", "-f", "-", stdin=json.dumps(leftover))
+    records = _read_records(product.plane)
     second, second_run = _install(product, new)
     third = product.plan(new, KOPS)
 
@@ -120,6 +121,9 @@ def test_upgrade_of_a_channel_is_chosen_applied_pruned_and_recorded(product, pub
     assert sorted((c.addon.name, c.action, c.reason) for c in list_choices(second)) == sorted(
         [(entry["name"], "update", "other-manifest") for entry in after] + left
     )
+    assert {name: (one["version"], one["manifestHash"]) for name, one in records.items()} == {
+        entry["name"]: (entry["version"], entry["manifestHash"]) for entry in before
+    }
     assert {(c.action.value, c.reason.value) for c in list_choices(third) if c.addon.name in offered} == {
         ("skip", "same")
     }

@@ -141,6 +141,9 @@ def test_run_is_stale_when_another_client_records_an_addon_after_the_plan(team):
     run = team.work(run)
 
     assert (run.state, team.wire.effective) == (RunState.STALE, [])
+    details = list(run.results.exclude(detail="").values_list("detail", flat=True))
+    assert "the record of addon web changed since it was reviewed: plan the channel again" in details
+    assert not [detail for detail in details if "addon dns" in detail]
 
 
 def test_wrong_hash_and_missing_manifest_are_problems_with_a_line_and_the_rest_is_planned(team):

@@ -71,5 +71,8 @@ def describe_move(row: ObjectChange, now: PlannedObject, moved: list[dict[str, J
         return "it was deleted since it was reviewed"
     if exists and not existed:
         return "it was created since it was reviewed"
+    addon = changes.find_record(row)
+    if addon:
+        return f"the record of addon {addon} changed since it was reviewed: plan the channel again"
     paths = ", ".join(str(m["path"]) for m in moved[:5]) or "what would be sent"
     return f"it changed since it was reviewed: {paths}"

@@ -148,7 +148,7 @@ def test_each_refused_link_is_named(as_alice):
         URL, fill(links="ftp://a.example/x\nhttps://b.example/y\njavascript:alert(1)")
     ).content.decode()
 
-    assert set(re.findall(r"are supported: ([^<]+)<", page)) == {"ftp://a.example/x", "javascript:alert(1)"}
+    assert set(re.findall(r"the files instead: ([^<]+)<", page)) == {"ftp://a.example/x", "javascript:alert(1)"}
 
 
 def test_too_many_links_are_refused(as_alice):
