@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from applyviz.engine.channels.choosing import hash_manifest
+from applyviz.engine.channels.sentences import list_duties
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import Prune, PruneMode
@@ -244,7 +245,7 @@ def test_objects_of_a_skipped_addon_and_broken_plain_files_are_not_mixed_up(team
 
 
 def test_kind_that_is_not_served_is_a_note_of_the_addon_and_blocks_nothing(team):
-    kinds = {"kinds": [{"kind": "Widget", "group": "example.com"}, *pruning()["kinds"]]}
+    kinds = {"kinds": [{"kind": "Widget", "group": "example.com"}, {"kind": "ConfigMap", "labelSelector": "addon=web"}]}
 
     made = plan(team, simple(web={"prune": kinds}))
 
@@ -262,3 +263,27 @@ def test_addon_that_left_the_channel_stays_listed(team):
     made = plan(team, {**files, "bootstrap-channel.yaml": yaml.safe_dump(only_dns), "web/v1.yaml": ""})
 
     assert choices(made) == {"dns": ("skip", "same"), "web": ("skip", "not-in-channel")}
+
+
+def test_nodes_that_kops_would_mark_are_named(team):
+    apply(team, simple())
+    for name, labels in (("n1", {"node-role.kubernetes.io/node": ""}), ("n2", {})):
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+        team.send(Request("POST", "/api/v1/nodes", {"fieldManager": "kubelet"}, body=body))
+
+    found = {}
+    for group in ("workers", "control-plane", "all"):
+        made = plan(team, simple("2", web={"needsRollingUpdate": group}))
+        (web,) = [one for one in options_from_json(made.options).channel.addons if one.addon.name == "web"]
+        found[group] = (web.nodes, *list_duties(web))
+
+    named = "with the annotation kops.k8s.io/needs-update, applyviz does not."
+    assert found == {
+        "workers": (("n1",), f"Needs a rolling update of the worker nodes: kOps marks n1 {named}"),
+        "control-plane": (
+            (),
+            "Needs a rolling update of the control plane nodes: kOps marks nodes with the label "
+            "node-role.kubernetes.io/master, and no node has it.",
+        ),
+        "all": (("n1", "n2"), f"Needs a rolling update of all nodes: kOps marks n1, n2 {named}"),
+    }

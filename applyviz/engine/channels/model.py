@@ -122,6 +122,8 @@ class AddonPlan:
 
     - `preferred`: the entry of the same name that counts in place of this one.
     - `found_hash`: the hash of a manifest that is not the one of the channel.
+    - `nodes`: the first of those that kOps would mark for a rolling update, `more_nodes` the number of the others; None
+      if it marks none at all, or they are not readable.
     - `unserved`: the kinds to prune that the cluster does not serve, so that it has no objects of them.
     """
 
@@ -132,6 +134,8 @@ class AddonPlan:
     preferred: Addon | None = None
     found_hash: str = ""
     unserved: tuple[str, ...] = ()
+    nodes: tuple[str, ...] | None = None
+    more_nodes: int = 0
 
     @property
     def is_applied(self) -> bool:

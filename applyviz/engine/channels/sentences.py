@@ -7,6 +7,12 @@ from collections.abc import Iterator
 from applyviz.engine.channels.model import Addon, AddonPlan, AddonReason, AddonRecord
 
 NEEDS_UPDATE = "kops.k8s.io/needs-update"
+NODE_LABELS = {
+    "control-plane": "node-role.kubernetes.io/master",
+    "workers": "node-role.kubernetes.io/node",
+    "all": "",
+}
+"""The label of the nodes that kOps marks; "" for all nodes. Nodes of new clusters have no label `master`."""
 _SHOWN = 12
 _REASONS = {
     AddonReason.NOT_INSTALLED: "Not installed: namespace {namespace} has no annotation {annotation}.",
@@ -76,13 +82,20 @@ def list_notes(plan: AddonPlan) -> Iterator[str]:
         yield f"The cluster does not serve kind {kind}, so nothing of it is pruned."
 
 
+def _describe_marking(plan: AddonPlan) -> str:
+    """Return what kOps does with the nodes."""
+    if plan.nodes is None:
+        return f"kOps marks them with the annotation {NEEDS_UPDATE}, applyviz does not."
+    if not plan.nodes:
+        return f"kOps marks nodes with the label {NODE_LABELS[plan.addon.needs_rolling_update]}, and no node has it."
+    names = ", ".join(plan.nodes) + (f" and {plan.more_nodes} more" if plan.more_nodes else "")
+    return f"kOps marks {names} with the annotation {NEEDS_UPDATE}, applyviz does not."
+
+
 def list_duties(plan: AddonPlan) -> Iterator[str]:
     """Yield what kOps does for an addon beside applying it, and applyviz does not."""
     if plan.marks_nodes:
-        nodes = _NODES[plan.addon.needs_rolling_update]
-        yield (
-            f"Needs a rolling update of {nodes}: kOps marks them with the annotation {NEEDS_UPDATE}, applyviz does not."
-        )
+        yield f"Needs a rolling update of {_NODES[plan.addon.needs_rolling_update]}: {_describe_marking(plan)}"
     if plan.is_applied and plan.addon.needs_pki:
         name = plan.addon.name
         yield f"Needs a CA: applyviz does not create Secret {name}-ca and Issuer {name} in kube-system."

@@ -6,14 +6,14 @@ choice: the records that it writes would change a new one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.channels.choosing import choose, find_faults
 from applyviz.engine.channels.model import KOPS_MANAGER, Addon, AddonAction, AddonPlan, ChannelPlan
 from applyviz.engine.channels.reading import read_addons
-from applyviz.engine.channels.sentences import render_choice
+from applyviz.engine.channels.sentences import NODE_LABELS, render_choice
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Request
@@ -25,6 +25,8 @@ from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyOptions, Prun
 from applyviz.sources.bundle import SourceBundle
 from applyviz.sources.links import hide_query
 
+_MOST_NODES = 10
+_NODES = Request("GET", "/api/v1/nodes", purpose="list")
 _VERSION = Request("GET", "/version", purpose="read")
 MISSING = "missing "
 """The beginning of the names in the provenance of a channel that say why a manifest could not be fetched."""
@@ -130,8 +132,30 @@ def choose_addons(
         faults=find_faults(channel.addons, contents),
         missing=[name for name in namespaces if name not in annotations],
     )
-    noted = tuple(replace(one, unserved=_list_unserved(one, served)) for one in chosen)
+    nodes = _read_nodes(reader, {one.addon.needs_rolling_update for one in chosen if one.marks_nodes})
+    noted = tuple(_add_facts(one, served, nodes) for one in chosen)
     return ChannelPlan(channel.file, channel.location, kubernetes, noted)
+
+
+def _read_nodes(reader: ClusterReader, groups: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return the names of the nodes that kOps would mark for each group; nothing for a group that cannot be read."""
+    names = sorted(groups)
+    requests = [
+        replace(_NODES, query={"labelSelector": f"{NODE_LABELS[name]}="} if NODE_LABELS[name] else {}) for name in names
+    ]
+    found = {}
+    for name, answer in zip(names, reader.try_send_all(requests), strict=True):
+        items = get_at(answer.body, ("items",)) if answer.is_ok else None
+        if isinstance(items, list):
+            found[name] = tuple(str(get_at(node, ("metadata", "name"), "")) for node in items)
+    return found
+
+
+def _add_facts(one: AddonPlan, served: Catalog, nodes: Mapping[str, tuple[str, ...]]) -> AddonPlan:
+    """Return a choice with what only the cluster knows: kinds that it does not serve, and its nodes."""
+    marked = nodes.get(one.addon.needs_rolling_update) if one.marks_nodes else None
+    shown, more = (None, 0) if marked is None else (marked[:_MOST_NODES], max(0, len(marked) - _MOST_NODES))
+    return replace(one, unserved=_list_unserved(one, served), nodes=shown, more_nodes=more)
 
 
 def _list_unserved(one: AddonPlan, served: Catalog) -> tuple[str, ...]:

@@ -129,7 +129,9 @@ def test_duties_of_kops_are_named_where_they_are_due():
     (install,) = choose_all(addon)
     (update,) = choose_all(addon, annotations=record())
     (skipped,) = choose_all(replace(WEB, needs_pki=True), annotations=record())
+    many = replace(update, nodes=("n1", "n2"), more_nodes=3)
 
+    assert "kOps marks n1, n2 and 3 more with the annotation" in next(list_duties(many))
     pki = "Needs a CA: applyviz does not create Secret web-ca and Issuer web in kube-system."
     assert list(list_duties(install)) == [pki]
     assert list(list_duties(update)) == [
