@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from applyviz.engine.channels.choosing import choose
+from applyviz.engine.channels.model import AddonPlan
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.exchange import JSON, JSON_PATCH, MERGE_PATCH, Request
 from applyviz.engine.planning.model.plan import Operation
@@ -106,3 +108,24 @@ def take_the_binding_out(box: Box) -> None:
     box.apply(text_of(config_map("bound", theme="light")))
 
     assert box.get(path_of(wanted))["data"] == {"theme": "light"}
+
+
+@follows(
+    "Installed{origin}, but not in this channel: its objects and its annotation stay. To remove it, delete its "
+    "objects, then the annotation {annotation} of namespace {namespace}."
+)
+def remove_an_addon_that_left_its_channel(box: Box) -> None:
+    left, namespace, record = config_map("left"), "/api/v1/namespaces/default", "addons.k8s.io/left"
+    box.apply(text_of(left))
+    _send(box, "PATCH", namespace, MERGE_PATCH, {"metadata": {"annotations": {record: '{"id":"a"}'}}}, "kops")
+    assert [one.reason.value for one in _choose_without_entries(box, namespace)] == ["not-in-channel"]
+
+    _send(box, "DELETE", path_of(left), JSON, {}, "kubectl")
+    _send(box, "PATCH", namespace, MERGE_PATCH, {"metadata": {"annotations": {record: None}}}, "kubectl-annotate")
+
+    assert _choose_without_entries(box, namespace) == ()
+
+
+def _choose_without_entries(box: Box, namespace: str) -> tuple[AddonPlan, ...]:
+    found = box.get(namespace)["metadata"].get("annotations", {})
+    return choose((), kubernetes="v1.36.3", annotations={"default": found}, faults={})
