@@ -218,8 +218,6 @@ def test_fetch_resolves_once_and_connects_to_what_was_vetted(connections: list[o
     [
         ("http://example.com/", "only https links are fetched"),
         ("ftp://example.com/", "only https links are fetched"),
-        ("s3://bucket/cluster/addons/c.yaml", "s3 addresses are not read: download the folder and upload it"),
-        ("gs://bucket/c.yaml", "gs addresses are not read: download the folder and upload it"),
         ("file:///etc/passwd", "the host of the link is not written as a plain name or address"),
         ("gopher://127.0.0.1:6379/_x", "only https links are fetched"),
         ("https://example.com:8443/", "only links to port 443 are fetched"),
