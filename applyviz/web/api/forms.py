@@ -12,6 +12,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions, SetAction
 from applyviz.records.models import Plan
+from applyviz.web.api.moves import Move, add_moves, replan
 from applyviz.web.api.ownership import OwnershipForm, TakeForm
 from applyviz.web.reviews.forms.patches import PatchFields
 from applyviz.web.reviews.forms.prune import METHODS, find_prune_errors, list_strays, read_prune
@@ -79,7 +80,7 @@ class _ChartTexts(forms.Form):
 class ReviewForm(_TextForm, _GitFields, _ChartTexts, ActionForm, DeletionForm, LeftOutForm, PatchFields, OwnershipForm):
     """A review: its target, reason and options."""
 
-    extra = frozenset({"files", "links"})
+    extra = frozenset({"files", "links", "patches", "moves"})
     title = forms.CharField(max_length=200)
     reason = forms.CharField(required=False, max_length=5000)
     ticket = forms.CharField(required=False, max_length=400)
@@ -128,10 +129,14 @@ class ReviewForm(_TextForm, _GitFields, _ChartTexts, ActionForm, DeletionForm, L
         )
         return self.add_left_out(self.add_action(self.add_deletion(options)))
 
-    def choose(self, taken: Intake) -> ApplyOptions:
-        """Return the options for these manifests: those of a kOps channel have kOps' defaults."""
+    def choose(self, taken: Intake, moves: tuple[Move, ...] = ()) -> ApplyOptions:
+        """Return the options for these manifests, with moves; those of a kOps channel have kOps' defaults."""
         is_given = bool(self.cleaned_data["field_manager"])
-        options = self.add_ownership(self.options, lambda: hold_documents(taken.files, self.options.namespace))
+
+        def hold() -> Mapping[str, FieldHolder]:
+            return hold_documents(taken.files, self.options.namespace)
+
+        options = add_moves(self.add_ownership(self.options, hold), moves, hold)
         options = as_kops(options, is_manager_given=is_given) if has_channel(taken.files) else options
         return self.choose_hooks(options, taken)
 
@@ -139,13 +144,14 @@ class ReviewForm(_TextForm, _GitFields, _ChartTexts, ActionForm, DeletionForm, L
 class PlanForm(_TextForm, _GitFields, _ChartTexts, DeletionForm, LeftOutForm, OwnershipForm, TakeForm):
     """The next plan of a review: new manifests, or other choices; the latest plan fills fields that are not given."""
 
-    extra = frozenset({"files", "links"})
+    extra = frozenset({"files", "links", "moves"})
     kustomization = forms.CharField(required=False, max_length=500)
 
-    def choose(self, latest: Plan, taken: Intake | None) -> ApplyOptions:
+    def choose(self, latest: Plan, taken: Intake | None, moves: tuple[Move, ...] | None = None) -> ApplyOptions:
         """Return the options of the next plan; of new manifests, only what is named and hooks are left out.
 
-        - `taken`: the new manifests; None for those of the latest plan.
+        - `taken`: the new manifests; None for those of the latest plan. `moves`: every move of the plan; None for those
+          of the latest plan.
         """
         options = options_from_json(latest.options)
         kept = self.add_left_out(self.add_deletion(options if taken is None else take_back(options)))
@@ -154,6 +160,7 @@ class PlanForm(_TextForm, _GitFields, _ChartTexts, DeletionForm, LeftOutForm, Ow
             return hold_changes(latest) if taken is None else hold_documents(taken.files, options.namespace)
 
         chosen = self.add_taken(self.add_ownership(kept, hold), latest)
+        chosen = chosen if moves is None else replan(chosen, moves, hold, latest=latest)
         return chosen if taken is None else self.choose_hooks(chosen, taken)
 
 

@@ -18,6 +18,7 @@ from applyviz.engine.explain.sentences import render_reason
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, canonical_json
+from applyviz.engine.ownership.managed_fields import find_entries
 from applyviz.engine.planning.digest.serialize import options_from_json, to_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.owner_map import OwnerShare
@@ -223,6 +224,27 @@ def _present_requests(change: engine.PlannedObject) -> list[JSONObject]:
     ]
 
 
+def _list_entries(obj: JSONObject | None) -> list[JSONObject]:
+    """Return managedFields of an object without times: those of a write are known once it was sent."""
+    found = find_entries(obj or {}) or ()
+    return [{name: value for name, value in entry.items() if name != "time"} for entry in found]
+
+
+def _present_managed_fields(change: engine.PlannedObject) -> JSONObject | None:
+    """Return managedFields before and after; without an effect they are the same.
+
+    - None if the reader may not see the object; `after` is None if it is not known.
+    """
+    if change.operation is engine.Operation.WITHHELD:
+        return None
+    before, result = _list_entries(change.versions.live), change.versions.after
+    if not change.has_effect:
+        return {"before": before, "after": before}
+    if change.operation.is_deletion:
+        return {"before": before, "after": []}
+    return {"before": before, "after": None if result is None else _list_entries(result)}
+
+
 def _present_object(
     row: ObjectChange, options: ApplyOptions, view: LiveView, owners: Sequence[OwnerShare]
 ) -> JSONObject:
@@ -243,6 +265,7 @@ def _present_object(
         "error": row.error,
         "can_be_replaced": change.can_be_replaced,
         "owners": [to_json(share) for share in owners],
+        "managed_fields": _present_managed_fields(change),
         "left_out": "" if change.left_out is None else change.left_out.reason,
         "risks": [{"kind": h.kind.value, "level": h.level.value, "text": render_risk(h)} for h in change.risks],
         "conflicts": [_present_conflict(change, conflict) for conflict in change.conflicts],

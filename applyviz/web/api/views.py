@@ -29,6 +29,8 @@ from applyviz.web.api.forms import (
 )
 from applyviz.web.api.guard import check, read_body, requires, show
 from applyviz.web.api.inputs import add_files, find_cluster, has_manifests, read_files
+from applyviz.web.api.moves import Move, expand_moves, read_moves
+from applyviz.web.api.patches import expand_patches
 from applyviz.web.api.presets import fill_body
 from applyviz.web.api.problems import ProblemsError, SourceProblem, collect
 from applyviz.web.frame import streams
@@ -64,10 +66,27 @@ def show_caller(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     )
 
 
+def _expand(body: JSONObject) -> tuple[JSONObject, tuple[Move, ...]]:
+    """Return the body of a review with its patches as a file and its moves as options, and the moves.
+
+    - Raises `ProblemsError` with every problem of both lists.
+    """
+    space = body.get("namespace")
+    namespace = space if isinstance(space, str) and space else "default"
+    patched, odd = collect(lambda: expand_patches(body, namespace=namespace))
+    moves, unread = collect(lambda: read_moves(body))
+    if patched is None or moves is None:
+        raise ProblemsError((*odd, *unread))
+    return expand_moves(patched, moves, namespace=namespace), moves
+
+
 @requires(Action.WRITE, "POST")
 def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     """Open a review of some files and request its first plan; a preset fills what the body does not have."""
-    given, used = fill_body(flatten(read_body(request)), by=caller.person)
+    read = flatten(read_body(request))
+    expanded, odd = collect(lambda: _expand(read))
+    body, moves = expanded or (read, ())
+    given, used = fill_body(body, by=caller.person)
     form = ReviewForm(given)
     cluster, wrong = collect(lambda: find_cluster(registration.list_usable(for_user=caller.person), check(form)))
     folder, space = (given.get(name) for name in ("kustomization", "namespace"))
@@ -83,8 +102,10 @@ def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     )
     if form.is_patched_by_fields and not patches and not has_manifests(given):
         unread = ()  # the fields of the patch say what is missing
-    if cluster is None or taken is None:
-        raise ProblemsError((*wrong, *unread))
+    if odd and not has_manifests(read):
+        unread = ()  # its files follow from what is wrong
+    if odd or cluster is None or taken is None:
+        raise ProblemsError((*odd, *wrong, *unread))
     chosen = form.cleaned_data
     follows = chosen["follow"] == "true"
     if follows and not branches.can_follow(taken.bundle):
@@ -95,7 +116,7 @@ def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
         reason=chosen["reason"],
         ticket=chosen["ticket"],
         cluster=cluster,
-        options=form.choose(taken),
+        options=form.choose(taken, moves),
         bundle=taken.bundle,
         preset=used,
     )
@@ -134,14 +155,14 @@ def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
     given = flatten(read_body(request))
     review = reviews.get_review(number, for_user=caller.person)
     form = PlanForm(given)
-    chosen = check(form)
+    chosen, moves = check(form), read_moves(given) if "moves" in given else None
     latest = None if review.latest_plan is None else _read_plan(review.latest_plan.number, number, caller)
     taken = None
     if has_manifests(given):
         cluster = None if latest is None else latest.target.cluster
         space = "" if latest is None else options_from_json(latest.options).namespace
         taken = read_files(given, chosen["kustomization"], by=caller.person, cluster=cluster, namespace=space)
-    options = None if latest is None else form.choose(latest, taken)
+    options = None if latest is None else form.choose(latest, taken, moves)
     bundle = None if taken is None else taken.bundle
     made = reviews.replan_review(review, by=caller.person, bundle=bundle, options=options)
     found = planner.get_plan(made.number, review_number=number, for_user=caller.person)

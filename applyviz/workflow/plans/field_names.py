@@ -70,12 +70,17 @@ def hold_changes(plan: Plan) -> Mapping[str, FieldHolder]:
     return {name_object(c.ref): FieldHolder(c.ref, c.versions.manifest or {}, c) for c in changes}
 
 
+def find_path(field: str, holder: FieldHolder) -> FieldPath | None:
+    """Return the path of a field as pages write it, `.spec.replicas`; None if the object has no such field."""
+    return holder.list_paths().get(f".{field.strip().removeprefix('.')}")
+
+
 def _read_line(line: str, holders: Mapping[str, FieldHolder]) -> tuple[FieldHolder, FieldPath] | str:
     name, _blank, field = line.strip().partition(" ")
     holder = holders.get(name)
     if holder is None:
         return _("%(name)s is no object of this set; write it as apps/Deployment/shop/web") % {"name": name[:300]}
-    path = holder.list_paths().get(f".{field.strip().removeprefix('.')}")
+    path = find_path(field, holder)
     if path is None:
         return _("%(name)s has no field %(field)s; write it as .spec.replicas") % {"name": name, "field": field[:300]}
     return holder, path
