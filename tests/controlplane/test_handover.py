@@ -1,4 +1,8 @@
-"""During a handover `replicas` is sampled every 50 ms, and it never leaves its value; an autoscaler then owns it."""
+"""During a handover `replicas` is sampled every 50 ms, and it never leaves its value; an autoscaler then owns it.
+
+The control plane has its controllers: that of Deployments, which would act on a dip, and the autoscaler, which writes
+the count once its own least number asks for more.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -19,11 +24,14 @@ from applyviz.records.models import ApplyRun, Plan
 from applyviz.workflow import runs
 from applyviz.workflow.plans import changes, handovers, planner
 from tests.builders import acknowledge_all, open_dangers
+from tests.controlplane.comparison import JSONObject
 from tests.controlplane.product import Product
+from tests.controlplane.takeover import wait_for_controllers
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.django_db]
 REPLICAS = ("f:spec", "f:replicas")
 SECONDS = 0.05
+SCALED_BY = ("kube-controller-manager", "Update", "scale")
 SCALED = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -84,6 +92,23 @@ def run(product: Product, plan: Plan) -> ApplyRun:
     return done
 
 
+def read(product: Product, namespace: str) -> JSONObject:
+    """The live Deployment with its owners."""
+    command = ("get", "deployment", "web", "-n", namespace, "-o", "json", "--show-managed-fields")
+    found: JSONObject = json.loads(product.plane.kubectl(*command).stdout)
+    return found
+
+
+def wait_until_scaled(product: Product, namespace: str) -> JSONObject:
+    """The Deployment once the autoscaler wrote its count."""
+    for _ in range(120):
+        live = read(product, namespace)
+        if live["spec"]["replicas"] == 5:
+            return live
+        time.sleep(0.5)
+    raise AssertionError("the autoscaler did not scale")
+
+
 @pytest.mark.parametrize(
     ("mode", "manager", "owners"),
     [
@@ -91,11 +116,12 @@ def run(product: Product, plan: Plan) -> ApplyRun:
         (ApplyMode.CLIENT, CLIENT_SIDE_MANAGER, {(CLIENT_SIDE_MANAGER, "Update")}),
     ],
 )
-def test_replicas_keep_their_value_at_every_moment(control_plane, mode, manager, owners):
-    product, namespace = Product(control_plane), f"handover-{mode}"
+def test_replicas_keep_their_value_at_every_moment(managed_plane, mode, manager, owners):
+    product, namespace = Product(managed_plane), f"handover-{mode}"
     product.plane.kubectl("create", "namespace", namespace)
     options = ApplyOptions(mode=mode, field_manager=manager, namespace=namespace)
     product.apply(FILES, options)
+    wait_for_controllers(product.plane, namespace)
 
     with sampling(product, namespace) as seen:
         changed = {**FILES, "web.yaml": SCALED.replace("nginx:1", "nginx:2")}
@@ -106,16 +132,15 @@ def test_replicas_keep_their_value_at_every_moment(control_plane, mode, manager,
         )
         planner.make_plan(asked.pk)
         run(product, Plan.objects.get(pk=asked.pk))
-        live = json.loads(
-            product.plane.kubectl(
-                *("get", "deployment", "web", "-n", namespace, "-o", "json", "--show-managed-fields")
-            ).stdout
-        )
+        live = read(product, namespace)
 
     assert (set(seen), len(seen) > 5) == ({3}, True)
     assert {(o.manager, o.operation) for o in read_owners(live).of(REPLICAS)} == owners
-    product.plane.kubectl("scale", "deployment", "web", "-n", namespace, "--replicas", "7")
+    least = ("patch", "hpa", "web", "-n", namespace, "--type=merge", "-p", '{"spec": {"minReplicas": 5}}')
+    product.plane.kubectl(*least)
+    live = wait_until_scaled(product, namespace)
+    assert SCALED_BY in {(o.manager, o.operation, o.subresource) for o in read_owners(live).of(REPLICAS)}
     with sampling(product, namespace) as seen:
         dropped = {**DROPPED, "web.yaml": DROPPED["web.yaml"].replace("nginx:1", "nginx:3")}
-        product.apply(dropped, options)
-    assert set(seen) == {7}
+        product.apply({**dropped, "scaler.yaml": SCALER + "  minReplicas: 5\n"}, replace(options, takes_over=True))
+    assert set(seen) == {5}
