@@ -22,6 +22,7 @@ from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.ownership.managed_fields import APPLY, UPDATE, read_owners
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.requests import takeover
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Handover, TakenField
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import Node
@@ -56,19 +57,28 @@ def list_taken(plan: Plan, ref: ObjectRef) -> tuple[TakenField, ...]:
     return tuple(one for one in options_from_json(plan.options).list_taken(ref.key) if one.is_live)
 
 
+def _is_applied(owner: Owner, options: ApplyOptions) -> bool:
+    return owner.manager == options.field_manager and owner.operation == APPLY and not owner.subresource
+
+
+def _is_given_up(owner: Owner, managers: Collection[str]) -> bool:
+    """Return whether the fields of an owner move to the manager of the plan before it applies."""
+    return owner.manager in managers and owner.operation == UPDATE and not owner.subresource
+
+
 def _list_dropped(change: PlannedObject, options: ApplyOptions) -> Iterator[FieldPath]:
     """Yield the fields that the manifest no longer sets, and that this apply would therefore remove."""
     live, manifest = change.versions.live, change.versions.in_manifest
     if live is None or names_secret(change.ref.gvk.kind):
         return
-    owners = read_owners(live)
+    owners, given_up = read_owners(live), takeover.find_managers(live, options)
     for path in list_leaves(_root(change), live):
         if path in _IDENTITY or path == _ANNOTATION or manifest.find(path) is not ABSENT:
             continue
         if options.mode is ApplyMode.CLIENT:
             is_own = change.versions.in_last_applied.find(path) is not ABSENT
         else:
-            is_own = any(o.manager == options.field_manager and o.operation == APPLY for o in owners.of(path))
+            is_own = any(_is_applied(o, options) or _is_given_up(o, given_up) for o in owners.of(path))
         if is_own:
             yield path
 

@@ -94,6 +94,44 @@ def test_risk_leads_to_a_plan_that_keeps_replicas(team, mode):
     assert (run.state, run.error, live["spec"]["replicas"]) == ("applied", "", 3)
 
 
+DROPPED = yaml.safe_dump({**yaml.safe_load(WEB), "spec": {**yaml.safe_load(WEB)["spec"], "replicas": None}})
+DROPPED = DROPPED.replace("  replicas: null\n", "")
+KUBECTL = {"mode": ApplyMode.CLIENT, "field_manager": "kubectl-client-side-apply"}
+# How the object was applied, and how the plan applies the manifest that no longer sets the count.
+WAYS = {
+    "server-side": ({}, {}),
+    "client-side": (KUBECTL, KUBECTL),
+    "to server-side": (KUBECTL, {}),
+    "to client-side": ({}, {**KUBECTL, "takes_from": ("applyviz",)}),
+    "to client-side by kubectl": ({"field_manager": "kubectl"}, KUBECTL),
+    "from another manager": (
+        {"mode": ApplyMode.CLIENT, "field_manager": "helm"},
+        {"takes_from": ("helm",)},
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_dropped_count_of_a_sole_owner_is_offered_and_kept(team, way):
+    before, then = WAYS[way]
+    team.apply(WEB, **before)
+    plan = team.plan(DROPPED, **then)
+    browser = open_browser(team.alice)
+    assert "Hand over replicas…" in read_object(browser, plan)
+
+    link = f"{address(plan)}?field=.spec.replicas"
+    page = browser.get(link).content.decode()
+    number = number_of(plan)
+    assert f'value="{number}" id="id_fields_given_{number}" checked' in page
+    browser.post(link, {"fields_given": [number], "manager": "handover-to-hpa"})
+
+    following = Plan.objects.get(review=plan.review, number=2)
+    planner.make_plan(following.pk)
+    run = team.work(team.start(Plan.objects.get(pk=following.pk)))
+    live = team.live("/apis/apps/v1/namespaces/default/deployments/web")
+    assert (run.state, run.error, live["spec"]["replicas"]) == ("applied", "", 3)
+
+
 def test_form_keeps_what_was_given_up_and_can_take_it_back(team):
     team.apply(WEB)
     plan = team.plan(WEB)
