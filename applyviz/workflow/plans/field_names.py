@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from applyviz.engine.manifests.documents import ParsedFile
-from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.paths import FieldPath, fields, render_path
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import PlannedObject
@@ -70,9 +70,23 @@ def hold_changes(plan: Plan) -> Mapping[str, FieldHolder]:
     return {name_object(c.ref): FieldHolder(c.ref, c.versions.manifest or {}, c) for c in changes}
 
 
+def _find_declared(name: str, ref: ObjectRef) -> FieldPath | None:
+    """Return the path of a field that the schema of a kind declares, below maps and structs only; None for others."""
+    kind, steps = bundled().find_kind(ref.gvk), name.split(".")[1:]
+    node = kind.root if kind else None
+    for step in steps:
+        node = node.child(step) if node is not None and step else None
+    return None if node is None else fields(*steps)
+
+
 def find_path(field: str, holder: FieldHolder) -> FieldPath | None:
-    """Return the path of a field as pages write it, `.spec.replicas`; None if the object has no such field."""
-    return holder.list_paths().get(f".{field.strip().removeprefix('.')}")
+    """Return the path of a field as pages write it, `.spec.replicas`; None if the object has no such field.
+
+    - A new manifest may drop a field, or take it from live: then its kind has to declare it.
+    """
+    name = f".{field.strip().removeprefix('.')}"
+    found = holder.list_paths().get(name)
+    return found if found is not None or holder.change is not None else _find_declared(name, holder.ref)
 
 
 def _read_line(line: str, holders: Mapping[str, FieldHolder]) -> tuple[FieldHolder, FieldPath] | str:

@@ -96,6 +96,32 @@ def test_next_plan_has_exactly_the_moves_of_its_body(team, program):
     assert options().handovers == ()
 
 
+def test_dropped_count_is_handed_over_by_the_first_plan(team, program):
+    team.apply(WEB, mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
+    dropped = WEB.replace("  replicas: 3\n", "")
+
+    post(program, body(dropped, moves=[move("hand-over", TARGET, fields=[".spec.replicas"])]))
+
+    run = team.work(team.start(Plan.objects.order_by("pk").last()))
+    live = team.live("/apis/apps/v1/namespaces/default/deployments/web")
+    assert (run.state, live["spec"]["replicas"]) == ("applied", 3)
+
+
+def test_live_field_is_taken_by_the_first_plan(team, program):
+    team.apply(config_map(a="1"))
+    team.edit(SETTINGS, {"data": {"b": "x"}})
+
+    post(
+        program,
+        body(config_map(a="1"), moves=[move("take", SETTINGS_MAP, fields=["data.b"], managers=["kubectl-edit"])]),
+    )
+
+    team.work(team.start(Plan.objects.order_by("pk").last()))
+    live = team.live()
+    assert live["data"] == {"a": "1", "b": "x"}
+    assert name_owners(live["metadata"]["managedFields"]) == {("applyviz", "Apply")}
+
+
 def test_fields_are_given_client_side_by_last_applied(team, program):
     team.apply(config_map(a="1", b="2"), mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
 
@@ -275,7 +301,7 @@ REFUSED = {
         ("moves[0].fields", "has no field .spec.none"),
     ),
     "live field": (
-        {"moves": [move("take", TARGET, fields=[".spec.paused"])]},
+        {"moves": [move("take", TARGET, fields=['.spec.template.spec.containers[name="side"].image'])]},
         ("moves[0].fields", "by the next plan"),
     ),
     "one of several": (
