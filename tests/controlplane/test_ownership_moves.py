@@ -14,6 +14,7 @@ import pytest
 
 from applyviz.clusters import connect
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.objects.paths import render_path
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.models import Plan
@@ -192,3 +193,30 @@ def test_handover_is_reverted_and_what_somebody_scaled_meanwhile_is_a_conflict(c
     assert live["spec"]["replicas"] == 3
     assert {(o.manager, o.operation) for o in read_owners(live).of(REPLICAS)} == {("applyviz", "Apply")}
     assert "handover-to-hpa" not in {name for name, _ in owners_of(live)}
+
+
+@pytest.mark.core(1)
+@pytest.mark.parametrize("manager", ["kubectl", "shop-team"])
+def test_owners_after_an_upgrade_are_those_that_kubectl_leaves(control_plane, manager):
+    """The entries that kubectl can move: its own. Another manager of the field conflicts, so it gets the same value."""
+    product = Product(control_plane)
+    found = {}
+    for who in ("theirs", "mine"):
+        namespace = f"{who}-upgraded-{manager}"
+        product.plane.kubectl("create", "namespace", namespace)
+        install(product.plane, FILES, namespace)
+        patch(product, namespace, "helm", {"metadata": {"annotations": {"example.com/by": "helm"}}})
+        changed = WEB.replace("nginx:1", "nginx:2")
+        if who == "mine":
+            options = ApplyOptions(field_manager=manager, namespace=namespace)
+            assert Takeover(product).bring("upgrade", {"web.yaml": changed}, options).faults == []
+        else:
+            more = ("--force-conflicts", f"--field-manager={manager}", "-n", namespace, "-f", "-")
+            product.plane.kubectl("apply", "--server-side", *more, stdin=changed)
+        live = read(product, namespace)
+        found[who] = {
+            (entry.owner.manager, entry.owner.operation): {render_path(path) for path in entry.fields}
+            for entry in read_owners(live).entries
+        }
+
+    assert found["mine"] == found["theirs"]

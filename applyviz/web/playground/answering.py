@@ -16,6 +16,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.guide import playground
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
+from applyviz.web.playground.patch_kinds import render_kinds
 from applyviz.web.reviews.pane.fields import FieldFilter
 from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab, present_pane
 from applyviz.web.reviews.pane.resolutions import show_conflicts
@@ -54,14 +55,14 @@ def render_answer(change: PlannedObject, given: PlaygroundQuery, choice: PaneCho
 
 def _render(asked: JSONObject, kept: PlaygroundQuery, *, began: float) -> JSONObject:
     change = playground.explain(kept, now=asked["now"])
-    wanted = choice_from_json(asked["choice"])
-    panes = [[choice_to_json(wanted), render_answer(change, kept, wanted, asked["base_url"])]]
+    wanted, kinds = choice_from_json(asked["choice"]), render_kinds(kept, now=asked["now"])
+    panes = [[choice_to_json(wanted), render_answer(change, kept, wanted, asked["base_url"]) + kinds]]
     for choice in (PaneChoice(tab=tab) for tab in Tab):
         is_large = sum(len(html) for _choice, html in panes) > SPARE_CHARACTERS
         if is_large or time.process_time() - began > SPARE_SECONDS:
             break
         if choice != wanted:
-            panes.append([choice_to_json(choice), render_answer(change, kept, choice, asked["base_url"])])
+            panes.append([choice_to_json(choice), render_answer(change, kept, choice, asked["base_url"]) + kinds])
     gvk, paths = change.ref.gvk, [list(reason.path) for reason in change.fields]
     return {"kept": kept.to_json(), "panes": panes, "kind": [gvk.group, gvk.version, gvk.kind], "paths": paths}
 

@@ -18,6 +18,7 @@ from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
 from applyviz.guide.opening import open_example
 from applyviz.web.playground import answers
 from applyviz.web.playground.answering import render_answer
+from applyviz.web.playground.patch_kinds import render_kinds
 from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema
 from applyviz.web.reviews.pane.object_pane import PaneChoice
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
@@ -103,7 +104,9 @@ def render_pane(question: PlaygroundQuestion, choice: PaneChoice) -> str:
     """
     try:
         if question.guide_url:
-            return render_answer(explain_example(question.given, question.now), question.given, choice, question.url)
+            kinds = render_kinds(question.given, now=question.now)
+            change = explain_example(question.given, question.now)
+            return render_answer(change, question.given, choice, question.url) + kinds
         return answers.find_pane(question.asked, choice)
     except PlaygroundQueryError as error:
         raise NotPossibleError(str(error)) from None

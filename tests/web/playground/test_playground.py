@@ -300,3 +300,13 @@ def test_visitor_who_asks_very_often_waits(client, db, settings):
     assert "name: flags" in refused.content.decode()
     assert other.status_code == 302
     assert PlaygroundInput.objects.count() == 3
+
+
+def test_patch_is_shown_as_each_of_the_three_types(client, ask):
+    patch = "kind: Patch\ntarget: {apiVersion: v1, kind: ConfigMap, name: flags}\npatch: {data: {theme: light}}\n"
+    text = client.get(ask(manifest=patch, live=LIVE)).content.decode()
+
+    shown = text.partition("As each type of patch")[2]
+    for word in ("Strategic merge patch", "as written", "leads to the same object", "path: /data/theme"):
+        assert word in shown
+    assert "As each type of patch" not in client.get(ask(live=LIVE)).content.decode()

@@ -1,0 +1,78 @@
+"""One patch as each of the three types, below its answer in the playground."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.template.loader import render_to_string
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason
+from applyviz.engine.manifests.documents import PatchType
+from applyviz.engine.objects.paths import render_path
+from applyviz.guide.given import PlaygroundQuery
+from applyviz.guide.patch_kinds import PatchKind, compare_kinds
+from applyviz.web.reviews.pane.requests import BodyLine, print_lines
+
+_MOST = 24
+_TITLES: dict[PatchType, str | Promise] = {
+    PatchType.STRATEGIC: _("Strategic merge patch"),
+    PatchType.MERGE: _("JSON merge patch"),
+    PatchType.JSON: _("JSON patch"),
+}
+_WORDS: dict[FieldOperation, str | Promise] = {
+    FieldOperation.SET: _("added"),
+    FieldOperation.CHANGED: _("changed"),
+    FieldOperation.CLEARED: _("removed"),
+    FieldOperation.DEFAULTED: _("defaulted"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedField:
+    """One field that a patch changes."""
+
+    word: str | Promise
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatchColumn:
+    """What a patch does as one type; `operations` are those of a JSON patch, which has a body of its own."""
+
+    title: str | Promise
+    is_written: bool
+    is_same: bool
+    error: str
+    fields: tuple[ChangedField, ...]
+    more: int
+    operations: tuple[BodyLine, ...] = ()
+    hidden_lines: int = 0
+
+
+def _present_field(reason: FieldReason) -> ChangedField:
+    return ChangedField(_WORDS[reason.operation], render_path(reason.path))
+
+
+def _present(kind: PatchKind) -> PatchColumn:
+    lines, hidden = print_lines(kind.body) if kind.type is PatchType.JSON else ((), 0)
+    return PatchColumn(
+        _TITLES[kind.type],
+        kind.is_written,
+        kind.is_same,
+        kind.error,
+        tuple(map(_present_field, kind.fields[:_MOST])),
+        max(0, len(kind.fields) - _MOST),
+        lines,
+        hidden,
+    )
+
+
+def render_kinds(given: PlaygroundQuery, *, now: str) -> str:
+    """Return the comparison as HTML; "" for a question that is no patch, or has no live object.
+
+    - `given` is masked. Raises `PlaygroundQueryError`.
+    """
+    columns = [_present(kind) for kind in compare_kinds(given, now=now)]
+    return render_to_string("playground/_patch_kinds.html", {"columns": columns}) if columns else ""
