@@ -198,7 +198,11 @@ def test_handover_is_reverted_and_what_somebody_scaled_meanwhile_is_a_conflict(c
 @pytest.mark.core(1)
 @pytest.mark.parametrize("manager", ["kubectl", "shop-team"])
 def test_owners_after_an_upgrade_are_those_that_kubectl_leaves(control_plane, manager):
-    """The entries that kubectl can move: its own. Another manager of the field conflicts, so it gets the same value."""
+    """What client-side kubectl owned moves, what helm owns stays.
+
+    kubectl keeps the annotation for its own manager up to date; a reviewed apply drops it, because its request is bound
+    to a version that the server would write into the annotation.
+    """
     product = Product(control_plane)
     found = {}
     for who in ("theirs", "mine"):
@@ -219,4 +223,6 @@ def test_owners_after_an_upgrade_are_those_that_kubectl_leaves(control_plane, ma
             for entry in read_owners(live).entries
         }
 
+    kept = found["theirs"].pop(("kubectl-last-applied", "Apply"), set())
+    assert {path.split(".")[2] for path in kept} == ({"annotations"} if manager == "kubectl" else set())
     assert found["mine"] == found["theirs"]

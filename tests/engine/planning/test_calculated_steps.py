@@ -185,6 +185,7 @@ def names(paths: tuple[tuple[str, ...], ...]) -> list[str]:
 def test_server_removes_what_is_no_longer_sent_and_owned_by_nobody_else() -> None:
     found = compute(write(a="1", b="1"), write(b="2", c="3"))
 
+    assert names(found.sent) == [".data.b", ".data.c"]
     assert (names(found.removed), names(found.set), names(found.taken)) == (
         [".data.a"],
         [".data.b", ".data.c"],
@@ -205,7 +206,7 @@ def test_server_keeps_what_others_own_and_names_conflicts() -> None:
 
     assert [(render_path(one.path), one.owners) for one in kept.kept] == [(".data.a", ("other (Apply)",))]
     assert kept.removed == ()
-    assert names(blocked.conflicts) == [".data.a"]
+    assert names(blocked.conflicts) == names(blocked.sent) == [".data.a"]
 
 
 def test_owner_of_a_subresource_is_named_with_it() -> None:

@@ -99,7 +99,8 @@ def test_server_side_shows_owners_before_and_after_and_what_is_given_up(team: Te
     text = show(team, team.plan(config_map(b="2"), mode=ApplyMode.SERVER))
 
     assert holds(text, "Calculation: Computed by the server")
-    assert holds(text, "Field owners before From managedFields of the live object. applyviz (Apply): 2 fields")
+    assert holds(text, "Field owners before The live set, from managedFields. applyviz (Apply): 2 fields")
+    assert holds(text, "Fields sent The applied set: every field of the manifest. data.b")
     assert holds(text, "They are removed unless another manager owns them. data.a")
     assert holds(text, "Fields set Fields of the request with another value than live. data.b")
     assert holds(text, "Field owners after As the server stores them. applyviz (Apply): 1 field")

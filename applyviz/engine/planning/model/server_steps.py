@@ -31,12 +31,14 @@ class ServerSteps:
     """The steps of the server for one object.
 
     - `before`, `after`: how many fields each owner has, written `manager (operation)`.
-    - `removed`, `kept`: fields that the manager gives up; `set`: fields that get the value of the request.
+    - `sent`: the fields of the request. `removed`, `kept`: fields that the manager gives up. `set`: fields that get the
+      value of the request.
     - `conflicts`: fields of the request that other managers own with another value.
     - `taken`: fields that the manager owns only from then on.
     """
 
     before: tuple[OwnerCount, ...]
+    sent: tuple[FieldPath, ...]
     removed: tuple[FieldPath, ...]
     kept: tuple[KeptField, ...]
     set: tuple[FieldPath, ...]
@@ -67,6 +69,7 @@ def list_server_steps(fields: tuple[FieldReason, ...], *, manager: str) -> Serve
     is_removed = FieldOperation.CLEARED
     return ServerSteps(
         before=_count(one.owners_before for one in fields),
+        sent=tuple(one.path for one in fields if has[one.path] or one.operation is FieldOperation.CONFLICT),
         removed=tuple(one.path for one in given_up if one.operation is is_removed),
         kept=tuple(
             KeptField(one.path, tuple(map(_name, one.owners_after)))

@@ -173,7 +173,10 @@ def _list_conflicts(found: ServerSteps) -> Iterator[CalculationStep]:
 def _list_server_steps(change: PlannedObject, manager: str) -> Iterator[CalculationStep]:
     found = list_server_steps(change.fields, manager=manager)
     yield _list_paths(
-        _("Field owners before"), _("From managedFields of the live object."), _count_owners(found.before), _("None.")
+        _("Field owners before"), _("The live set, from managedFields."), _count_owners(found.before), _("None.")
+    )
+    yield _list_paths(
+        _("Fields sent"), _("The applied set: every field of the manifest."), _render(found.sent), _("None.")
     )
     kept = tuple(
         _("%(path)s stays: owned by %(owners)s")
@@ -182,7 +185,10 @@ def _list_server_steps(change: PlannedObject, manager: str) -> Iterator[Calculat
     )
     yield _list_paths(
         _("Fields given up"),
-        _("%(manager)s owned them and no longer sends them. They are removed unless another manager owns them.")
+        _(
+            "The removed set: %(manager)s owned them and no longer sends them. They are removed unless another manager "
+            "owns them."
+        )
         % {"manager": manager},
         (*_render(found.removed), *kept),
         _("None."),
