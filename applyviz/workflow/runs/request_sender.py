@@ -30,8 +30,9 @@ from applyviz.workflow.plans.outcome_check import identity
 from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, Persist, Sleep
 from applyviz.workflow.runs.journal import Journal
 
-_ATTEMPTS = 4
-_PAUSES = (0.2, 1.0, 3.0, 3.0)
+# The first one and five retries, as kubectl patches after conflicts.
+_ATTEMPTS = 6
+_PAUSES = (0.2, 1.0, 3.0, 3.0, 3.0, 3.0)
 _LONGEST_PAUSE = 30.0
 _LOOKING_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 8.0)
 

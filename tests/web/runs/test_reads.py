@@ -73,13 +73,13 @@ def test_unchanged_object_is_only_read(team: Team) -> None:
     assert squeeze("The object was only read.") in show(team, "runs:show-result", run, 0)
 
 
-def make_conflict(team: Team) -> Callable[[Request, int], str]:
-    """Another client labels the object just before the first write arrives."""
+def make_conflict(team: Team, times: int = 1) -> Callable[[Request, int], str]:
+    """Another client labels the object just before each of the first writes arrives."""
     first = len(team.wire.writes) + 1
 
     def interfere(request: Request, number: int) -> str:
-        if number == first:
-            assert team.edit(SETTINGS, {"metadata": {"labels": {"seen": "yes"}}}).is_ok
+        if number < first + times:
+            assert team.edit(SETTINGS, {"metadata": {"labels": {"seen": f"time-{number}"}}}).is_ok
         return ""
 
     return interfere
@@ -102,6 +102,21 @@ def test_retry_after_a_conflict_reads_again_and_says_so(team: Team) -> None:
     assert reads[1]
     for page in (show(team, "runs:list-requests", run), show(team, "runs:show-result", run, 0)):
         assert squeeze("200 again, because the server answered 409: another client wrote the object") in page
+
+
+@pytest.mark.parametrize(("times", "outcome"), [(5, "applied"), (6, "failed")])
+def test_conflicting_write_is_retried_five_times_as_kubectl_does(team: Team, times: int, outcome: str) -> None:
+    team.apply(config_map(a="1"), **CLIENT)
+    run = team.start(team.plan(config_map(a="2"), **CLIENT))
+    team.wire.fault = make_conflict(team, times)
+
+    run = team.work(run)
+
+    entries = JournalEntry.objects.filter(result__run=run).order_by("id")
+    assert list(entries.values_list("status", flat=True)) == ([409] * times + [200])[:6]
+    assert team.outcomes(run) == [outcome]
+    shown = show(team, "runs:show-result", run, 0)
+    assert shown.count(squeeze("again, because the server answered 409: another client wrote the object")) >= 5
 
 
 def test_lost_answer_is_resolved_by_a_read(team: Team) -> None:

@@ -47,7 +47,11 @@ def _describe_read(change: PlannedObject, status: int) -> str:
         }
     if not change.has_effect:
         return _("The object exists. Nothing is sent.")
-    return _("The object exists, so %(method)s follows.") % {"method": method}
+    return _(
+        "The object exists, so %(method)s follows. If another client wrote in between, the server answers 409. The run "
+        "then reads the object again, and sends the request again while its effect is the approved one, up to five "
+        "times."
+    ) % {"method": method}
 
 
 def describe_step(change: PlannedObject, step: SequenceStep) -> str:
