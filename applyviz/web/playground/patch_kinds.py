@@ -30,7 +30,7 @@ _WORDS: dict[FieldOperation, str | Promise] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedField:
+class PatchedFieldRow:
     """One field that a patch changes."""
 
     word: str | Promise
@@ -45,14 +45,14 @@ class PatchColumn:
     is_written: bool
     is_same: bool
     error: str
-    fields: tuple[ChangedField, ...]
+    fields: tuple[PatchedFieldRow, ...]
     more: int
     operations: tuple[BodyLine, ...] = ()
     hidden_lines: int = 0
 
 
-def _present_field(reason: FieldReason) -> ChangedField:
-    return ChangedField(_WORDS[reason.operation], render_path(reason.path))
+def _present_field(reason: FieldReason) -> PatchedFieldRow:
+    return PatchedFieldRow(_WORDS[reason.operation], render_path(reason.path))
 
 
 def _present(kind: PatchKind) -> PatchColumn:
