@@ -31,6 +31,7 @@ _LINE_RUNNERS = {
     "ssa": "ownership",
     "update": "ownership",
     "csaupgrade": "ownership",
+    "playground": "playground",
 }
 _STORY_RUNNERS = {
     "reading": "reading",

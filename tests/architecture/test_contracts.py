@@ -39,6 +39,7 @@ def test_contracts_are_kept(copy):
         ("engine/merge/__init__.py", "import applyviz.engine.ownership", "Engine rooms"),
         ("records/__init__.py", "import applyviz.workflow", "Floors"),
         ("sandbox/__init__.py", "import applyviz.records", "Floors"),
+        ("workflow/__init__.py", "import applyviz.guide", "The workflow knows no guide"),
         ("sandbox/__init__.py", "import django", "The sandbox knows no Django"),
         ("web/frame/streams.py", "import applyviz.web.home.views", "Web areas"),
         ("web/runs/forms.py", "import applyviz.web.runs.views", "Inside a web area"),

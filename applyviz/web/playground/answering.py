@@ -6,16 +6,22 @@ An answer is HTML, so that the process that serves pages only inserts it.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.risks.model import RiskLevel
 from applyviz.guide import playground
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
+from applyviz.guide.kubectl_order import find_difference
+from applyviz.web.components.badges import LEVEL_STYLES
+from applyviz.web.components.notices import Notice
 from applyviz.web.playground.patch_kinds import render_kinds
 from applyviz.web.reviews.pane.fields import FieldFilter
 from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab, present_pane
@@ -39,6 +45,25 @@ def choice_from_json(data: Mapping[str, Any]) -> PaneChoice:
     return PaneChoice(**{**data, "tab": Tab(data["tab"]), "show": FieldFilter(data["show"])})
 
 
+def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[Notice]:
+    """Yield the notice of what kubectl does otherwise with an object that was applied client-side."""
+    found = find_difference(given)
+    lines = []
+    conflicts = [] if change.conflicts else found.conflicts
+    if conflicts:
+        named = ", ".join(sorted({f"{c.manager}: {render_path(c.path)}" for c in conflicts}))
+        lines.append(
+            _("kubectl applies first and would stop at a conflict (%(named)s). applyviz moves the fields first.")
+            % {"named": named}
+        )
+    if found.keeps_last_applied:
+        lines.append(
+            _("kubectl keeps the annotation last-applied, owned by kubectl-last-applied. applyviz removes it.")
+        )
+    if lines:
+        yield Notice(LEVEL_STYLES[RiskLevel.INFO], _("kubectl does this differently"), lines=tuple(lines))
+
+
 def render_answer(change: PlannedObject, given: PlaygroundQuery, choice: PaneChoice, base_url: str) -> str:
     """Return the pane of an answer with the chosen tab as HTML; `base_url` is the address of the answer."""
     options = playground.options_for(change, given)
@@ -50,6 +75,7 @@ def render_answer(change: PlannedObject, given: PlaygroundQuery, choice: PaneCho
         field_url_of=lambda index: f"{base_url}fields/{index}/",
         resolution=show_conflicts(change, you=options.field_manager),
     )
+    pane = replace(pane, notices=(*pane.notices, *_present_kubectl(change, given)))
     return render_to_string("reviews/_pane.html", {"pane": pane})
 
 

@@ -98,6 +98,44 @@ def test_live_without_a_namespace_is_where_the_manifest_goes(client, ask):
     assert "metadata.namespace" not in text.partition('id="pane"')[2].replace("<wbr>", "")
 
 
+CLIENT_SIDE = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: flags
+  namespace: shop
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: |
+      {"apiVersion":"v1","data":{"theme":"dark"},"kind":"ConfigMap","metadata":{"name":"flags","namespace":"shop"}}
+  managedFields:
+  - manager: kubectl-client-side-apply
+    operation: Update
+    apiVersion: v1
+    fieldsType: FieldsV1
+    fieldsV1:
+      f:data: {"f:theme": {}}
+      f:metadata: {f:annotations: {"f:kubectl.kubernetes.io/last-applied-configuration": {}}}
+data: {theme: dark}
+"""
+
+
+@pytest.mark.parametrize(("manager", "conflicts", "keeps"), [("kubectl", False, True), ("shop", True, False)])
+def test_answer_says_what_kubectl_does_otherwise(client, ask, manager, conflicts, keeps):
+    text = client.get(ask(live=CLIENT_SIDE, field_manager=manager, takes_client_side="on")).content.decode()
+
+    assert "kubectl does this differently" in text
+    assert ("would stop at a conflict (kubectl-client-side-apply: .data.theme)" in text) is conflicts
+    assert ("kubectl keeps the annotation last-applied" in text) is keeps
+
+
+def test_answer_is_silent_about_kubectl_where_it_does_the_same(client, ask):
+    same = client.get(ask(live=LIVE, owners="shop (Apply): .data.theme")).content.decode()
+    forced = client.get(ask(live=CLIENT_SIDE, takes_client_side="on", is_forced="on")).content.decode()
+
+    assert "kubectl does this differently" not in same
+    assert "kubectl does this differently" not in forced
+
+
 def test_custom_resource_merges_by_its_definition(client, ask):
     crd = """\
 apiVersion: apiextensions.k8s.io/v1

@@ -36,6 +36,8 @@ def _explain(
     memo: FieldSetMemo | None,
 ) -> tuple[FieldReason, ...]:
     versions = change.versions
+    if change.operation is Operation.ERROR and versions.live is None:
+        return ()  # nothing is created, so no field is set
     if change.operation is Operation.REPLACE and versions.live is not None:
         # The server will choose values for the new object that are not known yet, so nothing explains them.
         versions = replace(versions, live=without_chosen(versions.live, versions.manifest or {}, None))

@@ -1,0 +1,167 @@
+"""Judge the playground by what the real kubectl and API server did with the same input: family `playground`.
+
+A case agrees if the outcome is the same: applied, in conflict with the same managers over the same fields, or refused
+in the server's words. Where it was applied, the values, the field owners, whether any row is shown and whether pods
+restart must be right too; where it was not, no row may be shown.
+
+applyviz moves ownership first, kubectl afterwards: a conflict that stops only kubectl must be named as such. Left out
+are values that only a real server can choose, and the annotation last-applied, which kubectl keeps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from applyviz.conformance.cases import CaseResult
+from applyviz.conformance.stories import load_lines
+from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.errors import Conflict
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.ownership.managed_fields import read_owners
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.server_chosen import without_chosen
+from applyviz.engine.requests.migrate import LAST_APPLIED_MANAGER
+from applyviz.engine.risks.model import RiskKind
+from applyviz.guide import playground
+from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
+from applyviz.guide.kubectl_order import find_difference
+
+NOW = "2026-06-01T00:00:00Z"
+_CHOSEN = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
+# The product binds its patch to the object that it read, and a server prints a refused patch.
+_BOUND = re.compile(r" (resourceVersion:\d+ uid:[0-9a-f-]+)(?=\])")
+_RECORD = f".metadata.annotations.{ANNOTATION}"
+_BOOKKEEPING = (_RECORD, ".metadata.generation", ".metadata.managedFields", ".status")
+_SHOWN = (FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, FieldOperation.DEFAULTED)
+_INVALID = "not valid: "
+# Only Go can print its own structs with their capitalized names, and the lines of two of them that differ.
+_GO_NAME = re.compile(r'"[A-Z]\w*":')
+_STRUCT = re.compile(r"(?<=value: )\{.*\}(?=: )", re.DOTALL)
+_GO_LINES = re.compile(r"\n\s*@@ .*", re.DOTALL)
+# applyviz finds in the plan that a manifest names another version than live, and sends nothing.
+_IS_STALE, _FOUND_STALE = "the object has been modified", "the manifest names resourceVersion "
+_CONFLICT = re.compile(r'conflicts? with "([^"]+)"[^:\n]*:((?: \..+)|(?:\n- .+)+)')
+_KUBECTL = re.compile(
+    r'.*?error when (?:creating|patching|applying patch) "[^"]*": |^Error from server(?: \(\w+\))?: |^error: ',
+    re.DOTALL,
+)
+
+
+def run_file(path: Path, family: str, _crds: Mapping[str, JSONValue]) -> Iterator[CaseResult]:
+    """Judge every input of one file."""
+    for _number, case in load_lines(path):
+        if case.get("op") == family:
+            yield judge_input(family, case)
+
+
+def judge_input(family: str, case: JSONObject) -> CaseResult:
+    """Judge one input: what was given, and what the real kubectl made of it."""
+    name, expected = str(case["name"]), case["expected"]
+    given = PlaygroundQuery.from_json(case["input"])
+    try:
+        change = playground.estimate(given, now=NOW)
+    except PlaygroundQueryError as error:
+        got = [problem.reason for problem in error.problems]
+        refusal = expected.get("refusal", "")
+        return CaseResult(family, name, bool(refusal) and all(r in refusal for r in got), "not read", refusal, got)
+    stopped = find_difference(given).conflicts if not change.conflicts else ()
+    if stopped and "refusal" in expected:
+        judged = iter([_compare_conflicts(read_conflicts(expected["refusal"]), stopped)])
+    else:
+        judged = _judge_refusal(change, expected) if "refusal" in expected else _judge_result(change, expected, stopped)
+    for reason, wanted, found in judged:
+        if not is_same_json(wanted, found):
+            return CaseResult(family, name, False, reason, wanted, found)
+    return CaseResult(family, name, True)
+
+
+Comparison = tuple[str, Any, Any]
+
+
+def _judge_refusal(change: PlannedObject, expected: JSONObject) -> Iterator[Comparison]:
+    refusal = expected["refusal"]
+    conflicts = read_conflicts(refusal)
+    yield "outcome", str(Operation.BLOCKED if conflicts else Operation.ERROR), str(change.operation)
+    if conflicts:
+        yield _compare_conflicts(conflicts, change.conflicts)
+    else:
+        yield "refusal", *_align(read_causes(refusal), _split_causes(change.error))
+    yield "rows", [], sorted(_list_rows(change))
+    yield "after", _compared(change.versions.live or {}), _compared(change.versions.after or {})
+
+
+def _compare_conflicts(expected: list[tuple[str, str]], conflicts: Iterable[Conflict]) -> Comparison:
+    found = ([conflict.manager, render_path(conflict.path)] for conflict in conflicts)
+    return "conflicts", sorted(map(list, expected)), sorted(found)
+
+
+def read_conflicts(refusal: str) -> list[tuple[str, str]]:
+    """Return the managers and fields that kubectl prints for a conflict."""
+    return [
+        (found[1], field.strip().removeprefix("- "))
+        for found in _CONFLICT.finditer(refusal)
+        for field in found[2].strip().splitlines()
+    ]
+
+
+def read_causes(refusal: str) -> list[str]:
+    """Return what a refusal of kubectl says, without what kubectl puts before it: its causes, sorted."""
+    _before, is_invalid, causes = _GO_LINES.sub("", refusal).partition("is invalid: ")
+    if is_invalid:
+        return sorted({line.strip().removeprefix("* ") for line in causes.splitlines() if line.strip()})
+    return [_KUBECTL.sub("", refusal).strip()]
+
+
+def _split_causes(error: str) -> list[str]:
+    """Return the causes of an error that the product shows, sorted."""
+    named = error.removeprefix(_INVALID)
+    return sorted(_BOUND.sub("", named).split("; ")) if named != error else [error]
+
+
+def _align(causes: list[str], ours: list[str]) -> tuple[list[str], list[str]]:
+    """Return both without what is compared by its meaning only."""
+    if len(causes) == len(ours) == 1 and _IS_STALE in causes[0] and ours[0].startswith(_FOUND_STALE):
+        return [], []
+    if any(map(_GO_NAME.search, causes)):
+        return [_STRUCT.sub("", cause) for cause in causes], [_STRUCT.sub("", cause) for cause in ours]
+    return causes, ours
+
+
+def _judge_result(change: PlannedObject, expected: JSONObject, stopped: Iterable[Conflict]) -> Iterator[Comparison]:
+    live, after = change.versions.live, without_chosen(expected["after"], {}, change.versions.live)
+    yield "outcome", "", change.error or "".join(str(c) for c in change.conflicts)
+    yield "conflicts", [], [str(c) for c in stopped]
+    yield "values", _compared(after), _compared(change.versions.after or {})
+    yield "owners", _list_owners(after), _list_owners(change.versions.after or {})
+    if live is None:
+        return
+    yield "is changed", _compared(live) != _compared(after), bool(_list_rows(change))
+    restarts = RiskKind.PODS_RESTART in {risk.kind for risk in change.risks}
+    yield "restarts", restarts and _template(live) != _template(after), restarts
+
+
+def _template(obj: JSONObject) -> JSONValue:
+    template: JSONValue = get_at(obj, ("spec", "template"))
+    return template
+
+
+def _compared(obj: JSONObject) -> JSONObject:
+    metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name not in _CHOSEN}
+    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != ANNOTATION}
+    metadata |= {"annotations": annotations} if annotations else {}
+    return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": metadata}
+
+
+def _list_owners(obj: JSONObject) -> list[list[Any]]:
+    entries = (e for e in read_owners(obj).entries if e.owner.manager != LAST_APPLIED_MANAGER)
+    return sorted([e.owner.manager, e.owner.operation, sorted(map(render_path, e.fields))] for e in entries)
+
+
+def _list_rows(change: PlannedObject) -> set[str]:
+    paths = (render_path(reason.path) for reason in change.fields if reason.operation in _SHOWN)
+    return {path for path in paths if path != ".metadata.annotations" and not path.startswith(_BOOKKEEPING)}
