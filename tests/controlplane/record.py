@@ -90,7 +90,7 @@ class Stage:
         )
         stand_in.chmod(0o755)
         config = folder / "kubeconfig"
-        config.write_text(_render_config(recorder.url, self.namespace))
+        config.write_text(render_config(recorder.url, self.namespace))
         self.environment = {
             "PATH": f"{programs}:{os.environ['PATH']}",
             "HOME": str(folder),
@@ -118,7 +118,8 @@ class Stage:
         return {"exit": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
 
 
-def _render_config(server: str, namespace: str) -> str:
+def render_config(server: str, namespace: str) -> str:
+    """A kubeconfig for a server without sign-in: the recording proxy."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",
