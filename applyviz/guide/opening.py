@@ -9,9 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from applyviz.engine.diff.yaml_text import render_yaml
+from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
+from applyviz.engine.schema.crds import CRDSource
 from applyviz.guide.answers import compute_answers, read_object
 from applyviz.guide.given import PlaygroundQuery
+from applyviz.guide.owned import own_fields
 from applyviz.guide.pages import Block, Example, PagePart
 
 _LINE = 72
@@ -32,17 +35,29 @@ def _question(steps: tuple[Block, ...]) -> int:
     return max(n for n, step in enumerate(steps) if step.part is PagePart.APPLY)
 
 
+def _own_before(live: str, owners: str, definition: str) -> str:
+    """Return live with managedFields: its owners name entries as the definition had them before it changed."""
+    obj = read_object(live, PagePart.LIVE)
+    kind = CRDSource([read_object(definition, PagePart.DEFINITION)]).find_kind(GroupVersionKind.from_object(obj))
+    owned, _problems = own_fields(obj, owners, kind=kind)
+    return render_yaml(None, owned)
+
+
 def _open_story(example: Example) -> PlaygroundQuery:
     asked = _question(example.steps)
     step = example.steps[asked]
     rest = replace(example, blocks=tuple(b for b in example.blocks if b is not step))
     left = compute_answers(rest) if rest.steps else None
     live = render_yaml(None, left.after) if left and left.after else example.find(PagePart.LIVE) or ""
+    owners = "\n".join(left.owners) if left else ""
+    definitions = [b.text for b in example.blocks if b.part is PagePart.DEFINITION]
+    if len(definitions) > 1:
+        live, owners = _own_before(live, owners, definitions[-2]), ""
     return PlaygroundQuery(
         manifest=step.text,
         live=live,
-        owners="\n".join(left.owners) if left else "",
-        crds=next((b.text for b in reversed(example.blocks) if b.part is PagePart.DEFINITION), ""),
+        owners=owners,
+        crds=definitions[-1] if definitions else "",
         field_manager=step.words[0],
         is_forced="force" in step.words,
         takes_client_side=False,  # a story states itself where fields move

@@ -309,3 +309,41 @@ def test_granular_to_atomic_conflicts_with_every_former_owner(person, control_pl
 
     told = sorted(cause["message"] for cause in answer["details"]["causes"])
     assert told == ['conflict with "partner"', 'conflict with "shop"']
+
+
+def test_names_of_writers(person):
+    """managers.md."""
+    obj, path = config(theme="dark"), "v1/configmaps/flags"
+
+    def names() -> set[str]:
+        return set(person.list_owners(path))
+
+    person.run("create", "-f", "-", obj=obj)
+    assert names() == {"kubectl-create Update"}
+    person.run("patch", "configmap", "flags", "--type=merge", "-p", '{"data": {"a": "1"}}')
+    assert "kubectl-patch Update" in names()
+    person.ask("PATCH", path, {"data": {"b": "1"}}, MERGE)
+    assert any(name.startswith("Python-urllib Update") for name in names())
+    person.run("replace", "-f", "-", obj=config(theme="gray"))
+    assert "kubectl-replace Update" in names()
+    assert person.ask("PATCH", path, obj, APPLY)[0] == 422
+
+    person.run("create", "-f", "-", obj=workload(replicas=1))
+    person.run("scale", "deployment/web", "--replicas=3")
+    person.run("set", "image", "deployment/web", "web=shop/web:9")
+    owners = set(person.list_owners("apps:v1/deployments/web"))
+    assert {"kubectl Update scale", "kubectl-set Update"} <= owners
+
+
+def test_replace_removes_what_others_set_and_the_annotation(person):
+    """ways.md; an object that create made has no annotation, and the first apply removes nothing."""
+    person.apply(config(theme="dark"))
+    person.ask("PATCH", "v1/configmaps/flags", {"data": {"other": "1"}}, MERGE)
+
+    person.run("replace", "-f", "-", obj=config(theme="dark", banner="on"))
+    found = person.ask("GET", "v1/configmaps/flags")[1]
+    person.apply(config(theme="dark"))
+
+    assert found["data"] == {"theme": "dark", "banner": "on"}
+    assert "annotations" not in found["metadata"]
+    assert person.ask("GET", "v1/configmaps/flags")[1]["data"] == {"theme": "dark", "banner": "on"}
