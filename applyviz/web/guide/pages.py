@@ -19,6 +19,7 @@ from markdown_it import MarkdownIt
 from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.guide import library
 from applyviz.guide.answers import Answers, compute_answers
+from applyviz.guide.finding import find_pages
 from applyviz.guide.opening import unfold
 from applyviz.guide.pages import Block, Example, PagePart
 from applyviz.guide.tables import MergeTable
@@ -39,6 +40,7 @@ class EntryLink:
     url: str
     examples: int
     is_current: bool = False
+    excerpt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +97,31 @@ def render_prose(text: str) -> SafeString:
     return html
 
 
+@dataclass(frozen=True, slots=True)
+class GuideIndex:
+    """The list of pages; `text` is what was searched for."""
+
+    text: str
+    entries: tuple[EntryLink, ...]
+
+
+def _present_entry(entry: library.Entry, *, current: str = "", excerpt: str = "") -> EntryLink:
+    url = reverse("guide:show-page", args=[entry.page.name])
+    is_current = entry.page.name == current
+    return EntryLink(entry.question, entry.page.title, url, len(entry.examples), is_current, excerpt)
+
+
 def list_entries(current: str = "") -> tuple[EntryLink, ...]:
     """Return all pages in order."""
-    return tuple(
-        EntryLink(
-            entry.question,
-            entry.page.title,
-            reverse("guide:show-page", args=[entry.page.name]),
-            len(entry.examples),
-            entry.page.name == current,
-        )
-        for entry in library.list_entries()
-    )
+    return tuple(_present_entry(entry, current=current) for entry in library.list_entries())
+
+
+def present_index(text: str) -> GuideIndex:
+    """Return all pages, or those with every word of a search, the best first."""
+    if not text:
+        return GuideIndex("", list_entries())
+    found = tuple(_present_entry(one.entry, excerpt=one.excerpt) for one in find_pages(text))
+    return GuideIndex(text, found)
 
 
 def _label(block: Block) -> str:

@@ -7,13 +7,14 @@ from django.shortcuts import render
 
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.guide import pages as presenter
+from applyviz.web.guide.forms import GuideSearchForm
 from applyviz.workflow.foundation.access import Action
 
 
 @requires(Action.EXPLORE)
 def show_guide(request: PageRequest) -> HttpResponse:
-    """List all pages by the question that each answers."""
-    return render(request, "guide/guide.html", {"entries": presenter.list_entries()})
+    """List all pages by the question that each answers, or those with the words of a search."""
+    return render(request, "guide/guide.html", {"page": presenter.present_index(GuideSearchForm.read(request.GET))})
 
 
 @requires(Action.EXPLORE)

@@ -49,6 +49,43 @@ def test_rules_stand_in_a_table(client, db):
     assert "<td>set to the manifest's value</td>" in text
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("managedFields", "clearing"),
+        ("User-Agent", "managers"),
+        ("tolerations", "books"),
+        ("finalizers", "lists-of-values"),
+        ("HPA replicas", "autoscaler"),
+        ("retainKeys", "life"),
+        ("Quantities", "quantities"),
+        ("x-kubernetes-list-map-keys", "topology"),
+        ("kubectl-last-applied", "migration"),
+    ],
+)
+def test_page_is_found_by_a_word_that_people_know(client, db, words, name):
+    text = client.get(reverse("guide:show-guide"), {"q": words}).content.decode()
+    found = [one for one in NAMES if f'href="{page_url(one)}"' in text]
+
+    assert name in found
+    assert len(found) < len(NAMES) / 2
+
+
+def test_found_pages_stand_in_order_with_the_sentence(client, db):
+    text = client.get(reverse("guide:show-guide"), {"q": "conflict force"}).content.decode()
+
+    assert text.index(f'href="{page_url("conflicts")}"') < text.index(f'href="{page_url("managers")}"')
+    assert "There are three resolutions: overwrite the field (force)" in text
+
+
+def test_search_without_a_result_says_so(client, db):
+    text = client.get(reverse("guide:show-guide"), {"q": "<b>nonsense"}).content.decode()
+
+    assert "No page contains all words of “&lt;b&gt;nonsense”." in text
+    assert '<ol class="questions" role="list">' in text
+    assert client.get(reverse("guide:show-guide"), {"q": "x" * 201}).status_code == 200
+
+
 def test_unknown_page_is_not_found(client, db):
     assert client.get(page_url("nonsense")).status_code == 404
 

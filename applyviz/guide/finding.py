@@ -1,0 +1,78 @@
+"""Find pages of the guide by the words that people know: of titles, questions, examples, prose and manifests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from applyviz.guide import library
+from applyviz.guide.library import Entry
+
+MAX_WORDS = 12
+_WORD = re.compile(r"[^\s,;:()\[\]{}\"'`|]+")
+# Where a word counts, from the heaviest: the title and the question, the titles of examples, the prose, the rest.
+_WEIGHTS = (8, 4, 2, 1)
+_MARKS = re.compile(r"[`*]|\]\([^)]*\)|(?<![\w])\[")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page that has every word, and the sentence or row of its prose with the first one; "" if only examples do."""
+
+    entry: Entry
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    entry: Entry
+    parts: tuple[str, ...]
+    sentences: tuple[str, ...]
+
+
+@cache
+def _list_texts() -> tuple[_Texts, ...]:
+    return tuple(_read_texts(entry) for entry in library.list_entries())
+
+
+def _read_texts(entry: Entry) -> _Texts:
+    page = entry.page
+    prose = "\n\n".join((page.prose, *(example.prose for example in page.examples)))
+    titles = "\n".join(example.title for example in page.examples)
+    blocks = "\n".join(block.text for example in page.examples for block in example.blocks)
+    parts = tuple(part.lower() for part in (f"{page.title} {entry.question}", titles, prose, blocks))
+    return _Texts(entry, parts, tuple(_list_sentences(prose)))
+
+
+def _list_sentences(prose: str) -> Iterator[str]:
+    """Yield the sentences of paragraphs and the rows of tables, without marks of Markdown."""
+    for paragraph in prose.split("\n\n"):
+        rows = paragraph.splitlines()
+        is_table = paragraph.startswith("|")
+        texts = [row.strip("| ").replace(" | ", ": ", 1) for row in rows] if is_table else [" ".join(rows)]
+        for text in texts:
+            yield from re.split(r"(?<=[.!?]) (?=[A-Z])", _MARKS.sub("", text))
+
+
+def _score(texts: _Texts, word: str) -> int:
+    return sum(weight for weight, part in zip(_WEIGHTS, texts.parts, strict=True) if word in part)
+
+
+def _find_excerpt(texts: _Texts, words: Sequence[str]) -> str:
+    def count(sentence: str) -> int:
+        return sum(word in sentence.lower() for word in words)
+
+    best = max(texts.sentences, key=count, default="")
+    return best if count(best) else ""
+
+
+def find_pages(text: str) -> tuple[FoundPage, ...]:
+    """Return the pages that contain every word of the text, the best first; no pages for a text without words."""
+    words = tuple(dict.fromkeys(_WORD.findall(text.lower())))[:MAX_WORDS]
+    if not words:
+        return ()
+    scores = [(texts, [_score(texts, word) for word in words]) for texts in _list_texts()]
+    found = sorted((one for one in scores if all(one[1])), key=lambda one: -sum(one[1]))
+    return tuple(FoundPage(texts.entry, _find_excerpt(texts, words)) for texts, _score_of in found)
