@@ -1,7 +1,7 @@
 """Carry out an example of the guide with the real kubectl and API server: patch, result, owners, refusal, output.
 
-Inputs are the texts of the page, in a namespace of the example. What the page leaves out, the defaults that the server
-had filled in before, is left out of what the server answers too.
+Inputs are the texts of the page, in a namespace of the example. Defaults that the server had filled in before
+are left out of both.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SECONDS = 30
 
 @dataclass
 class Outcome:
-    """What really happened: absent parts are None or empty."""
+    """The real outcome: absent parts are None or empty."""
 
     patch: Any = None
     after: JSONObject | None = None

@@ -1,4 +1,4 @@
-"""What the prose of the guide says about kubectl and the server, asked of the real ones."""
+"""The statements of the guide about kubectl and the server hold for the real ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pytest
 import yaml
 
 from applyviz.engine.merge.last_applied import ANNOTATION
-from applyviz.engine.objects.values import JSONObject
 from tests.controlplane.controlplane import ControlPlane, run_kubectl
 from tests.controlplane.fixed_fields import Asker
-from tests.controlplane.proxying import Recorder
+from tests.controlplane.proxying import JSONObject, Recorder
 from tests.controlplane.record import render_config
 
 pytestmark = pytest.mark.controlplane
@@ -222,7 +221,7 @@ def test_status_is_dropped_by_an_apply_of_the_object_and_written_by_one_of_statu
 
 @pytest.mark.parametrize("cleared", [[], [{}]])
 def test_both_spellings_clear_managed_fields(person, cleared):
-    """clearing.md: also in a write that changes fields, nobody owns anything afterwards."""
+    """clearing.md: also in a write that changes fields, no field has an owner afterwards."""
     person.apply(config(theme="dark"), "--server-side")
     person.ask("PATCH", "v1/configmaps/flags", {"metadata": {"managedFields": cleared}}, MERGE)
     silent = person.list_owners("v1/configmaps/flags")
