@@ -11,9 +11,8 @@ are values that only a real server can choose, and the annotation last-applied, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.stories import load_lines
@@ -80,7 +79,7 @@ def judge_input(family: str, case: JSONObject) -> CaseResult:
     return CaseResult(family, name, True)
 
 
-Comparison = tuple[str, Any, Any]
+Comparison = tuple[str, JSONValue, JSONValue]
 
 
 def _judge_refusal(change: PlannedObject, expected: JSONObject) -> Iterator[Comparison]:
@@ -157,7 +156,7 @@ def _compared(obj: JSONObject) -> JSONObject:
     return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": metadata}
 
 
-def _list_owners(obj: JSONObject) -> list[list[Any]]:
+def _list_owners(obj: JSONObject) -> Sequence[JSONValue]:
     entries = (e for e in read_owners(obj).entries if e.owner.manager != LAST_APPLIED_MANAGER)
     return sorted([e.owner.manager, e.owner.operation, sorted(map(render_path, e.fields))] for e in entries)
 

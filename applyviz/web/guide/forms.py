@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from django import forms
 
@@ -14,7 +13,7 @@ class GuideSearchForm(forms.Form):
     q = forms.CharField(required=False, max_length=200)
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> str:
+    def read(cls, given: Mapping[str, object]) -> str:
         """Return the text, "" for none and for what is no text."""
         form = cls(given)
         return form.cleaned_data["q"].strip() if form.is_valid() else ""
