@@ -372,7 +372,7 @@ def test_form_chooses_what_may_be_replaced_and_how_objects_are_deleted(as_alice)
 
 def test_form_names_what_is_no_kind(as_alice):
     rows.make_cluster()
-    answer = as_alice.post(URL, fill(text=GOOD.decode(), replace="Job"))
+    answer = as_alice.post(URL, fill(text=GOOD.decode(), replace="job"))
 
     assert answer.status_code == 422
-    assert "Job is no kind such as batch/Job" in answer.content.decode()
+    assert "job is no kind such as batch/Job" in answer.content.decode()
