@@ -269,7 +269,7 @@ def test_connection_that_never_stood_is_tried_again_and_then_failed(team, memory
 
     run = team.work(start(team, *many(1)))
 
-    assert (team.outcomes(run), len(memory.sent)) == (["failed"], 4)
+    assert (team.outcomes(run), len(memory.sent)) == (["failed"], 6)
 
 
 def test_conflict_of_versions_is_tried_again_and_conflict_of_fields_is_not(team, memory):

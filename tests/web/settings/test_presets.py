@@ -197,7 +197,7 @@ def test_preset_that_names_the_source_needs_no_file(as_dana, as_alice, cluster):
         ({"chart_version": "1.2.3"}, "Name the chart to render"),
         ({"selector": ""}, "Enter a selector or choose all objects"),
         ({"mode": "server"}, "apply client-side, or prune by ApplySet"),
-        ({"replace": "Job"}, "is no kind such as batch/Job"),
+        ({"replace": "job"}, "is no kind such as batch/Job"),
         ({"patch_objects": "deployment/web"}, "belongs to the operation Patch"),
     ],
 )
