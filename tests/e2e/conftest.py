@@ -155,6 +155,34 @@ def show_alone(page: Page, name: str = "") -> None:
     expect(page.locator("#pane .pane-head")).to_be_visible()
 
 
+def forget_views(page: Page, address: str) -> None:
+    """Take every tick of a person away, at an address of the tab Changes where they leave it."""
+    page.goto(address)
+    ticked = page.locator("[data-viewed-box]:checked")
+    while count := ticked.count():
+        ticked.first.uncheck()
+        expect(ticked).to_have_count(count - 1)
+    page.goto(address)
+
+
+def look_through(page: Page) -> None:
+    """Read what must be viewed as a person does: each part stays on the screen for a moment."""
+    watched = page.locator("[data-watched]")
+    for _ in range(60):
+        if not watched.count():
+            return
+        watched.first.evaluate(
+            """one => {
+              for (const fold of one.querySelectorAll(".created details")) fold.open = true;
+              const box = one.getBoundingClientRect();
+              if (box.top > innerHeight * 0.7 || box.bottom < 0) one.scrollIntoView({ block: "start" });
+            }"""
+        )
+        page.wait_for_timeout(700)
+        page.mouse.wheel(0, 250)
+    raise AssertionError(f"{watched.count()} objects never count as viewed")
+
+
 def open_dangers(page: Page) -> None:
     """Acknowledge every risk and open whatever stands in the way of approval, each page loaded whole."""
     header = page.locator("[data-review-header]")
@@ -166,6 +194,7 @@ def open_dangers(page: Page) -> None:
         if not missing.count():
             return
         page.goto(missing.first.get_attribute("href") or "")
+        look_through(page)
         while open_ones := shown.count():
             shown.first.click()
             expect(shown).not_to_have_count(open_ones)

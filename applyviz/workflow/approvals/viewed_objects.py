@@ -73,11 +73,15 @@ def list_viewed(plan: Plan, *, by: Visitor) -> frozenset[str]:
     return frozenset(ViewedObject.objects.filter(digest=plan.digest, by_id=by.pk).values_list("object_key", flat=True))
 
 
+def must_be_viewed(row: ObjectChange) -> bool:
+    """Return whether an approver must view this object: it has a high risk, and nothing blocks it."""
+    return row.highest_risk == RiskLevel.HIGH and row.has_effect and row.operation != Operation.BLOCKED
+
+
 def _list_high(plan: Plan) -> list[ObjectChange]:
     kept = plan_rows.find_kept(plan)
     if kept is not None:
-        high = (row for row in kept if row.highest_risk == RiskLevel.HIGH and row.has_effect)
-        return [row for row in high if row.operation != Operation.BLOCKED]
+        return [row for row in kept if must_be_viewed(row)]
     rows = plan.changes.filter(highest_risk=RiskLevel.HIGH.value, has_effect=True).defer("document", "sealed")
     return list(rows.exclude(operation=Operation.BLOCKED.value))
 

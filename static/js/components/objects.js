@@ -1,5 +1,5 @@
 /**
- * The object list of a review: marks the chosen object, ticks it off, and listens to the keyboard.
+ * The object list of a review: marks the chosen object, and listens to the keyboard.
  * Everything here is a short cut: the links and pages work without it.
  */
 const list = document.querySelector("[data-objects]");
@@ -33,8 +33,6 @@ function markCurrent() {
     link.toggleAttribute("aria-current", isHere);
     if (isHere) {
       link.setAttribute("aria-current", "true");
-      const tick = link.querySelector("[data-tick]");
-      if (tick) tick.hidden = false;
       bringIntoList(link);
     }
   }

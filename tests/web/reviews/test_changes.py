@@ -12,6 +12,7 @@ from django.urls import reverse
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.models import ViewedObject
+from applyviz.workflow.approvals import viewed_objects
 from tests.web import builders, reading, rows
 from tests.web.measuring import measure_answer
 
@@ -173,6 +174,40 @@ def test_tick_is_kept_and_taken_away(as_bob, mixed):
     assert anchors(ticked) == ["object-0"]
     assert "object-folded" in part(page, "object-0")
     assert cleared.headers["Location"].endswith("?at=0#object-0")
+    assert ViewedObject.objects.count() == 0
+
+
+def _risky(name: str, level: RiskLevel = RiskLevel.HIGH):
+    risk = Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, level, builders.REPLICAS, {"owners": "x"})
+    return replace(update(name), risks=(risk,))
+
+
+def test_only_high_risks_count_once_they_were_on_the_screen(as_bob, alice):
+    plan = rows.make_plan(alice, [_risky("high"), _risky("medium", RiskLevel.MEDIUM), update("calm")])
+
+    before = as_bob.get(url(plan)).content.decode()
+    as_bob.post(url(plan, "mark-viewed"), {"position": "0", "viewed": "on"})
+    after = as_bob.get(url(plan))
+
+    assert re.findall(r'data-watched="(\d+)"', before) == ["0"]
+    assert "data-watched" not in after.content.decode()
+    assert "object-folded" not in part(after, "object-0")
+
+
+def test_who_saw_one_of_identical_changes_saw_them_all(as_bob, bob, alice):
+    plan = rows.make_plan(alice, [*map(_risky, "abc"), update("calm"), _risky("less", RiskLevel.MEDIUM)])
+
+    answer = as_bob.post(url(plan, "mark-viewed"), {"seen": "1"}, headers=HTMX).content.decode()
+
+    assert 'data-seen-now="0,1,2"' in answer
+    assert viewed_objects.find_unopened(plan, by=bob) == ()
+    assert ViewedObject.objects.count() == 3
+
+
+@pytest.mark.parametrize("seen", ["x", "1,", "1;2", "1," * 600, "77"])
+def test_malformed_or_unknown_positions_record_nothing(as_bob, mixed, seen):
+    as_bob.post(url(mixed, "mark-viewed"), {"seen": seen}, headers=HTMX)
+
     assert ViewedObject.objects.count() == 0
 
 

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.records.models import ViewedObject
 from tests.web import builders, rows
 
 HTMX = {"HX-Request": "true"}
@@ -72,24 +73,36 @@ def test_list_holds_what_is_asked_for(as_bob, many, query, expected):
     assert names(page) == expected
 
 
-def test_opening_an_object_ticks_it_off_for_this_person(as_bob, as_viewer, many):
+def test_opening_an_object_ticks_nothing_off(as_bob, many):
     address = reverse("reviews:show-object", args=[many.review.number, 1, 0, "changes"])
 
     switched = as_bob.get(address, headers=HTMX).content.decode()
+
+    assert ('aria-pressed="false"' in switched, ViewedObject.objects.count()) == (True, 0)
+
+
+def test_button_of_the_page_ticks_the_object_off_for_this_person(as_bob, as_viewer, many):
+    marking = reverse("reviews:mark-viewed", args=[many.review.number, 1])
+    address = reverse("reviews:show-object", args=[many.review.number, 1, 0, "changes"])
+
+    answer = as_bob.post(marking, {"position": "0", "viewed": "on", "alone": "on"})
     fragments = [browser.get(url(many), headers=HTMX).content.decode() for browser in (as_bob, as_viewer)]
 
-    assert "1 of 4 changes viewed" in switched
-    assert ["1 of 4 changes viewed" in fragments[0], "0 of 4 changes viewed" in fragments[1]] == [True, True]
+    assert answer.headers["Location"] == address
+    assert ['value="1" max="4"' in fragments[0], 'value="0" max="4"' in fragments[1]] == [True, True]
+    assert 'aria-pressed="true"' in as_bob.get(address).content.decode()
 
 
-def test_blocker_links_to_a_high_risk_and_goes_when_it_was_opened(as_bob, many):
-    risky = reverse("reviews:show-object", args=[many.review.number, 1, 3, "changes"])
+def test_blocker_links_to_a_high_risk_and_goes_when_it_was_seen(as_bob, many):
+    risky = f"{reverse('reviews:show-changes', args=[many.review.number, 1])}?at=3#object-3"
 
     before = as_bob.get(reverse("reviews:show-review", args=[many.review.number])).content.decode()
-    switched = as_bob.get(risky, headers=HTMX).content.decode()
+    marking = reverse("reviews:mark-viewed", args=[many.review.number, 1])
+    seen = as_bob.post(marking, {"seen": "3", "has_meter": "on"}, headers=HTMX).content.decode()
 
     assert f'<a href="{risky}">view 1 high-risk object first</a>' in before
-    assert ('hx-partial hx-target="#review-header"' in switched, "high-risk object first" in switched) == (True, False)
+    assert ('hx-partial hx-target="#review-header"' in seen, "high-risk object first" in seen) == (True, False)
+    assert ('data-seen-now="3"' in seen, 'value="1" max="4"' in seen) == (True, True)
 
 
 def test_long_group_comes_in_pages(as_bob, alice):
@@ -178,7 +191,7 @@ def test_switching_asks_the_database_a_fixed_number_of_times(as_bob, alice, obje
     address = reverse("reviews:show-object", args=[plan.review.number, 1, 1, "changes"])
     as_bob.get(address, headers=HTMX)
 
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(9):
         as_bob.get(address, headers=HTMX)
 
 

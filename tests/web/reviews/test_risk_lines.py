@@ -109,3 +109,16 @@ def test_lines_of_a_value_that_is_cut_are_counted_as_at_least(as_bob, alice):
     text = reading.text_of(page)
     assert "more lines: see the diff" in text
     assert re.search(r"at least (\+\d+ )?.\d+ lines", text)
+
+
+def test_object_counts_as_viewed_only_where_the_list_has_every_line_of_its_high_risks(as_bob, alice):
+    few = make_role(["get"]), make_role(["get", "patch"])
+    many = make_role(*[["get", f"verb-{n}"] for n in range(10)]), make_role(*[["list", f"o-{n}"] for n in range(10)])
+
+    _plan, whole = show_risks(as_bob, alice, *few)
+    _plan, cut = show_risks(as_bob, alice, *many)
+
+    watched = [
+        [e for e in reading.find_all(page, "div") if reading.attribute(e, "data-watched")] for page in (whole, cut)
+    ]
+    assert [len(found) for found in watched] == [1, 0]

@@ -293,7 +293,7 @@ def test_approver_is_told_which_objects_to_view_and_then_approves(as_bob, bob, a
     acknowledgments.acknowledge_risks(plan, RiskKind.REMOVAL_WILL_NOT_HAPPEN, by=alice)
 
     before = next_act(as_bob, plan)
-    as_bob.get(reverse("reviews:show-object", args=[plan.review.number, 1, 0, "changes"]))
+    as_bob.post(reverse("reviews:mark-viewed", args=[plan.review.number, 1]), {"seen": "0"})
 
     assert (before, next_act(as_bob, plan)) == ("View 1 high-risk object", "Approve plan 1…")
 

@@ -43,8 +43,21 @@ class ScrollForm(forms.Form):
 
 
 class ViewedForm(forms.Form):
-    """One object, or a block of identical changes, and whether it is viewed."""
+    """One object, or a block of identical changes, and whether it is viewed.
+
+    - `seen` holds the positions of objects that were on the reader's screen, with commas; then nothing else counts.
+    - `alone`: the box of an object's own page was used.
+    """
 
     position = forms.IntegerField(required=False, min_value=0, max_value=_MOST)
     group = forms.SlugField(required=False, max_length=60)
     viewed = forms.BooleanField(required=False)
+    seen = forms.RegexField(r"^\d{1,7}(,\d{1,7}){0,499}$", required=False, max_length=4000)
+    has_meter = forms.BooleanField(required=False)
+    alone = forms.BooleanField(required=False)
+
+    @property
+    def seen_positions(self) -> frozenset[int]:
+        """The positions in `seen`; none when it is not well-formed."""
+        found = self.cleaned_data.get("seen") or ""
+        return frozenset(int(one) for one in found.split(",") if one)

@@ -64,6 +64,12 @@ def link_conflict(plan: Plan, position: int) -> str:
     return f"{scroll}?at={position}#conflict-{position}-{index}"
 
 
+def link_in_changes(plan: Plan, position: int) -> str:
+    """Return the address of one object in the scroll of all changes."""
+    scroll = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
+    return f"{scroll}?at={position}#object-{position}"
+
+
 def _name_candidates(plan: Plan, found: Quorum) -> tuple[str, ...]:
     """Return the names of people who can still approve, while an approval is missing."""
     if not found.missing or plan.state != PlanState.COMPLETE or plan.review.state != ReviewState.OPEN:
@@ -144,5 +150,5 @@ def find_approval_state(
         blocker_urls=blocker_urls,
         replaced_by=latest.number if latest is not None and latest.number > plan.number else 0,
         latest_url=reverse("reviews:show-plan", args=[plan.review.number, latest.number]) if latest else "",
-        unopened_url=link_change(plan, unopened[0].position) if unopened else "",
+        unopened_url=link_in_changes(plan, unopened[0].position) if unopened else "",
     )

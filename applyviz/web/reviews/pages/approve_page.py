@@ -22,6 +22,7 @@ from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.object_links import link_change
 from applyviz.web.reviews.pages.acknowledgments import present_all_acts
+from applyviz.web.reviews.pages.approval_state import link_in_changes
 from applyviz.web.reviews.pages.live_bar import LiveBar, present_live_bar
 from applyviz.web.reviews.pages.object_groups import ObjectItem, present_item
 from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
@@ -233,16 +234,9 @@ def _list_blockers(plan: Plan, person: Person) -> tuple[Blocker, ...]:
     own = approving.find_role_blockers(plan, for_user=person)
     if own:
         return (*blockers, *(Blocker(text) for text in own))
-    base = [plan.review.number, plan.number]
-    unopened = [
-        Blocker(
-            _("view %(kind)s %(name)s") % {"kind": row.kind, "name": row.name},
-            reverse("reviews:show-object", args=[*base, row.position, "changes"]),
-        )
-        for row in viewed_objects.find_unopened(plan, by=person)
-        if row.position not in hidden
-    ]
-    return (*blockers, *unopened)
+    unopened = [row for row in viewed_objects.find_unopened(plan, by=person) if row.position not in hidden]
+    text = approving.name_unopened(unopened)
+    return (*blockers, *(Blocker(t, link_in_changes(plan, unopened[0].position)) for t in text))
 
 
 def _can_apply_now(plan: Plan, found: Quorum, person: Person) -> bool:

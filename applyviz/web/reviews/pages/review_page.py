@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 
 from django.urls import reverse
@@ -10,7 +10,6 @@ from django.urls import reverse
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import Comment, ObjectChange, Plan
 from applyviz.web.components.object_links import link_change, link_object
@@ -18,14 +17,13 @@ from applyviz.web.reviews.pages.acknowledgments import present_acts
 from applyviz.web.reviews.pages.comments import CommentThread, present_object_thread
 from applyviz.web.reviews.pages.object_list import ListChoice, ObjectIndex, ObjectList, present_list
 from applyviz.web.reviews.pages.object_offers import find_others_url, present_offers
-from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects, list_changes, read_context
+from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects, list_changes
 from applyviz.web.reviews.pages.plan_overview import PlanOverview, read_for_reader
-from applyviz.web.reviews.pages.review_header import present_header
-from applyviz.web.reviews.pages.review_parts import ReviewHeader
 from applyviz.web.reviews.pages.sources.provenance import describe_origin
 from applyviz.web.reviews.pages.sources.source_changes import LineOrigin, present_line
 from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema, with_past
-from applyviz.web.reviews.pane.object_pane import Pane, PaneChoice, present_pane
+from applyviz.web.reviews.pane.fields import FieldFilter
+from applyviz.web.reviews.pane.object_pane import Pane, PaneChoice, Tab, present_pane
 from applyviz.web.reviews.pane.resolutions import is_edited, present_conflicts
 from applyviz.workflow import worker_requests
 from applyviz.workflow.approvals import comments as use_cases
@@ -39,12 +37,26 @@ from applyviz.workflow.plans.live_values import view_of
 
 
 @dataclass(frozen=True, slots=True)
+class ViewedBox:
+    """The box of an object's own page that says whether a person viewed the object.
+
+    - `is_watched`: it counts as viewed once all of its rows were on the screen; the page has all of them.
+    """
+
+    position: int
+    url: str
+    is_viewed: bool
+    is_watched: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ChangesTab:
     """The Changes tab."""
 
     listing: ObjectList
     pane: Pane | None
     object_thread: CommentThread | None
+    viewing: ViewedBox | None = None
     chosen: ObjectChange | None = None
 
     def parts(self) -> dict[str, object]:
@@ -120,6 +132,23 @@ def _present_pane(plan: Plan, position: int, change: engine.PlannedObject, choic
     )
 
 
+def _present_viewing(
+    plan: Plan, row: ObjectChange, pane: Pane, choice: PaneChoice, viewed: Collection[str]
+) -> ViewedBox | None:
+    """Return the box of one object; None while the plan has no digest, and for an object that stays the same."""
+    if not plan.digest or row.operation == Operation.UNCHANGED:
+        return None
+    is_viewed = viewed_objects.name_object(row) in viewed
+    is_whole = choice.tab is Tab.CHANGES and choice.show in (FieldFilter.CHANGES, FieldFilter.ALL)
+    is_whole = is_whole and not pane.first_field and not pane.next_field
+    return ViewedBox(
+        row.position,
+        reverse("reviews:mark-viewed", args=[plan.review.number, plan.number]),
+        is_viewed,
+        is_watched=is_whole and not is_viewed and viewed_objects.must_be_viewed(row),
+    )
+
+
 def _find_move_url(name: str, plan: Plan, position: int, change: engine.PlannedObject, person: Person) -> str:
     """Return where this person chooses the fields that an object gives up or takes; "" if they may not, or not now."""
     is_written = change.operation in (Operation.UPDATE, Operation.UNCHANGED, Operation.BLOCKED)
@@ -153,28 +182,15 @@ def get_row(plan: Plan, position: int) -> ObjectChange:
         raise NotVisibleError(f"plan {plan.number} has no object {position}") from error
 
 
-def _present_header(plan: Plan, person: Person) -> ReviewHeader:
-    context = read_context(plan, for_user=person)
-    return present_header(plan, context.options, context.state, context.run)
-
-
-def present_switch(
-    plan: Plan, row: ObjectChange, choice: PaneChoice, *, for_user: Person, is_first: bool
-) -> dict[str, object]:
-    """Return the parts that change when another object is chosen: its pane, its comments, and the blockers.
-
-    - The header changes when a high-risk object was viewed for the first time, because that may have been a blocker.
-    """
+def present_switch(plan: Plan, row: ObjectChange, choice: PaneChoice, *, for_user: Person) -> dict[str, object]:
+    """Return the parts that change when another object is chosen: its pane and its comments."""
     change = read_change(plan, row.position)
-    viewed = viewed_objects.list_viewed(plan, by=for_user)
-    to_view = sum(number for operation, number in plan.counts.items() if operation != Operation.UNCHANGED)
-    is_freed = is_first and row.highest_risk == RiskLevel.HIGH
+    pane = _present_pane(plan, row.position, change, choice, for_user)
+    (shown,) = view_of(plan).show([row])
     return {
-        "pane": _present_pane(plan, row.position, change, choice, for_user),
+        "pane": pane,
+        "viewing": _present_viewing(plan, shown, pane, choice, viewed_objects.list_viewed(plan, by=for_user)),
         "object_thread": _present_thread(plan, row.position, change, list(use_cases.list_comments(plan)), for_user),
-        "viewed": len(viewed),
-        "to_view": to_view,
-        "header_line": _present_header(plan, for_user) if is_freed else None,
     }
 
 
@@ -186,14 +202,13 @@ def _list(
     current: int | None,
     viewed: frozenset[str],
 ) -> ObjectList:
-    chosen = next((c for c in changes if c.position == current), None)
     return present_list(
         changes,
         listed,
         url=reverse("reviews:list-objects", args=[plan.review.number, plan.number]),
         url_of=link_objects(plan),
         current=current,
-        viewed=viewed | {viewed_objects.name_object(chosen)} if chosen else viewed,
+        viewed=viewed,
         where=ObjectIndex(reading.risks, reading.managers, reading.same),
     )
 
@@ -229,10 +244,13 @@ def present_changes(
     listing = _list(plan, context.changes, listed, overview, position, context.viewed)
     if position is None or is_open:
         return ChangesTab(listing, None, None)
-    change = read_change(plan, position)
+    change, asked = read_change(plan, position), choice or PaneChoice()
+    pane = _present_pane(plan, position, change, replace(asked, keep=listed.query), person)
+    chosen = next((c for c in context.changes if c.position == position), None)
     return ChangesTab(
         listing=listing,
-        pane=_present_pane(plan, position, change, replace(choice or PaneChoice(), keep=listed.query), person),
+        pane=pane,
         object_thread=_present_thread(plan, position, change, list(use_cases.list_comments(plan)), person),
-        chosen=next((c for c in context.changes if c.position == position), None),
+        viewing=_present_viewing(plan, chosen, pane, asked, context.viewed) if chosen is not None else None,
+        chosen=chosen,
     )

@@ -7,7 +7,7 @@ resolved; it is one medium row that leads to the conflict. The list reads the do
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -31,6 +31,7 @@ from applyviz.web.reviews.pages.risks import name_place
 from applyviz.web.reviews.pages.strip import RiskCounts, count_risks
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_at
 from applyviz.workflow.approvals.acknowledgments import PLAN_ITSELF
+from applyviz.workflow.approvals.viewed_objects import must_be_viewed, name_object
 from applyviz.workflow.plans.live_values import view_of
 from applyviz.workflow.policies.risks import PlanRisk
 
@@ -50,7 +51,10 @@ Acts = Mapping[tuple[int, RiskKind], AcknowledgeAction]
 
 @dataclass(frozen=True, slots=True)
 class RiskEntry:
-    """One object that has a risk; `name` is empty for a risk of the plan as a whole."""
+    """One object that has a risk; `name` is empty for a risk of the plan as a whole.
+
+    - `is_watched`: its object counts as viewed once the lines of all its high risks were on the screen.
+    """
 
     position: int
     kind: str
@@ -63,6 +67,7 @@ class RiskEntry:
     diff_url: str = ""
     act: AcknowledgeAction | None = None
     resolve_url: str = ""
+    is_watched: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -253,6 +258,19 @@ def _present_blocked(context: PlanContext) -> RiskRow | None:
     return RiskRow(LEVEL_STYLES[RiskLevel.MEDIUM], "conflict", _("Blocked by conflict"), entries, rest)
 
 
+def _watch(context: PlanContext, rows: Sequence[tuple[RiskLevel, RiskRow]]) -> list[tuple[RiskLevel, RiskRow]]:
+    """Mark the entries of objects that an approver must view, where the list has every line of their high risks."""
+    unseen = {row.position for row in context.changes if must_be_viewed(row) and name_object(row) not in context.viewed}
+    high = [entry for level, row in rows if level is RiskLevel.HIGH for entry in (*row.entries, *row.rest)]
+    unseen -= {entry.position for entry in high if not entry.lines or entry.more_lines}
+    return [
+        (level, replace(row, entries=tuple(replace(e, is_watched=e.position in unseen) for e in row.entries)))
+        if level is RiskLevel.HIGH
+        else (level, row)
+        for level, row in rows
+    ]
+
+
 def _note(level: RiskLevel, rows: Sequence[RiskRow]) -> str:
     if level is RiskLevel.HIGH:
         return _("must be acknowledged before approval")
@@ -264,7 +282,7 @@ def _note(level: RiskLevel, rows: Sequence[RiskRow]) -> str:
 def present_risk_list(context: PlanContext) -> RiskList:
     """The whole list, the worst first."""
     acts = present_all_acts(context.plan, context.person)
-    rows = _present_rows(context, acts) if context.is_complete else []
+    rows = _watch(context, _present_rows(context, acts)) if context.is_complete else []
     blocked = _present_blocked(context) if context.is_complete else None
     if blocked is not None:
         rows.append((RiskLevel.MEDIUM, blocked))

@@ -6,7 +6,7 @@ as one block each, then the rest. Only the documents of one chunk are read, so t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.urls import reverse
@@ -165,6 +165,7 @@ class _Scroll:
             links=self._link_object(row.position, change),
             resolution=self._desk.present(row.position, change),
             is_viewed=name_object(row) in self._context.viewed,
+            must_be_viewed=viewed_objects.must_be_viewed(row),
         )
 
     def _link_member(self, row: ObjectChange) -> MemberLink:
@@ -298,6 +299,24 @@ def present_one(context: ScrollReader, choice: ScrollChoice, position: int) -> S
 def present_block(context: ScrollReader, choice: ScrollChoice, key: str) -> AlikeBlock:
     """One block of identical changes of the scroll."""
     return _Scroll(context, choice).find_block(key)
+
+
+def _describe_nature(row: ObjectChange) -> tuple[object, ...]:
+    return row.group, row.kind, row.operation, frozenset(map(tuple, row.risk_levels))
+
+
+def list_identical(plan: Plan, rows: Sequence[ObjectChange], positions: Collection[int]) -> tuple[ObjectChange, ...]:
+    """Return the objects at these positions, and those that change identically, of the same kind with the same risks.
+
+    Whoever saw one of them saw them all.
+    """
+    seen = [row for row in rows if row.position in positions]
+    groups = [same.positions for same in read_for_reader(plan).same if same.is_same] if seen else []
+    wanted = set()
+    for row in seen:
+        members = next((group for group in groups if row.position in group), frozenset({row.position}))
+        wanted |= {(position, _describe_nature(row)) for position in members}
+    return tuple(row for row in rows if (row.position, _describe_nature(row)) in wanted)
 
 
 def list_members(plan: Plan, rows: Sequence[ObjectChange], key: str) -> tuple[ObjectChange, ...]:

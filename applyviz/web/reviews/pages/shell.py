@@ -22,7 +22,10 @@ from applyviz.web.reviews.pages.tabs import ReviewTab, link_tab, present_tabs
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The parts around a tab; `poll_url` is empty once the plan is complete."""
+    """The parts around a tab; `poll_url` is empty once the plan is complete.
+
+    - `seen_url` records what was on the screen; empty while the plan has no digest.
+    """
 
     header_line: ReviewHeader
     strip: Strip
@@ -32,6 +35,7 @@ class Shell:
     events_url: str
     tab_name: str
     live: LiveBar | None
+    seen_url: str
 
     def parts(self) -> dict[str, object]:
         """Return the parts by their names."""
@@ -64,4 +68,5 @@ def present_shell(context: PlanContext, tab: ReviewTab | None) -> Shell:
         events_url=f"{events_url}?after={len(context.changes)}",
         tab_name=tab.value if tab else "",
         live=present_live_bar(plan, for_user=context.person),
+        seen_url=reverse("reviews:mark-viewed", args=context.address) if plan.digest else "",
     )

@@ -96,7 +96,10 @@ class ViewLink:
 
 @dataclass(frozen=True, slots=True)
 class ScrollObject:
-    """One object with its head; `is_viewed` folds its fields away."""
+    """One object with its head; `is_viewed` folds its fields away.
+
+    - `must_be_viewed`: an approver must; what was on the screen as a whole then counts as viewed.
+    """
 
     position: int
     name: str
@@ -116,6 +119,7 @@ class ScrollObject:
     deciding: ConflictPage = NOTHING
     is_viewed: bool = False
     can_view: bool = True
+    must_be_viewed: bool = False
     is_alike: bool = False
 
     @property
@@ -125,8 +129,15 @@ class ScrollObject:
 
     @property
     def is_folded(self) -> bool:
-        """Whether its fields are folded away: it is viewed, and nothing is left to resolve."""
-        return self.is_viewed and not self.deciding.conflict_rows
+        """Whether its fields are folded away: it is viewed, and neither a high risk nor a conflict needs its rows."""
+        return self.is_viewed and not self.must_be_viewed and not self.deciding.conflict_rows
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it counts as viewed once all of its rows were on the screen; here it has all of them."""
+        created = self.content.created
+        is_whole = not created.hidden if created is not None else bool(self.content.rows) and not self.content.more_rows
+        return self.must_be_viewed and not self.is_viewed and is_whole
 
     @property
     def fields_count(self) -> int:
@@ -197,6 +208,7 @@ def present_scroll_object(
     links: ObjectLinks,
     resolution: ConflictPage = NOTHING,
     is_viewed: bool = False,
+    must_be_viewed: bool = False,
 ) -> ScrollObject:
     """One object of the scroll."""
     is_sure = change.certainty is Certainty.CONFIRMED
@@ -218,5 +230,6 @@ def present_scroll_object(
         content=_fill(change, view, chosen, options, links, resolution),
         deciding=resolution,
         is_viewed=is_viewed,
+        must_be_viewed=must_be_viewed,
         can_view=change.operation is not Operation.UNCHANGED,
     )

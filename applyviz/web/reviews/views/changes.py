@@ -70,20 +70,50 @@ def _find_rows(context: ScrollReader, form: ViewedForm) -> tuple[ObjectChange, .
 
 @requires(Action.VIEW, "POST")
 def mark_viewed(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Tick an object or a block of identical changes off, or take the tick away."""
+    """Tick objects off, or take the tick away: one, a block of identical changes, or what was on the screen."""
     context, form = _read(request, number, plan), ViewedForm(request.POST)
     form.is_valid()
+    if form.seen_positions:
+        return _record_seen(request, context, form)
     rows = _find_rows(context, form)
     if not rows:
         raise NotVisibleError(f"plan {plan} has no such object")
     change = viewed_objects.record_all_viewed if form.cleaned_data["viewed"] else viewed_objects.forget_viewed
     change(rows, context.plan, by=request.user)
     choice = ScrollForm.read_choice(request.POST)
+    if form.cleaned_data["alone"]:
+        return redirect("reviews:show-object", *context.address, rows[0].position, "changes")
     if not is_fragment(request):
         anchor = form.cleaned_data.get("group") or f"object-{rows[0].position}"
         url = reverse("reviews:show-changes", args=context.address)
         return redirect(f"{url}{choice.write(at=rows[0].position)}#{anchor}")
     return _render_viewed(request, _read(request, number, plan), choice, rows, form.cleaned_data.get("group"))
+
+
+def _record_seen(request: PageRequest, context: ScrollReader, form: ViewedForm) -> HttpResponse:
+    """Record objects that were on the screen, and those that change identically; the answer names all of them."""
+    rows = scroll.list_identical(context.plan, context.changes, form.seen_positions)
+    viewed_objects.record_all_viewed(rows, context.plan, by=request.user)
+    if not is_fragment(request):
+        return redirect("reviews:show-changes", *context.address)
+    parts = {
+        "viewed_url": request.path,
+        "positions": ",".join(str(row.position) for row in rows),
+        "has_meter": form.cleaned_data["has_meter"],
+        **_count_viewed(request, _read(request, *context.address)),
+    }
+    return render(request, "reviews/changes/_seen_now.html", parts)
+
+
+def _count_viewed(request: PageRequest, context: ScrollReader) -> dict[str, object]:
+    """What counts the viewed objects: the meter and the header, where a missing view may be a blocker."""
+    whole = read_context(context.plan, for_user=request.user)
+    counted = [row for row in context.changes if row.operation != "unchanged"]
+    return {
+        "viewed": sum(viewed_objects.name_object(row) in context.viewed for row in counted),
+        "to_view": len(counted),
+        "header_line": present_header(context.plan, whole.options, whole.state, whole.run),
+    }
 
 
 def _render_viewed(
@@ -94,15 +124,11 @@ def _render_viewed(
         one: object = scroll.present_block(context, choice, group)
     else:
         one = scroll.present_one(context, choice, rows[0].position)
-    whole = read_context(context.plan, for_user=request.user)
-    counted = [row for row in context.changes if row.operation != "unchanged"]
     parts = {
         "one": one,
         "viewed_url": request.path,
         "rows": rows,
         "is_viewed": one.is_viewed,  # type: ignore[attr-defined]  # both have it
-        "viewed": sum(viewed_objects.name_object(row) in context.viewed for row in counted),
-        "to_view": len(counted),
-        "header_line": present_header(context.plan, whole.options, whole.state, whole.run),
+        **_count_viewed(request, context),
     }
     return render(request, "reviews/changes/_ticked.html", parts)

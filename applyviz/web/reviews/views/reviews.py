@@ -31,7 +31,6 @@ from applyviz.web.reviews.pages.sources.provenance import describe_same
 from applyviz.web.reviews.pages.tabs import ReviewTab
 from applyviz.web.reviews.pane.object_pane import Tab
 from applyviz.web.reviews.views.tabs import open_tab
-from applyviz.workflow.approvals import viewed_objects
 from applyviz.workflow.following import branches
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
@@ -157,10 +156,9 @@ def show_object(request: PageRequest, number: int, plan: int, position: int, tab
     listed = ObjectListForm.read_choice(request.GET)
     choice = PaneForm.read_choice(request.GET, Tab(tab), keep=listed.query)
     row = review_page.get_row(found, position)
-    is_first = viewed_objects.record_viewed(row, found, by=request.user)
     if is_fragment(request):
-        switch = review_page.present_switch(found, row, choice, for_user=request.user, is_first=is_first)
-        return render(request, "reviews/_switch.html", switch)
+        switch = review_page.present_switch(found, row, choice, for_user=request.user)
+        return render(request, "reviews/_pane.html", switch)
     context = read_context(found, for_user=request.user)
     page = review_page.present_changes(context, position=position, choice=choice, listed=listed)
     frame = {**present_shell(context, ReviewTab.CHANGES).parts(), "poll_url": ""}  # a page of one object does not poll
