@@ -175,11 +175,12 @@ def look_through(page: Page) -> None:
             """one => {
               for (const fold of one.querySelectorAll(".created details")) fold.open = true;
               const box = one.getBoundingClientRect();
-              if (box.top > innerHeight * 0.7 || box.bottom < 0) one.scrollIntoView({ block: "start" });
+              const isAway = box.top > innerHeight * 0.7 || box.bottom < innerHeight * 0.2;
+              if (isAway) scrollBy({ top: box.top - innerHeight * 0.4, behavior: "instant" });
             }"""
         )
         page.wait_for_timeout(700)
-        page.mouse.wheel(0, 250)
+        page.mouse.wheel(0, 150)
     raise AssertionError(f"{watched.count()} objects never count as viewed")
 
 
