@@ -23,7 +23,7 @@ class ReviewState(models.TextChoices):
 
 
 class ReviewStatus(models.TextChoices):
-    """The state of a review, derived by `workflow.approvals.review_states`; nothing stores it."""
+    """The state of a review, derived by `workflow.approvals.plan_facts`; nothing stores it."""
 
     READING = "reading", _("reading")
     PLANNING = "planning", _("planning")

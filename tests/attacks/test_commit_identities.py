@@ -12,6 +12,7 @@ from applyviz.records.git_enums import IdentityKind
 from applyviz.records.models import CommitEditor, CommitIdentity
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.following import branches
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, TooOftenError
 from applyviz.workflow.people import commit_identities, commit_people, teams
 from tests.builders import make_approval, make_person, make_policy, open_dangers
@@ -114,7 +115,7 @@ def test_policy_may_allow_unknown_editors_and_a_high_risk_names_them(begun):
     plan.refresh_from_db()
     kinds = {risk.kind for risk in acknowledgments.find_open(plan)}
     assert kinds == {RiskKind.UNKNOWN_EDITORS}
-    assert "Carol" in commit_people.name_unknown(plan)[0]
+    assert "Carol" in sentences.describe_all(commit_people.find_unknown(plan))[0]
     with pytest.raises(NotPossibleError, match="1 risk to acknowledge"):
         approving.approve_plan(plan, by=stage.team.bob, digest=plan.digest)
     acknowledgments.acknowledge_risks(plan, RiskKind.UNKNOWN_EDITORS, by=stage.team.bob)
@@ -126,7 +127,7 @@ def test_claim_alone_counts_for_nothing(begun):
     carol = make_person("carol", Role.APPROVER)
     commit_identities.claim(IdentityKind.EMAIL, "carol@example.org", by=carol)
     plan = plan_of_push(begun)
-    assert "no account matches Carol" in commit_people.name_unknown(plan)[0]
+    assert "no account matches Carol" in sentences.describe_all(commit_people.find_unknown(plan))[0]
 
 
 def test_claims_tell_nothing_about_other_accounts(begun):

@@ -19,6 +19,7 @@ from applyviz.workflow.approvals import approving
 from applyviz.workflow.clusters import lifecycle, registration
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.plans import planner, reviews
+from tests.blockers import name_blockers
 from tests.controlplane.product import Product
 from tests.ports import free_port
 from tests.stories import config_map
@@ -124,7 +125,7 @@ def test_account_that_only_reads_is_named_before_approval(product, mode):
 
     made = plan(product, f"read-only-{mode.name.lower()}".replace("_", "-"), mode)
 
-    found = [text for text in approving.find_plan_blockers(made) if "not allowed to" in text]
+    found = [text for text in name_blockers(made) if "not allowed to" in text]
     assert made.state == PlanState.COMPLETE
     assert len(found) == 1
     assert "the cluster credential is not allowed to create configmaps in namespace connections" in found[0]

@@ -22,6 +22,7 @@ from applyviz.workflow.clusters import cluster_access, impersonation
 from applyviz.workflow.clusters.impersonation import MappingDraft
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.plans import planner, reviews
+from tests.blockers import name_blockers
 from tests.builders import make_person, open_dangers
 from tests.controlplane.product import Product
 from tests.stories import config_map
@@ -92,7 +93,7 @@ def test_person_who_may_not_write_is_refused_at_review_approval_and_apply(produc
     made.refresh_from_db()
     open_dangers(made, product.bob)
 
-    blockers = approving.find_plan_blockers(made)
+    blockers = name_blockers(made)
     assert made.state == PlanState.COMPLETE
     assert any("jane (shop-writers, on call) may not" in text or "unknown" in text for text in blockers)
     with pytest.raises(NotPossibleError):

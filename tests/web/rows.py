@@ -25,8 +25,8 @@ from applyviz.records.models import (
     Target,
 )
 from applyviz.records.sealing import Sealed
+from applyviz.workflow import policies
 from applyviz.workflow.plans import live_values
-from applyviz.workflow.policies import BUILT_IN
 from tests.builders import make_approval
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -108,7 +108,8 @@ def make_plan(
     values = {"state": state, "counts": counts, "problems": list(problems), "error": error}
     values["summary"] = {**live_values.keep_compared(rows), **(summary or {})}
     if state == PlanState.COMPLETE:
-        values |= {"digest": f"{number}{DIGEST}", "completed_at": NOW, "policy_version": BUILT_IN}
+        version = policies.find_policy(plan).version
+        values |= {"digest": f"{number}{DIGEST}", "completed_at": NOW, "policy_version": version}
     Plan.objects.filter(pk=plan.pk).update(**values)
     return Plan.objects.select_related("review__author", "target__cluster", "revision").get(pk=plan.pk)
 
@@ -129,7 +130,8 @@ def add_plan(plan: Plan, changes: Iterable[engine.PlannedObject], *, effect: str
     for position, change in enumerate(changes):
         make_change(following, position, change)
     ObjectChange.objects.filter(plan=following).update(effect=effect)
-    Plan.objects.filter(pk=following.pk).update(state=PlanState.COMPLETE, digest=f"{number}{DIGEST}", completed_at=NOW)
+    values = {"digest": f"{number}{DIGEST}", "policy_version": policies.find_policy(following).version}
+    Plan.objects.filter(pk=following.pk).update(state=PlanState.COMPLETE, completed_at=NOW, **values)
     return Plan.objects.select_related("review__author", "target__cluster", "revision").get(pk=following.pk)
 
 

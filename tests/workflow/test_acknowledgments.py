@@ -8,8 +8,9 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry
-from applyviz.workflow.approvals import acknowledgments, approving
+from applyviz.workflow.approvals import acknowledgments
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
+from tests.blockers import name_blockers
 from tests.builders import make_person, make_policy
 from tests.web import builders, rows
 
@@ -126,7 +127,7 @@ def test_many_objects_are_a_risk_of_the_plan_that_is_acknowledged_and_undone(bob
     itself = [(here, RiskKind.MANY_OBJECTS)]
 
     assert name_open(plan) == itself
-    assert "1 risk to acknowledge" in approving.find_plan_blockers(plan)
+    assert "1 risk to acknowledge" in name_blockers(plan)
     acknowledgments.acknowledge_risks(plan, RiskKind.MANY_OBJECTS, by=bob, positions=[acknowledgments.PLAN_ITSELF])
     assert name_open(plan) == []
     entry = AuditEntry.objects.get(action=AuditAction.RISK_ACKNOWLEDGED)
@@ -141,4 +142,4 @@ def test_deleting_replacing_and_forcing_are_acknowledged(alice, kind):
     plan = rows.make_plan(alice, [build("one", Risk(kind, RiskLevel.HIGH))])
 
     assert name_open(plan) == [(0, kind)]
-    assert "1 risk to acknowledge" in approving.find_plan_blockers(plan)
+    assert "1 risk to acknowledge" in name_blockers(plan)

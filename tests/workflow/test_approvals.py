@@ -6,6 +6,7 @@ from applyviz.records.enums import AuditAction, PlanState, Role
 from applyviz.records.models import AuditEntry, ObjectChange, Plan
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
+from tests.blockers import name_blockers
 from tests.builders import make_person, make_plan_row, take_roles
 
 pytestmark = pytest.mark.django_db
@@ -104,10 +105,10 @@ def test_incomplete_plan_blocks(alice, bob, values, blocker):
     Plan.objects.filter(pk=plan.pk).update(state=PlanState.COMPLETE)
     plan.refresh_from_db()
 
-    assert approving.find_plan_blockers(plan) == (blocker,)
+    assert name_blockers(plan) == (blocker,)
     with pytest.raises(NotPossibleError, match=blocker):
         approving.approve_plan(plan, by=bob, digest=plan.digest)
 
 
 def test_unfinished_plan_blocks(alice):
-    assert approving.find_plan_blockers(make_plan_row(alice, state=PlanState.PLANNING)) == ("planning is not finished",)
+    assert name_blockers(make_plan_row(alice, state=PlanState.PLANNING)) == ("planning is not finished",)

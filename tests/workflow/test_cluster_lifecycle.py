@@ -17,10 +17,12 @@ from applyviz.records.sealing import Sealed
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.clusters import lifecycle, registration
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.live import scans
 from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.runs import emergency_apply
+from tests.blockers import name_blockers
 from tests.builders import make_cluster_row, make_person
 from tests.stories import Team, config_map
 
@@ -173,7 +175,7 @@ def test_account_that_is_not_told_is_not_taken_for_the_same(team, api):
 
     replace(team)
 
-    assert any("another account (unknown)" in found for found in approving.find_plan_blockers(plan))
+    assert any("another account (unknown)" in found for found in name_blockers(plan))
 
 
 def test_credential_of_another_cluster_is_refused(team, api):
@@ -202,7 +204,7 @@ def test_cluster_that_is_down_fails_the_plan_with_its_sentence(team, api):
     plan = team.plan(config_map(a="1"))
 
     assert (plan.state, plan.error) == ("failed", DOWN)
-    assert [b for b in approving.find_plan_blockers(plan) if "nothing to apply" in b] == []
+    assert [b for b in name_blockers(plan) if "nothing to apply" in b] == []
 
 
 def test_wrong_token_fails_the_plan_with_its_sentence(team, api):
@@ -238,7 +240,7 @@ def test_read_only_account_is_named_before_approval(team, api):
 
     plan = team.plan(config_map(a="1"), config_map("b", a="1"))
 
-    found = [b for b in approving.find_plan_blockers(plan) if "is not allowed to" in b]
+    found = [b for b in name_blockers(plan) if "is not allowed to" in b]
     wanted = "create configmaps in namespace default, patch configmaps in namespace default. Grant this"
     assert len(found) == 1
     assert found[0].startswith(f"the cluster credential is not allowed to {wanted}")
@@ -294,7 +296,7 @@ def test_paused_cluster_starts_nothing_and_says_so(team, api, boss):
     waiting.refresh_from_db()
     assert "Box is paused" in waiting.error
     plan.target.cluster.refresh_from_db()
-    assert "Box is paused" in emergency_apply.find_break_glass_blockers(plan)[0]
+    assert "Box is paused" in sentences.describe(emergency_apply.find_break_glass_blockers(plan)[0])
     assert ApplyRun.objects.count() == 0
 
     lifecycle.resume_cluster(team.cluster, by=boss)

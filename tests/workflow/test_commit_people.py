@@ -12,9 +12,11 @@ from applyviz.records.models import (
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.following import branches
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from applyviz.workflow.people import commit_people
 from applyviz.workflow.plans import reviews
+from tests.blockers import name_blockers
 from tests.builders import make_person, open_dangers
 from tests.following import approve, begin, push
 from tests.stories import config_map
@@ -120,11 +122,11 @@ def test_unknown_pusher_blocks_until_the_delivery_arrives(stage, people):
     stage.follow()
     plan = stage.calculate(review)
 
-    assert "no delivery of the git host names the pusher" in approving.find_plan_blockers(plan)[0]
+    assert "no delivery of the git host names the pusher" in name_blockers(plan)[0]
     stage.push(first, second, login="dave", email="dave@example.org")
     stage.follow()
     assert review.plans.count() == 2
-    assert commit_people.name_unknown(plan) == ()
+    assert sentences.describe_all(commit_people.find_unknown(plan)) == ()
     with pytest.raises(NotAllowedError):
         approving.approve_plan(plan, by=people["dave"], digest=plan.digest)
 
@@ -181,7 +183,7 @@ def test_approved_commit_beyond_the_known_history_blocks(stage, people, monkeypa
     plan = stage.calculate(review)
 
     assert CommitRange.objects.get(plan=plan).gap == HistoryGap.BASE_LOST
-    assert any("last approved commit" in blocker for blocker in approving.find_plan_blockers(plan))
+    assert any("last approved commit" in blocker for blocker in name_blockers(plan))
 
 
 def test_next_review_needs_pushers_as_the_first_one_did(stage, people):
@@ -194,7 +196,7 @@ def test_next_review_needs_pushers_as_the_first_one_did(stage, people):
     stage.follow()
 
     plan = stage.calculate(Review.objects.get(number=2))
-    assert any("names the pusher" in text for text in commit_people.name_unknown(plan))
+    assert any("names the pusher" in text for text in sentences.describe_all(commit_people.find_unknown(plan)))
     assert Following.objects.get(ended_at=None).first_commit == first
     assert second != first
 
@@ -210,7 +212,7 @@ def test_stop_and_start_explain_no_commit(stage, people):
     reviews.replan_review(review, by=people["alice"])
     plan = stage.calculate(review)
 
-    assert any("names the pusher" in text for text in commit_people.name_unknown(plan))
+    assert any("names the pusher" in text for text in sentences.describe_all(commit_people.find_unknown(plan)))
 
 
 def test_invisible_characters_of_a_name_are_drawn(stage, people):
@@ -256,7 +258,9 @@ def test_author_who_hides_behind_the_address_of_the_host_blocks(stage, people):
     stage.follow()
     plan = stage.calculate(review)
 
-    assert commit_people.name_unknown(plan) == (f"no account matches Mallory (author of {second[:10]})",)
+    assert sentences.describe_all(commit_people.find_unknown(plan)) == (
+        f"no account matches Mallory (author of {second[:10]})",
+    )
     with pytest.raises(NotPossibleError, match="no account matches Mallory"):
         approve(plan, people["bob"])
 
@@ -276,4 +280,4 @@ def test_pusher_of_a_tip_that_was_forced_away_counts(stage, people):
 
     accounts = {account.username for account in commit_people.find_editors(plan).accounts}
     assert accounts == {"alice", "carol", "dave"}
-    assert commit_people.name_unknown(plan) == ()
+    assert sentences.describe_all(commit_people.find_unknown(plan)) == ()

@@ -7,10 +7,10 @@ from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.objects.conflict_rules import RuleResolution
 from applyviz.records.enums import AuditAction, Role, RuleState, RunState
 from applyviz.records.models import AuditEntry, ConflictRule
-from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.plans import conflict_rules, planner, resolutions, reviews
 from applyviz.workflow.plans.conflict_rules import RuleDraft
+from tests.blockers import name_blockers
 from tests.builders import make_person
 from tests.stories import SETTINGS, Team, config_map
 
@@ -113,11 +113,11 @@ def test_weak_roles_and_outsiders_are_refused(team, plan):
 def test_revoked_rule_opens_what_it_decided_and_blocks_plans_made_with_it(team, plan):
     rule = agree(team, plan)
     ruled = plan_again(team, plan)
-    assert approving.find_plan_blockers(ruled) == ()
+    assert name_blockers(ruled) == ()
 
     conflict_rules.revoke_rule(rule, by=team.bob, note="the fix is out")
 
-    assert approving.find_plan_blockers(ruled) == ("conflict rule 1 changed since this plan was created: re-plan",)
+    assert name_blockers(ruled) == ("conflict rule 1 changed since this plan was created: re-plan",)
     with pytest.raises(NotPossibleError, match="conflict rule 1 changed"):
         team.start(ruled)
     following = plan_again(team, plan)
@@ -131,8 +131,8 @@ def test_new_rule_blocks_only_plans_that_it_reaches(team, plan):
 
     agree(team, plan)
 
-    assert approving.find_plan_blockers(calm) == ()
-    assert approving.find_plan_blockers(reached) == ("conflict rule 1 changed since this plan was created: re-plan",)
+    assert name_blockers(calm) == ()
+    assert name_blockers(reached) == ("conflict rule 1 changed since this plan was created: re-plan",)
 
 
 def test_rule_ends_once_and_is_never_rewritten(team, plan):

@@ -11,11 +11,12 @@ from applyviz.demo import load_shop
 from applyviz.records.enums import AuditAction, Outcome, PlanState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, Cluster, Resolution, Review
 from applyviz.workflow import runs
-from applyviz.workflow.approvals import acknowledgments, approving
+from applyviz.workflow.approvals import acknowledgments
 from applyviz.workflow.audit import chain
 from applyviz.workflow.ops import demo
 from applyviz.workflow.plans import planner
 from applyviz.workflow.runs.rollout import LOOK_SECONDS
+from tests.blockers import name_blockers
 from tests.builders import open_dangers, overwrite_conflicts
 
 pytestmark = pytest.mark.django_db
@@ -49,7 +50,7 @@ def test_upgrade_waits_with_its_conflict(told):
     assert plan.counts == {"create": 2, "update": 35, "unchanged": 12, "blocked": 1}
     refused = plan.changes.get(operation="blocked")
     assert (refused.kind, refused.name, refused.conflicts) == ("Deployment", "checkout", 1)
-    assert approving.find_plan_blockers(plan)[0] == "1 object with unresolved conflicts"
+    assert name_blockers(plan)[0] == "1 object with unresolved conflicts"
 
 
 def test_upgrade_is_decided_applied_and_remembered(told):

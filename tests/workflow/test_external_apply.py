@@ -14,6 +14,7 @@ from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.live import external_apply
 from applyviz.workflow.plans import forecasts, planner, reviews
+from tests.blockers import name_blockers
 from tests.builders import make_person
 from tests.stories import SETTINGS, Team, config_map, secret
 
@@ -74,7 +75,7 @@ def test_it_is_never_applied_here(team):
     plan = plan_as(team, Applier.HELM, config_map(a="1"))
     blocker = "applied by Helm, not applyviz: verify it afterwards"
 
-    assert blocker in approving.find_plan_blockers(plan)
+    assert blocker in name_blockers(plan)
     for attempt in (
         lambda: approving.approve_plan(plan, by=team.bob, digest=plan.digest),
         lambda: runs.start_run(plan, by=team.bob, digest=plan.digest),

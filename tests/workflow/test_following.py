@@ -17,6 +17,7 @@ from applyviz.records.models import (
 )
 from applyviz.workflow import notifications, runs
 from applyviz.workflow.following import branches, fetching
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from applyviz.workflow.ops import recovery
 from applyviz.workflow.people import commit_people
@@ -68,7 +69,7 @@ def test_burst_makes_one_plan(stage, people):
     assert (plan.number, plan.revision.provenance["git"]["commit"]) == (2, before)
     stage.follow()
     assert review.plans.count() == 2
-    assert commit_people.name_unknown(plan) == ()
+    assert sentences.describe_all(commit_people.find_unknown(plan)) == ()
 
 
 def test_push_while_a_plan_is_calculated_waits(stage, people):

@@ -16,6 +16,7 @@ from applyviz.workflow.clusters import cluster_access, impersonation
 from applyviz.workflow.clusters.impersonation import MappingDraft
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.plans import planner, reviews
+from tests.blockers import name_blockers
 from tests.builders import add_member, make_person, make_plan_row
 from tests.stories import Team, config_map
 
@@ -126,7 +127,7 @@ def test_who_may_not_write_there_is_refused_at_review_and_approval(team, dana):
         "jane is not allowed to patch configmaps settings in namespace default. Grant this permission to its account, "
         "then re-plan"
     )
-    assert text in approving.find_plan_blockers(plan)
+    assert text in name_blockers(plan)
     with pytest.raises(NotPossibleError, match=text):
         approving.approve_plan(plan, by=team.bob, digest=plan.digest)
 

@@ -6,11 +6,13 @@ from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode, SetAct
 from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import ReviewStatus, Role, RunState
 from applyviz.workflow import policies, runs
-from applyviz.workflow.approvals import approving, review_states
+from applyviz.workflow.approvals import approving, plan_facts
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import editing
 from applyviz.workflow.policies.rules import RiskDemand, Rules
+from tests.blockers import name_blockers
 from tests.builders import make_person, make_policy
 from tests.stories import Team, config_map, secret
 
@@ -25,7 +27,7 @@ def team(monkeypatch):
 
 
 def blockers(plan):
-    return [text for text in approving.find_plan_blockers(plan) if "allow deleting" in text]
+    return [text for text in name_blockers(plan) if "allow deleting" in text]
 
 
 def test_deletions_need_the_approvals_that_a_policy_asks_for_them(team):
@@ -50,8 +52,8 @@ def test_kept_kind_is_not_deleted_and_others_are(team):
     others = team.plan(secret(password="p"), **DELETE)
 
     assert (blockers(kept), blockers(others)) == ([KEPT], [])
-    assert review_states.list_statuses([kept, others])[kept.pk] is ReviewStatus.BLOCKED
-    assert review_states.list_statuses([kept, others])[others.pk] is ReviewStatus.NEEDS_APPROVAL
+    assert plan_facts.list_outlines([kept, others])[kept.pk].status is ReviewStatus.BLOCKED
+    assert plan_facts.list_outlines([kept, others])[others.pk].status is ReviewStatus.NEEDS_APPROVAL
     with pytest.raises(NotPossibleError, match="does not allow deleting"):
         team.start(kept)
     assert team.work(team.start(others)).state == RunState.APPLIED
@@ -119,7 +121,7 @@ def test_trial_names_what_a_policy_would_keep(team):
     found = editing.evaluate(plan, slug="draft", scope=Scope(), rules=Rules(kept_kinds=("*",)))
     elsewhere = editing.evaluate(plan, slug="draft", scope=Scope("prod-*"), rules=Rules(kept_kinds=("*",)))
 
-    assert found.kept == ("policy draft does not allow deleting ConfigMap/settings",)
+    assert sentences.describe_all(found.kept) == ("policy draft does not allow deleting ConfigMap/settings",)
     assert elsewhere.kept == ()
 
 

@@ -15,6 +15,7 @@ from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.plans import object_choices, planner, reviews
 from applyviz.workflow.plans.changes import ref_of
+from tests.blockers import name_blockers
 from tests.stories import SETTINGS, Team, config_map
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +49,7 @@ def operations(plan: Plan) -> dict[str, str]:
 def test_others_are_planned_approved_and_applied_without_the_broken_object(team, mode):
     blocked = team.plan(BROKEN, config_map(a="1"), mode=mode)
     assert operations(blocked)["web"] == Operation.ERROR
-    assert approving.find_plan_blockers(blocked)
+    assert name_blockers(blocked)
 
     plan = leave_out(blocked, "web")
 
@@ -109,7 +110,7 @@ def test_name_that_is_not_in_the_set_is_a_problem_of_the_plan(team):
     assert [one["reason"] for one in plan.problems] == [
         "core/ConfigMap/default/z is to be left out, but is not in this set"
     ]
-    assert approving.find_plan_blockers(plan)
+    assert name_blockers(plan)
 
 
 def test_run_that_fails_elsewhere_does_not_count_what_was_left_out(team):

@@ -8,10 +8,11 @@ from applyviz import moments
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import Role
-from applyviz.workflow.approvals import acknowledgments, approving, quorum, viewed_objects
+from applyviz.workflow.approvals import acknowledgments, quorum, viewed_objects
 from applyviz.workflow.foundation import plan_rows
 from applyviz.workflow.people import humans
 from applyviz.workflow.policies import risks
+from tests.blockers import name_blockers
 from tests.builders import make_person, make_plan_row
 from tests.web import builders, rows
 
@@ -79,7 +80,7 @@ def test_page_and_use_case_find_the_same(risky):
         policy = quorum.count_quorum(plan).policy
         unopened = [row.position for row in viewed_objects.find_unopened(plan, by=reader)]
         return (
-            approving.find_plan_blockers(plan),
+            name_blockers(plan),
             risks.list_risks(plan, many=policy.many_objects),
             acknowledgments.list_required(plan),
             quorum.find_involved(plan),

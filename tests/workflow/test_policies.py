@@ -11,13 +11,15 @@ from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, PolicyVersion
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import approving
+from applyviz.workflow.foundation import sentences
+from applyviz.workflow.foundation.blockers import ChangesFrozen
 from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.people.teams import Scope, create_team
 from applyviz.workflow.policies import BUILT_IN, POLICY_RISKS, Demand, OnFailure, RiskDemand, Rules, editing
 from applyviz.workflow.policies.rules import find_strictest, rules_from_json, rules_to_json
 from applyviz.workflow.policies.windows import Freeze, Window, find_closed, find_opening, parse_freeze, parse_window
+from tests.blockers import name_blockers
 from tests.builders import make_person, make_plan_row, make_policy
 
 OFFICE = Window((0, 1, 2, 3, 4), "09:00", "17:00", "Europe/Berlin")
@@ -108,16 +110,16 @@ def test_freeze_closes_what_a_window_opens():
     freeze = Freeze("2026-12-20T18:00", "2027-01-04T08:00", "Europe/Berlin", "Holidays")
 
     assert find_closed([(OFFICE,)], [freeze], at("2026-12-18T10:00")) == ()
-    assert find_closed([(OFFICE,)], [freeze], at("2026-12-21T10:00")) == (
-        "changes are frozen until 4 Jan 2027 08:00 Europe/Berlin: Holidays",
-    )
+    closed = find_closed([(OFFICE,)], [freeze], at("2026-12-21T10:00"))
+    assert closed == (ChangesFrozen(freeze.ends_at, "Europe/Berlin", "Holidays"),)
+    assert sentences.describe(closed[0]) == "changes are frozen until 4 Jan 2027 08:00 Europe/Berlin: Holidays"
     assert find_opening([(OFFICE,)], [freeze], at("2026-12-21T10:00")) == at("2027-01-04T08:00")
 
 
 def test_every_group_of_windows_must_be_open():
-    assert find_closed([(OFFICE,), (NIGHT,)], [], at("2026-11-20T10:00")) == (
-        "the change window is closed; it is open Fri 22:00-02:00 UTC",
-    )
+    closed = find_closed([(OFFICE,), (NIGHT,)], [], at("2026-11-20T10:00"))
+
+    assert sentences.describe_all(closed) == ("the change window is closed; it is open Fri 22:00-02:00 UTC",)
 
 
 @pytest.mark.parametrize(
@@ -224,11 +226,11 @@ def test_bad_pattern_is_refused(dana, scope):
 
 def test_edit_makes_plans_stale(dana):
     plan = make_plan_row(make_person("alice"))
-    assert approving.find_plan_blockers(plan) == ()
+    assert name_blockers(plan) == ()
 
     editing.save_policy("all", by=dana, scope=Scope(), rules=Rules())
 
-    assert approving.find_plan_blockers(plan) == ("the policy changed since this plan was created: re-plan",)
+    assert name_blockers(plan) == ("the policy changed since this plan was created: re-plan",)
 
 
 def test_only_named_teams_ask(dana):
@@ -236,21 +238,21 @@ def test_only_named_teams_ask(dana):
     version = make_policy(asking_teams=("shop",))
     plan = make_plan_row(make_person("alice"), policy_version=f"strict@{version.number}")
 
-    assert approving.find_plan_blockers(plan) == ("the policy only allows team shop to request this",)
+    assert name_blockers(plan) == ("the policy only allows team shop to request this",)
 
 
 def test_calculated_changes_run_only_where_allowed(dana):
     make_policy(may_run_estimated=False)
     plan = make_plan_row(make_person("alice"), policy_version="strict@1", certainty="estimated")
 
-    assert approving.find_plan_blockers(plan) == ("1 object is only estimated, and the policy requires a dry run",)
+    assert name_blockers(plan) == ("1 object is only estimated, and the policy requires a dry run",)
 
 
 def test_unknown_changes_run_only_where_allowed(dana):
     make_policy(may_run_unknown=True)
     plan = make_plan_row(make_person("alice"), policy_version="strict@1", certainty="unknown")
 
-    assert approving.find_plan_blockers(plan) == ()
+    assert name_blockers(plan) == ()
 
 
 def test_trial_tells_what_would_be_asked_and_keeps_nothing(dana):

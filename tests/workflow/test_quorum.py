@@ -13,12 +13,14 @@ from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import Role, RunState
 from applyviz.records.models import AccountLink, Approval, Resolution, TeamMember
 from applyviz.workflow import runs
-from applyviz.workflow.approvals import approving, quorum
+from applyviz.workflow.approvals import approving, plan_blockers, quorum
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.people import account_links, teams
 from applyviz.workflow.people import humans as people
 from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.policies import RiskDemand
+from tests.blockers import name_blockers
 from tests.builders import grant_role, make_approval, make_person, make_plan_row, make_policy, take_roles
 from tests.stories import SETTINGS, Team, config_map
 
@@ -104,7 +106,7 @@ def test_approvals_of_a_team_are_asked_for(bob):
     make_policy(approvals=1, approving_team="sre")
     plan = make_plan_row(make_person("alice"), policy_version="strict@1")
     approving.approve_plan(plan, by=bob, digest=plan.digest)
-    assert [str(need) for need in quorum.count_quorum(plan).needs] == ["1 approval from team sre missing"]
+    assert sentences.describe_all(quorum.count_quorum(plan).lacking) == ("1 approval from team sre missing",)
 
     teams.add_member(sre, bob, by=dana)
 
@@ -158,7 +160,7 @@ def test_mail_alias_of_the_author_does_not_approve(plan, bob, address):
     bob.email = address
     bob.save()
 
-    assert approving.find_role_blockers(plan, for_user=bob) == (
+    assert sentences.describe_all(plan_blockers.find_role_blockers(plan, for_user=bob)) == (
         "you can't approve your own changes: you wrote, edited, resolved or requested this plan",
     )
 
@@ -205,13 +207,13 @@ def test_request_for_changes_blocks_until_it_is_taken_back(plan, bob):
     asked = approving.request_changes(plan, by=bob, digest=plan.digest, note="two replicas, please")
 
     assert quorum.list_valid_approvals(plan) == []
-    assert approving.find_plan_blockers(plan) == ("bob requests changes",)
+    assert name_blockers(plan) == ("bob requests changes",)
     with pytest.raises(NotPossibleError, match="bob requests changes"):
         approving.approve_plan(plan, by=carol, digest=plan.digest)
     with pytest.raises(NotAllowedError):
         approving.withdraw_request(asked, by=carol)
     approving.withdraw_request(asked, by=bob)
-    assert approving.find_plan_blockers(plan) == ()
+    assert name_blockers(plan) == ()
 
 
 def test_request_for_changes_needs_words(plan, bob):

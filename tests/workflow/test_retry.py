@@ -19,7 +19,7 @@ from applyviz.workflow import notifications, runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.audit import chain
 from applyviz.workflow.evidence import report
-from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.foundation import failpoints, sentences
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from applyviz.workflow.plans import reviews
 from applyviz.workflow.policies.windows import Window
@@ -74,7 +74,7 @@ def retry(team, run, **values):
 
 def blockers(team, run, person=None):
     person = person or team.bob
-    return "; ".join(runs.find_retry_blockers(read(run, person), for_user=person))
+    return sentences.join_clauses(runs.find_retry_blockers(read(run, person), for_user=person))
 
 
 def test_object_that_was_not_written_is_retried_in_the_same_run(team, failed):

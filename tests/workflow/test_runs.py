@@ -13,7 +13,7 @@ from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.audit import chain
 from applyviz.workflow.clusters import registration
-from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.foundation import failpoints, sentences
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from tests.builders import make_person, make_policy, take_roles
 from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out, secret
@@ -363,7 +363,7 @@ def test_policy_may_ask_for_two(team):
     plan = team.plan(config_map(a="1"))
     approving.approve_plan(plan, by=team.bob, digest=plan.digest)
 
-    assert runs.find_run_blockers(plan, for_user=team.bob) == ("1 approval missing",)
+    assert sentences.describe_all(runs.find_run_blockers(plan, for_user=team.bob)) == ("1 approval missing",)
 
 
 def test_rights_count_when_they_are_used(team):

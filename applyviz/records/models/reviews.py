@@ -49,6 +49,10 @@ class Review(models.Model):
             ("latest plan", self.pk), lambda: self.plans.defer("summary").order_by("-number").first()
         )
 
+    def keep_latest_plan(self, plan: Plan) -> None:
+        """Keep the current plan, which a list has read already, for what else its page asks."""
+        moments.keep(("latest plan", self.pk), plan)
+
 
 class Target(models.Model):
     """One target cluster of a review."""

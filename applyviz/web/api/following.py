@@ -10,6 +10,7 @@ from applyviz.records.models import Review
 from applyviz.web.api.forms import FollowingForm
 from applyviz.web.api.guard import check, read_body, requires, show
 from applyviz.workflow.following import branches
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.people import commit_people
 from applyviz.workflow.people.tokens import Caller
@@ -39,7 +40,7 @@ def present_following(review: Review) -> JSONObject | None:
 
 def _present(review: Review) -> JSONObject:
     latest = review.latest_plan
-    unknown = () if latest is None else commit_people.name_unknown(latest)
+    unknown = () if latest is None else sentences.describe_all(commit_people.find_unknown(latest))
     return {"following": present_following(review), "unknown_editors": list(unknown)}
 
 

@@ -36,8 +36,9 @@ from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_
 from applyviz.web.reviews.pages.sources.staying import list_stays
 from applyviz.web.reviews.pane.fields import FieldFilter, present_sections
 from applyviz.workflow import policies, runs
-from applyviz.workflow.approvals import approving, quorum, review_states
+from applyviz.workflow.approvals.plan_facts import PlanFacts, find_plan_facts
 from applyviz.workflow.clusters import impersonation
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.live import plan_comparison
 from applyviz.workflow.plans import graphs
@@ -70,17 +71,17 @@ def _count(plan: Plan) -> JSONObject:
     return {"operations": plan.counts, "certainty": dict(sure), "conflicts": conflicts}
 
 
-def _present_approvals(plan: Plan) -> JSONObject:
+def _present_approvals(plan: Plan, facts: PlanFacts) -> JSONObject:
     if plan.state != PlanState.COMPLETE:
         return {}
-    found = quorum.count_quorum(plan)
+    found = facts.quorum
     return {
         "policy": found.policy.version,
         "needed": found.needed,
         "missing": found.missing,
         "given_by": [approval.by_name for approval in found.approvals],
-        "still_needed": [str(need) for need in found.needs if need.missing],
-        "closed": list(approving.find_start_blockers(plan, found.policy)),
+        "still_needed": list(sentences.describe_all(found.lacking)),
+        "closed": list(sentences.describe_all(facts.closed)),
     }
 
 
@@ -118,11 +119,10 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
     if run is not None:
         run.plan = plan
         show_run(run, for_user)
-    hidden = hidden_positions(plan)
-    blockers = () if plan.state == PlanState.PLANNING or run else approving.find_plan_blockers(plan, hidden=hidden)
+    hidden, facts = hidden_positions(plan), find_plan_facts([plan], for_user)[plan.pk]
+    blockers = () if plan.state == PlanState.PLANNING or run else sentences.describe_all(facts.blockers)
     options = options_from_json(plan.options)
-    policy = policies.find_policy(plan)
-    status = review_states.find_status(plan, run)
+    policy, status = facts.quorum.policy, facts.status
     document: JSONObject = {
         "status": status.value,
         "status_text": str(status.label),
@@ -148,7 +148,7 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "blockers": list(blockers),
         "problems": list(plan.problems),
         "error": plan.error,
-        "approvals": _present_approvals(plan),
+        "approvals": _present_approvals(plan, facts),
         "run": present_run(run, root=root) if run else None,
         "scheduled_start": None if run else _present_scheduled(plan),
         "url": root + reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
@@ -311,7 +311,8 @@ def read_progress(run: ApplyRun) -> tuple[object, ...]:
 def _present_retry(run: ApplyRun, person: Person) -> JSONObject:
     """Return the objects of a failed run that can be retried, by position, and why this person cannot retry them."""
     objects = [result.position for result in runs.list_retryable(run)]
-    return {"objects": objects, "blockers": list(runs.find_retry_blockers(run, for_user=person)) if objects else []}
+    blockers = runs.find_retry_blockers(run, for_user=person) if objects else ()
+    return {"objects": objects, "blockers": list(sentences.describe_all(blockers))}
 
 
 def present_run_with_results(run: ApplyRun, *, for_user: Person, root: str) -> JSONObject:

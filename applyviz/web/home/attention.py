@@ -40,12 +40,13 @@ _TONES = {
 
 @dataclass(frozen=True, slots=True)
 class NextAction:
-    """The next step of a review, whether this person can take it, and its action."""
+    """The next step of a review, whether this person can take it, and its action; `url` "" is the review itself."""
 
     what: Text
     is_yours: bool = False
     urgency: Urgency = Urgency.CALM
     act: Text = _VIEW
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def _present_review(waiting: Waiting, is_first: bool) -> AttentionRow:
         review.shares,
         review.updated_at,
         waiting.next.act,
-        review.url,
+        waiting.next.url or review.url,
         is_first,
     )
 

@@ -6,12 +6,10 @@ and can be undone. For a risk of the whole plan, it stays valid for the digest o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from applyviz import clock
 from applyviz.engine.risks.model import Risk, RiskKind
@@ -23,27 +21,14 @@ from applyviz.workflow.approvals.viewed_objects import name_object
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, plan_rows, row_macs
 from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.blockers import OpenRisk
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.plans import changes
 from applyviz.workflow.policies import PolicyRules, risks
 
 PLAN_ITSELF = -1
-
-
-@dataclass(frozen=True, slots=True)
-class OpenRisk:
-    """One kind of risk of one object (its `position` in the plan, or `PLAN_ITSELF`) that needs an acknowledgment."""
-
-    position: int
-    object_key: str
-    effect: str
-    kind: RiskKind
-
-    @property
-    def identity(self) -> tuple[str, str, str]:
-        """Return the key that an acknowledgment must carry to cover this risk."""
-        return self.object_key, self.effect, self.kind.value
+"""The position of a risk of the whole plan (`OpenRisk`)."""
 
 
 def find_kinds(risks: Iterable[Risk]) -> tuple[RiskKind, ...]:
@@ -203,10 +188,3 @@ def withdraw_acknowledgment(plan: Plan, kind: RiskKind, *, by: Person, position:
             about=_subject(plan, row),
             detail={"risk": kind.value},
         )
-
-
-def name_open(risks: Sequence[OpenRisk]) -> tuple[str, ...]:
-    """Return the blockers for unacknowledged risks; risks of one kind count once, as pages show them."""
-    count = len({risk.kind for risk in risks})
-    text = ngettext("%(n)d risk to acknowledge", "%(n)d risks to acknowledge", count)
-    return (text % {"n": count},) if count else ()

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Q
-from django.utils.translation import ngettext
 
 from applyviz import clock, moments
 from applyviz.records.enums import Role
@@ -19,6 +18,7 @@ from applyviz.workflow import policies
 from applyviz.workflow.audit import approval_macs
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.blockers import ApprovalsMissing
 from applyviz.workflow.foundation.scopes import holds_at
 from applyviz.workflow.people import commit_people
 from applyviz.workflow.people import humans as people
@@ -36,15 +36,6 @@ class Need:
     def missing(self) -> int:
         """Return how many approvals this demand still lacks."""
         return max(0, self.demand.approvals - len(self.given_by))
-
-    def __str__(self) -> str:
-        facts = {"n": self.missing, "team": self.demand.team}
-        if not self.demand.team:
-            return ngettext("%(n)d approval missing", "%(n)d approvals missing", self.missing) % facts
-        text = ngettext(
-            "%(n)d approval from team %(team)s missing", "%(n)d approvals from team %(team)s missing", self.missing
-        )
-        return text % facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +55,11 @@ class Quorum:
     def needed(self) -> int:
         """Return the fewest approvals that meet every demand."""
         return max((need.demand.approvals for need in self.needs), default=0)
+
+    @property
+    def lacking(self) -> tuple[ApprovalsMissing, ...]:
+        """Return the demands that are not met."""
+        return tuple(ApprovalsMissing(need.missing, need.demand.team) for need in self.needs if need.missing)
 
 
 def find_involved(plan: Plan) -> frozenset[int]:

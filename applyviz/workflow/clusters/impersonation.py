@@ -22,8 +22,16 @@ from applyviz.engine.objects.values import canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Cluster, IdentityMapping, Plan, Team
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.blockers import (
+    AccountChanged,
+    IdentitiesClash,
+    IdentityChanged,
+    IdentityUnclear,
+    MappingInvalid,
+    PlanBlocker,
+)
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.locks import lock_cluster
 from applyviz.workflow.foundation.sequences import next_number
@@ -31,6 +39,14 @@ from applyviz.workflow.people import humans as people
 
 __all__ = ["Identity", "MappingDraft", "end_mapping", "find_identity", "find_moved", "map_identity", "read_identity"]
 NAME = "{name}"
+
+
+class IdentityUnclearError(NotPossibleError):
+    """A person has no identity on a cluster: their teams clash, or their mapping is invalid."""
+
+    def __init__(self, why: IdentitiesClash | MappingInvalid) -> None:
+        super().__init__(sentences.describe(why))
+        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +74,14 @@ def _identity_of(mapping: IdentityMapping, person: Person) -> Identity:
     identity = Identity(mapping.user.replace(NAME, person.get_username()), tuple(mapping.groups))
     found = tuple(find_identity_problems(identity.user, identity.groups))
     if found:
-        facts = {"number": mapping.number, "name": person.get_username(), "problem": found[0]}
-        raise NotPossibleError(_("mapping %(number)s gives %(name)s no valid identity: %(problem)s") % facts)
+        raise IdentityUnclearError(MappingInvalid(mapping.number, person.get_username(), found[0]))
     return identity
 
 
 def find_identity(person: Person, cluster: Cluster) -> Identity:
     """Return the identity that a person's requests to a cluster use now.
 
-    - Raises `NotPossibleError` when their teams are mapped to different identities, or a mapping is invalid.
+    - Raises `IdentityUnclearError` when their teams are mapped to different identities, or a mapping is invalid.
     """
     mine = Q(person=person) | Q(person=None, team=None)
     mine |= Q(team__members__person=person, team__members__ended_at=None, team__archived_at=None)
@@ -78,12 +93,8 @@ def find_identity(person: Person, cluster: Cluster) -> Identity:
     ):
         found = {_identity_of(row, person): row for row in chosen}
         if len(found) > 1:
-            teams = ", ".join(sorted(row.team.slug for row in chosen if row.team))
-            name = person.get_username()
-            raise NotPossibleError(
-                _("%(name)s belongs to teams with different identities on %(slug)s: %(teams)s")
-                % {"name": name, "slug": cluster.slug, "teams": teams}
-            )
+            teams = tuple(sorted(row.team.slug for row in chosen if row.team))
+            raise IdentityUnclearError(IdentitiesClash(person.get_username(), cluster.slug, teams))
         if found:
             return next(iter(found))
     return Identity()
@@ -106,39 +117,37 @@ def name_for_digest(plan: Plan) -> str:
     return canonical_json({OWN: plan.account}) if plan.account else OWN
 
 
-def _find_other_account(plan: Plan) -> tuple[str, ...]:
+def _find_other_account(plan: Plan) -> tuple[PlanBlocker, ...]:
     """Return why the credential no longer belongs to the account of a plan; impersonation does not depend on it."""
     cluster = plan.target.cluster
     if plan.identity or plan.account == cluster.account:
         return ()
-    text = _("the credential of %(where)s now belongs to another account (%(now)s): re-plan")
-    return (text % {"where": cluster.name, "now": cluster.account.get("user") or _("unknown")},)
+    return (AccountChanged(cluster.name, cluster.account.get("user") or ""),)
 
 
-def _try_identity(person: Person, cluster: Cluster) -> Identity | NotPossibleError:
+def _try_identity(person: Person, cluster: Cluster) -> Identity | IdentityUnclear:
     try:
         return find_identity(person, cluster)
-    except NotPossibleError as error:
-        return error
+    except IdentityUnclearError as error:
+        return IdentityUnclear(error.why)
 
 
-def _find_moved(plan: Plan, now: Identity | NotPossibleError) -> tuple[str, ...]:
-    if isinstance(now, NotPossibleError):
-        return (_("%(reason)s: re-plan") % {"reason": now},)
+def _find_moved(plan: Plan, now: Identity | IdentityUnclear) -> tuple[PlanBlocker, ...]:
+    if isinstance(now, IdentityUnclear):
+        return (now,)
     if now == read_identity(plan):
         return _find_other_account(plan)
-    text = _("the identity of %(who)s on %(where)s changed since this plan was created: re-plan")
-    return (text % {"who": plan.requested_by.get_username(), "where": plan.target.cluster.slug},)
+    return (IdentityChanged(plan.requested_by.get_username(), plan.target.cluster.slug),)
 
 
-def find_moved(plan: Plan) -> tuple[str, ...]:
+def find_moved(plan: Plan) -> tuple[PlanBlocker, ...]:
     """Return why a plan no longer has the identity of its requester; empty while it has."""
     return _find_moved(plan, _try_identity(plan.requested_by, plan.target.cluster))
 
 
-def list_moved(plans: Iterable[Plan]) -> dict[int, tuple[str, ...]]:
+def list_moved(plans: Iterable[Plan]) -> dict[int, tuple[PlanBlocker, ...]]:
     """Return what `find_moved` says of many plans by their ids; each person is asked for once per cluster."""
-    known: dict[tuple[int, int], Identity | NotPossibleError] = {}
+    known: dict[tuple[int, int], Identity | IdentityUnclear] = {}
     found = {}
     for plan in plans:
         asked = (plan.requested_by_id, plan.target.cluster_id)

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from django.utils.translation import gettext as _
-
 from applyviz.clusters.identity import Identity
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.requests.calls import ABSENT_VERSION
 from applyviz.sandbox.storage.routing import parse_path
+from applyviz.workflow.foundation.blockers import AccessDenied
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -109,13 +108,6 @@ def describe_denied(denied: Iterable[RequiredAccess]) -> list[str]:
     return [str(found[0] if len(found) == 1 else whole) for whole, found in groups.items()]
 
 
-def name_denied(identity: Identity, denied: Sequence[str]) -> tuple[str, ...]:
-    """Return why a run must fail, in one sentence for people; empty when nothing is denied."""
-    if not denied:
-        return ()
-    more = _(", and %(n)d more") % {"n": len(denied) - 3} if len(denied) > 3 else ""
-    who = _("the cluster credential") if identity.is_own else str(identity)
-    facts = {"who": who, "acts": ", ".join(denied[:3]), "more": more}
-    return (
-        _("%(who)s is not allowed to %(acts)s%(more)s. Grant this permission to its account, then re-plan") % facts,
-    )
+def list_denied(identity: Identity, denied: Sequence[str]) -> tuple[AccessDenied, ...]:
+    """Return why a run must fail; empty when nothing is denied."""
+    return (AccessDenied("" if identity.is_own else str(identity), tuple(denied)),) if denied else ()

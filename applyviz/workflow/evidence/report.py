@@ -34,7 +34,7 @@ from applyviz.workflow.evidence.history import (
     tame,
 )
 from applyviz.workflow.evidence.windows import LateRun, find_late
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.foundation.paging import PAGE, by_number
@@ -279,7 +279,7 @@ def _from_late(late: LateRun) -> EvidenceFact:
         plan=run.plan.number,
         run=run.number,
         plan_digest=run.plan.digest,
-        summary="; ".join(late.closed),
+        summary=sentences.join_clauses(late.closed),
     )
 
 

@@ -16,6 +16,7 @@ from applyviz.records.models import ApplyRun, Plan, PolicyVersion, Review
 from applyviz.workflow import policies
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Visitor
+from applyviz.workflow.foundation.blockers import PlanBlocker
 from applyviz.workflow.foundation.paging import by_number
 from applyviz.workflow.foundation.scopes import holds_at
 from applyviz.workflow.policies.rules import PolicyRules, find_strictest, rules_from_json
@@ -29,7 +30,7 @@ class LateRun:
     run: ApplyRun
     at: datetime
     is_start: bool
-    closed: tuple[str, ...]
+    closed: tuple[PlanBlocker, ...]
 
 
 class _PolicyHistory:

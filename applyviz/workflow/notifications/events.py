@@ -32,7 +32,7 @@ from applyviz.records.models import (
     Webhook,
 )
 from applyviz.workflow.approvals import quorum
-from applyviz.workflow.approvals.approving import find_unsafe
+from applyviz.workflow.approvals.plan_blockers import find_unsafe
 from applyviz.workflow.foundation import access, outbox
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.notifications import recipients

@@ -9,24 +9,23 @@ unknown editor.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from django.db.models import Q
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from applyviz import moments
 from applyviz.records.git_enums import EditorRole, HistoryGap, IdentityKind
 from applyviz.records.models import BranchPush, CommitEditor, CommitIdentity, CommitRange, Plan
 from applyviz.sources.git.model import GIT
 from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.blockers import CommitsUnknown, EditorUnmatched, PlanBlocker, PushersUnknown
 from applyviz.workflow.people.humans import name_mailbox
 from applyviz.workflow.people.push_coverage import PushMove, find_unexplained
 
 _HIDDEN = re.compile(r"(?:\d+[+-])?([a-z0-9][a-z0-9._-]*)@users\.noreply\.([a-z0-9.-]+)\Z")
 _HIDDEN_PLAIN = re.compile(r"([a-z0-9][a-z0-9._-]*)@noreply\.([a-z0-9.-]+)\Z")
-_SHORT, _NAMED, _MOST_PUSHES = 10, 2, 500
+_MOST_PUSHES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,33 +157,15 @@ def _find_unknown_pushers(found: CommitRange) -> tuple[str, ...]:
     return find_unexplained(found.graph, found.commits, moves, chosen=found.first_commit, base=found.base)
 
 
-def _shorten(commits: Sequence[str]) -> str:
-    """Return the first of some commits as text."""
-    more = " …" if len(commits) > _NAMED else ""
-    return ", ".join(commit[:_SHORT] for commit in commits[:_NAMED]) + more
-
-
-def name_unknown(plan: Plan) -> tuple[str, ...]:
-    """Return what is not known of the editors of a plan, as clauses; () if all are accounts."""
+def find_unknown(plan: Plan) -> tuple[PlanBlocker, ...]:
+    """Return what is not known of the editors of a plan; () if all are accounts."""
     found = find_editors(plan)
     if found is None:
         return ()
     people = [
-        _("no account matches %(name)s (%(roles)s of %(commit)s)")
-        % {
-            "name": one.person.name or one.person.login or "?",
-            "roles": ", ".join(str(EditorRole(role).label) for role in one.roles),
-            "commit": _shorten(one.commits),
-        }
+        EditorUnmatched(one.person.name or one.person.login, tuple(map(EditorRole, one.roles)), one.commits)
         for one in found.unmatched
     ]
-    pushers = []
-    if found.unknown_pushers:
-        text = ngettext(
-            "no delivery of the git host names the pusher of %(commits)s",
-            "no delivery of the git host names the pusher of %(n)d commits: %(commits)s",
-            len(found.unknown_pushers),
-        )
-        pushers = [text % {"n": len(found.unknown_pushers), "commits": _shorten(found.unknown_pushers)}]
-    gaps = [str(HistoryGap(found.gap).label)] if found.gap else []
+    pushers = [PushersUnknown(found.unknown_pushers)] if found.unknown_pushers else []
+    gaps = [CommitsUnknown(HistoryGap(found.gap))] if found.gap else []
     return (*people, *pushers, *gaps)

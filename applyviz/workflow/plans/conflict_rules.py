@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from applyviz import clock
 from applyviz.engine.objects.paths import FieldPath, render_path
@@ -25,6 +24,7 @@ from applyviz.records.models import Cluster, ConflictRule, Plan
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.blockers import ConflictRulesChanged
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.locks import lock_cluster
 from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, ScopeEntry
@@ -213,12 +213,12 @@ def rules_from_json(frozen: Iterable[JSONObject]) -> tuple[EngineRule, ...]:
     )
 
 
-def find_blockers(plan: Plan) -> tuple[str, ...]:
+def find_blockers(plan: Plan) -> tuple[ConflictRulesChanged, ...]:
     """Return why a plan must be re-planned: rules that reach its objects were approved or ended since its creation."""
     return _find_blockers(plan, rules_from_json(rules_to_json(plan.target.cluster)))
 
 
-def list_blockers(plans: Iterable[Plan]) -> dict[int, tuple[str, ...]]:
+def list_blockers(plans: Iterable[Plan]) -> dict[int, tuple[ConflictRulesChanged, ...]]:
     """Return what `find_blockers` says of many plans by their ids; the rules of a cluster are read once."""
     known: dict[int, tuple[EngineRule, ...]] = {}
     found = {}
@@ -229,20 +229,12 @@ def list_blockers(plans: Iterable[Plan]) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def _find_blockers(plan: Plan, in_force: Iterable[EngineRule]) -> tuple[str, ...]:
+def _find_blockers(plan: Plan, in_force: Iterable[EngineRule]) -> tuple[ConflictRulesChanged, ...]:
     before = {rule.number: rule for rule in rules_from_json(plan.rules)}
     now = {rule.number: rule for rule in in_force}
     moved = [(before.get(n) or now[n]) for n in sorted(before.keys() ^ now.keys())]
     if not moved:
         return ()
     refs = [changes.ref_of(row) for row in plan.changes.defer("document", "sealed")]
-    reached = [rule.number for rule in moved if any(rule.covers(ref) for ref in refs)]
-    if not reached:
-        return ()
-    numbers = ", ".join(map(str, reached))
-    text = ngettext(
-        "conflict rule %(numbers)s changed since this plan was created: re-plan",
-        "conflict rules %(numbers)s changed since this plan was created: re-plan",
-        len(reached),
-    )
-    return (text % {"numbers": numbers},)
+    reached = tuple(rule.number for rule in moved if any(rule.covers(ref) for ref in refs))
+    return (ConflictRulesChanged(reached),) if reached else ()

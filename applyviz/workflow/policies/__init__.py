@@ -18,7 +18,7 @@ from applyviz.workflow.foundation import plan_rows
 from applyviz.workflow.foundation.compared import COMPARED, is_compared, list_possible_risks
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
 from applyviz.workflow.policies import kept_kinds, risks
-from applyviz.workflow.policies.kept_kinds import KeptObject, describe_kept
+from applyviz.workflow.policies.kept_kinds import KeptObject, group_kept
 from applyviz.workflow.policies.rules import (
     BUILT_IN,
     POLICY_RISKS,
@@ -47,12 +47,12 @@ __all__ = [
     "Rules",
     "Window",
     "count_high_risks",
-    "describe_kept",
     "find_demands",
     "find_kept",
     "find_policies",
     "find_policy",
     "find_policy_at",
+    "group_kept",
     "list_demands",
     "list_in_force",
     "list_scopes",

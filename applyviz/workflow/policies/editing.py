@@ -24,6 +24,7 @@ from applyviz.records.models import PendingChange, Plan, Policy, PolicyVersion, 
 from applyviz.workflow import policies
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.blockers import ObjectsKept, PlanBlocker
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
 from applyviz.workflow.people import administrators, pending_changes, policy_changes
@@ -49,8 +50,8 @@ class Evaluation:
     holds: bool
     high_risks: dict[RiskKind, int]
     demands: tuple[Demand, ...]
-    closed: tuple[str, ...]
-    kept: tuple[str, ...] = ()
+    closed: tuple[PlanBlocker, ...]
+    kept: tuple[ObjectsKept, ...] = ()
 
 
 def _is_time(text: str) -> bool:
@@ -220,7 +221,7 @@ def evaluate(plan: Plan, *, slug: str = "", scope: Scope | None = None, rules: R
     policy = find_strictest(found) if found else policies.find_policy_at(())
     high_risks = policies.count_high_risks(plan, policy)
     closed = find_closed(policy.windows, policy.freezes, clock.now())
-    kept = tuple(policies.describe_kept(find_kept([plan], others)[plan.pk]))
+    kept = policies.group_kept(find_kept([plan], others)[plan.pk])
     return Evaluation(policy, holds, high_risks, policies.find_demands(plan, policy), closed, kept)
 
 

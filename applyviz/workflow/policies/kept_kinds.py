@@ -6,19 +6,17 @@ replacing all delete an object. Deleting a Namespace deletes what is in it, so a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-
-from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.records.models import ObjectChange, Plan, PolicyVersion
+from applyviz.workflow.foundation.blockers import ObjectsKept
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
 from applyviz.workflow.policies.rules import EVERY_KIND, Rules, rules_from_json
 
 _DELETING = (*DELETIONS, Operation.REPLACE)
 _NAMESPACE = ("", "Namespace")
-_MOST_NAMED = 3
 InForce = tuple[PolicyVersion, Rules]
 
 
@@ -68,15 +66,11 @@ def find_kept(
     return {pk: tuple(objects) for pk, objects in found.items()}
 
 
-def describe_kept(objects: Iterable[KeptObject]) -> Iterator[str]:
-    """Yield one sentence for each policy that keeps objects of a plan."""
-    names: dict[str, list[str]] = {}
+def group_kept(objects: Iterable[KeptObject]) -> tuple[ObjectsKept, ...]:
+    """Return one blocker for each policy that keeps objects of a plan."""
+    groups: dict[str, list[KeptObject]] = {}
     for one in objects:
-        names.setdefault(one.policy, []).append(one.name)
-    for policy, named in names.items():
-        more = len(named) - _MOST_NAMED
-        facts = {"policy": policy, "names": ", ".join(named[:_MOST_NAMED]), "more": more}
-        if more > 0:
-            yield _("policy %(policy)s does not allow deleting %(names)s and %(more)d more") % facts
-        else:
-            yield _("policy %(policy)s does not allow deleting %(names)s") % facts
+        groups.setdefault(one.policy, []).append(one)
+    return tuple(
+        ObjectsKept(policy, tuple(one.name for one in kept), kept[0].position) for policy, kept in groups.items()
+    )

@@ -16,6 +16,7 @@ from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.engine.risks.rules import needs_acknowledgment
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow.foundation import plan_rows
+from applyviz.workflow.foundation.blockers import PlanBlocker
 from applyviz.workflow.foundation.compared import COMPARED, is_compared
 from applyviz.workflow.people import commit_people
 
@@ -43,7 +44,7 @@ class PlanRisk:
     positions: tuple[int, ...]
     limit: int = 0
     unsure: int = 0
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[PlanBlocker, ...] = ()
 
     @property
     def is_of_plan(self) -> bool:
@@ -61,10 +62,12 @@ def _place(risk: PlanRisk) -> tuple[int, bool, int, int]:
     return _LEVELS.index(risk.level), risk.is_of_plan, risk.positions[0], kinds.index(risk.kind)
 
 
-def gather_risks(rows: Iterable[ObjectChange], *, many: int, unknown: tuple[str, ...] = ()) -> tuple[PlanRisk, ...]:
+def gather_risks(
+    rows: Iterable[ObjectChange], *, many: int, unknown: tuple[PlanBlocker, ...] = ()
+) -> tuple[PlanRisk, ...]:
     """Return the risks of the changes of a plan, worst first; `many`: the number of changes above which is a risk.
 
-    - `unknown`: who edited its commits and is no account (`commit_people.name_unknown`).
+    - `unknown`: who edited its commits and is no account (`commit_people.find_unknown`).
     - A Secret that is compared with live counts as one of many, because this number is shown to everyone.
     """
     found: dict[tuple[RiskLevel, RiskKind], list[int]] = {}
@@ -97,7 +100,7 @@ def list_risks(plan: Plan, *, many: int) -> tuple[PlanRisk, ...]:
 
 def _read_risks(plan: Plan, many: int) -> tuple[PlanRisk, ...]:
     kept = plan_rows.find_kept(plan)
-    unknown = commit_people.name_unknown(plan)
+    unknown = commit_people.find_unknown(plan)
     if kept is not None:
         return gather_risks(kept, many=many, unknown=unknown)
     fields = ("position", "group", "kind", "operation", "has_effect", "risk_levels", "plan_id")

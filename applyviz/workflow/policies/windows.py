@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from django.utils.formats import date_format
-from django.utils.translation import gettext as _
+from applyviz.workflow.foundation.blockers import ChangesFrozen, PlanBlocker, WindowClosed
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -87,22 +86,14 @@ class Freeze:
 Windows = tuple[Window, ...]
 
 
-def _describe_freeze(freeze: Freeze) -> str:
-    """Return the end, in the zone of the freeze, and the reason."""
-    facts = {"until": date_format(freeze.ends_at, "j M Y H:i"), "zone": freeze.zone, "reason": freeze.reason}
-    if freeze.reason:
-        return _("changes are frozen until %(until)s %(zone)s: %(reason)s") % facts
-    return _("changes are frozen until %(until)s %(zone)s") % facts
-
-
-def find_closed(windows: Iterable[Windows], freezes: Iterable[Freeze], now: datetime) -> tuple[str, ...]:
+def find_closed(windows: Iterable[Windows], freezes: Iterable[Freeze], now: datetime) -> tuple[PlanBlocker, ...]:
     """Return why nothing may run at a moment; empty when it may.
 
     - One window of every group must be open; no freeze may be active.
     """
-    frozen = [_describe_freeze(freeze) for freeze in freezes if freeze.contains(now)]
+    frozen = [ChangesFrozen(f.ends_at, f.zone, f.reason) for f in freezes if f.contains(now)]
     closed = [
-        _("the change window is closed; it is open %(windows)s") % {"windows": _(" or ").join(map(str, group))}
+        WindowClosed(tuple(map(str, group)))
         for group in windows
         if group and not any(window.contains(now) for window in group)
     ]

@@ -12,56 +12,62 @@ from collections.abc import Iterator
 from applyviz import clock
 from applyviz.records.models import ApplyRun, EmergencyApply, JournalEntry
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import approving, quorum
+from applyviz.workflow.approvals import plan_blockers, quorum
 from applyviz.workflow.approvals.quorum import Need
 from applyviz.workflow.audit import approval_macs
 from applyviz.workflow.clusters import impersonation, states
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.blockers import PlanBlocker, PolicyChanged
+from applyviz.workflow.foundation.run_blockers import (
+    ApprovalExpired,
+    ApprovalForged,
+    ApprovalsTooFew,
+    ApproverLost,
+    EmergencyForged,
+    EmergencyRightLost,
+    RequesterLost,
+    StarterLost,
+)
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.plans import conflict_rules
 from applyviz.workflow.policies import PolicyRules
 from applyviz.workflow.runs.attempts import find_attempt
 
 
-def _find_people(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[str]:
+def _find_people(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[PlanBlocker]:
     plan = run.plan
     if not access.can(plan.requested_by, Action.WRITE, scopes):
-        yield f"{plan.requested_by.get_username()}, who requested the plan, can no longer do so"
+        yield RequesterLost(plan.requested_by.get_username())
     broken = EmergencyApply.objects.filter(plan=plan).select_related("by", "entry").first()
     if broken is not None:
         if approval_macs.find_fault(broken):
-            yield f"the emergency apply by {broken.by_name} is forged: {approval_macs.find_fault(broken)}"
+            yield EmergencyForged(broken.by_name, approval_macs.find_fault(broken))
         if not access.can(broken.by, Action.BREAK_GLASS, scopes):
-            yield f"{broken.by_name} can no longer run plans without approval"
+            yield EmergencyRightLost(broken.by_name)
         return
     attempt = find_attempt(run)
     starter = attempt.requested_by if attempt else run.requested_by
     if not access.can(starter, Action.APPLY, scopes):
-        yield f"{starter.get_username()} can no longer start apply runs"
+        yield StarterLost(starter.get_username())
     yield from _find_approvers(run, scopes)
 
 
-def _find_approvers(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[str]:
+def _find_approvers(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[PlanBlocker]:
     for approval in run.approvals.select_related("by", "entry"):
         fault = approval_macs.find_fault(approval)
         if fault:
-            yield f"the approval by {approval.by_name} is forged: {fault}"
+            yield ApprovalForged(approval.by_name, fault)
         if not access.can(approval.by, Action.APPROVE, scopes):
-            yield f"{approval.by_name}, who approved, can no longer approve: the plan needs approval again"
+            yield ApproverLost(approval.by_name)
 
 
-def _find_lapsed(run: ApplyRun) -> Iterator[str]:
+def _find_lapsed(run: ApplyRun) -> Iterator[PlanBlocker]:
     """Yield why the approvals that were spent on a run carry no further attempt."""
     now = clock.now()
     for approval in run.approvals.all():
         if approval.expires_at is not None and approval.expires_at <= now:
-            yield f"the approval by {approval.by_name} expired: the plan needs approval again"
-
-
-def _find_objections(run: ApplyRun) -> Iterator[str]:
-    for change_request in approving.list_change_requests(run.plan):
-        yield f"{change_request.by.get_username()} requests changes"
+            yield ApprovalExpired(approval.by_name)
 
 
 def _match_spent(run: ApplyRun, policy: PolicyRules) -> tuple[Need, ...]:
@@ -70,21 +76,21 @@ def _match_spent(run: ApplyRun, policy: PolicyRules) -> tuple[Need, ...]:
     return quorum.match_demands(policies.find_demands(run.plan, policy), spent)
 
 
-def find_retry_faults(run: ApplyRun) -> tuple[str, ...]:
+def find_retry_faults(run: ApplyRun) -> tuple[PlanBlocker, ...]:
     """Return why the approvals that were spent on a failed run do not carry a further attempt now.
 
-    - What blocks the plan itself (`approving.find_plan_blockers`) is not repeated; objections are part of that.
+    - What blocks the plan itself (`plan_blockers.find_plan_blockers`) is not repeated; objections are part of that.
     """
     scopes, policy = policies.list_scopes(run.plan), policies.find_policy(run.plan)
-    faults = [*_find_approvers(run, scopes), *_find_lapsed(run)]
+    faults: list[PlanBlocker] = [*_find_approvers(run, scopes), *_find_lapsed(run)]
     if not access.can(run.plan.requested_by, Action.WRITE, scopes):
-        faults.append(f"{run.plan.requested_by.get_username()}, who requested the plan, can no longer do so")
+        faults.append(RequesterLost(run.plan.requested_by.get_username()))
     if not faults and any(need.missing for need in _match_spent(run, policy)):
-        faults.append("the policy requires more approvals than were given")
+        faults.append(ApprovalsTooFew())
     return tuple(faults)
 
 
-def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
+def find_claim_blockers(run: ApplyRun) -> tuple[PlanBlocker, ...]:
     """Return why a run may not write, or may no longer write; empty when it may.
 
     - Approvals and emergency applies must be genuine (`approval_macs`): an inserted one stops the run.
@@ -101,14 +107,14 @@ def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
     blockers += conflict_rules.find_blockers(run.plan)
     policy = policies.find_policy(run.plan)
     if policy.version != run.plan.policy_version:
-        blockers.append("the policy changed since the plan was approved: re-plan")
+        blockers.append(PolicyChanged())
     if EmergencyApply.objects.filter(plan=run.plan).exists():
         return tuple(blockers)
     if any(need.missing for need in _match_spent(run, policy)):
-        blockers.append("the policy requires more approvals than were given")
+        blockers.append(ApprovalsTooFew())
     attempt = find_attempt(run)
     sent = JournalEntry.objects.filter(result__run=run, epoch__gte=attempt.first_epoch if attempt else 1)
     if not sent.exists():
-        blockers += [*_find_lapsed(run), *_find_objections(run)] if attempt else ()
-        blockers += approving.find_timing_blockers(policy)
+        blockers += [*_find_lapsed(run), *plan_blockers.find_objections(run.plan)] if attempt else ()
+        blockers += plan_blockers.find_timing_blockers(policy)
     return tuple(blockers)

@@ -15,11 +15,12 @@ from applyviz import clock, moments
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import ApplyRun, EmergencyApply, Grant, Plan, Review
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import approving, quorum
+from applyviz.workflow.approvals import plan_blockers, quorum
 from applyviz.workflow.audit import approval_macs, trail
 from applyviz.workflow.clusters import states
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.blockers import PlanBlocker
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.scopes import is_everywhere
@@ -27,17 +28,17 @@ from applyviz.workflow.policies import PolicyRules
 from applyviz.workflow.runs.start import begin_run
 
 
-def find_break_glass_blockers(plan: Plan) -> tuple[str, ...]:
+def find_break_glass_blockers(plan: Plan) -> tuple[PlanBlocker, ...]:
     """Return what even an emergency apply does not bypass; empty when the plan can be run that way."""
     stop = states.find_stop(plan.target.cluster)
-    return (*stop, *approving.find_unsafe(plan, policies.find_policy(plan)))
+    return (*stop, *plan_blockers.find_unsafe(plan, policies.find_policy(plan)))
 
 
-def list_lifted(plan: Plan, policy: PolicyRules) -> tuple[str, ...]:
+def list_lifted(plan: Plan, policy: PolicyRules) -> tuple[PlanBlocker, ...]:
     """Return the requirements of the policy that the plan does not meet and that the run would bypass."""
-    needs = tuple(str(need) for need in quorum.count_quorum(plan, policy).needs if need.missing)
-    asked = tuple(b for b in approving.find_plan_blockers(plan) if b not in find_break_glass_blockers(plan))
-    return (*asked, *needs, *approving.find_timing_blockers(policy))
+    unsafe = find_break_glass_blockers(plan)
+    asked = tuple(blocker for blocker in plan_blockers.find_plan_blockers(plan) if blocker not in unsafe)
+    return (*asked, *quorum.count_quorum(plan, policy).lacking, *plan_blockers.find_timing_blockers(policy))
 
 
 def list_administrators() -> list[Person]:
@@ -64,12 +65,12 @@ def start_emergency_apply(plan: Plan, *, by: Person, digest: str, reason: str, t
         if digest != plan.digest or not digest:
             raise NotPossibleError(_("this plan has changed. Reload and review again"))
         if blockers:
-            raise NotPossibleError("; ".join(blockers))
+            raise NotPossibleError(sentences.join_clauses(blockers))
         policy = policies.find_policy(plan)
         missing = list_lifted(plan, policy)
         if not missing:
             raise NotPossibleError(_("no approval is missing: start the run normally"))
-        detail = {"reason": reason.strip(), "ticket": ticket.strip(), "missing": list(missing)}
+        detail = {"reason": reason.strip(), "ticket": ticket.strip(), "missing": list(sentences.describe_all(missing))}
         notified = [person.get_username() for person in list_administrators()]
         facts = {**detail, "notified": notified}
         entry = trail.record(AuditAction.EMERGENCY_APPLIED, by=by, about=trail.AuditSubject.of_plan(plan), detail=facts)

@@ -28,7 +28,7 @@ from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.records.enums import Outcome, RolloutState, RunState
 from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.workflow.clusters import impersonation, permissions
-from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.foundation import failpoints, sentences
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.plans import calculation, changes
@@ -135,11 +135,11 @@ def _check_target(claim: Claim, reader: ClusterReader) -> None:
 
 def _check_permissions(claim: Claim, reader: ClusterReader, content: RunContent) -> None:
     """Stop an identity that no longer has the permissions for the approved writes."""
-    identity = impersonation.read_identity(claim.run.plan)
     left = [r for r in content.results if claim.is_due(r) and r.outcome in Outcome.unfinished()]
-    denied = permissions.find_denied(reader, content.list_needs(left))
-    if denied:
-        raise RunStoppedError("; ".join(permissions.name_denied(identity, permissions.describe_denied(denied))))
+    denied = permissions.describe_denied(permissions.find_denied(reader, content.list_needs(left)))
+    found = permissions.list_denied(impersonation.read_identity(claim.run.plan), denied)
+    if found:
+        raise RunStoppedError(sentences.join_clauses(found))
 
 
 def _recalculate(work: _Work, change: PlannedObject) -> PlannedObject | None:
@@ -297,7 +297,7 @@ def _carry_out(claim: Claim, lines: _ClusterClients) -> tuple[RunState, str]:
     blockers = find_claim_blockers(claim.run)
     if blockers:  # approvers and requester must still have their roles
         is_done = _check_last_write(claim, lines)
-        return (RunState.APPLIED, "") if is_done else (RunState.FAILED, "; ".join(blockers))
+        return (RunState.APPLIED, "") if is_done else (RunState.FAILED, sentences.join_clauses(blockers))
     try:
         return _check_and_write(claim, lines)
     except _CanceledError:

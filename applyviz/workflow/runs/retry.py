@@ -16,13 +16,15 @@ from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RunState
 from applyviz.records.models import ApplyRun, EmergencyApply, ObjectResult, Review, RunAttempt
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import approving
+from applyviz.workflow.approvals import plan_blockers
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, failpoints, outbox
+from applyviz.workflow.foundation import access, failpoints, outbox, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.blockers import NotStarter, PlanBlocker
 from applyviz.workflow.foundation.compared import is_compared
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.locks import lock_review
+from applyviz.workflow.foundation.run_blockers import EmergencyNotRetried, RunNotFailed, RunOverlaps
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.live_values import view_of
 from applyviz.workflow.runs import attempts, run_order
@@ -44,21 +46,21 @@ def list_retryable(run: ApplyRun) -> list[ObjectResult]:
     return [result for result in found if not view.hides(result.change)]
 
 
-def find_retry_blockers(run: ApplyRun, *, for_user: Visitor) -> tuple[str, ...]:
+def find_retry_blockers(run: ApplyRun, *, for_user: Visitor) -> tuple[PlanBlocker, ...]:
     """Return why this person cannot retry objects of this failed run now; empty when they can."""
     if run.state != RunState.FAILED:
-        return (_("only a failed run can be retried"),)
+        return (RunNotFailed(),)
     plan = run.plan
     if EmergencyApply.objects.filter(plan=plan).exists():
-        return (_("an emergency apply has no approval that a retry could use: re-plan"),)
-    blockers = list(approving.find_plan_blockers(plan))
+        return (EmergencyNotRetried(),)
+    blockers = list(plan_blockers.find_plan_blockers(plan))
     if not access.can(for_user, Action.APPLY, policies.list_scopes(plan)):
-        blockers.append(_("only approvers and operators can retry runs"))
+        blockers.append(NotStarter(is_retry=True))
     blockers += find_retry_faults(run)
     other = run_order.find_overlapping(run)
     if other is not None:
-        blockers.append(_("run %(number)d changes the same objects: wait until it ends") % {"number": other.number})
-    blockers += approving.find_start_blockers(plan, policies.find_policy(plan))
+        blockers.append(RunOverlaps(other.number))
+    blockers += plan_blockers.find_start_blockers(plan, policies.find_policy(plan))
     return tuple(blockers)
 
 
@@ -133,7 +135,7 @@ def retry_run(run: ApplyRun, *, by: Person, attempt: int, positions: Collection[
         current.plan.review.refresh_from_db()
         blockers = find_retry_blockers(current, for_user=by)
         if blockers:
-            raise NotPossibleError("; ".join(blockers))
+            raise NotPossibleError(sentences.join_clauses(blockers))
         chosen = _choose(current, positions)
         _begin(current, chosen, by=by)
         failpoints.reach("retry.begun")

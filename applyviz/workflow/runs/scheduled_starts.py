@@ -20,10 +20,11 @@ from applyviz import clock
 from applyviz.records.enums import AuditAction, ReviewState, ScheduledStartState, StartEnd
 from applyviz.records.models import ApplyRun, Approval, ChangeRequest, Plan, ScheduledStart
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import approving
+from applyviz.workflow.approvals import approving, plan_blockers
 from applyviz.workflow.audit import approval_macs, trail
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.blockers import NotStarter, PlanBlocker, StartScheduled
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.runs.start import find_run_blockers, start_run
@@ -37,22 +38,19 @@ def _with_plan(pk: int) -> ScheduledStart:
     return ScheduledStart.objects.select_related(*related).get(pk=pk)
 
 
-def find_schedule_blockers(plan: Plan, *, for_user: Visitor, hidden: Collection[int] = ()) -> tuple[str, ...]:
+def find_schedule_blockers(plan: Plan, *, for_user: Visitor, hidden: Collection[int] = ()) -> tuple[PlanBlocker, ...]:
     """Return why this person cannot schedule a run of this plan; empty when they can.
 
     - Missing approvals, open risks and a closed window do not count: the start waits for them.
     - `hidden`: for display only, positions of objects whose state must not be revealed to the reader.
     """
-    blockers = list(approving.find_unsafe(plan, policies.find_policy(plan), hidden))
+    blockers = list(plan_blockers.find_unsafe(plan, policies.find_policy(plan), hidden))
     if not access.can(for_user, Action.APPLY, policies.list_scopes(plan)):
-        blockers.append(_("only approvers and operators can start runs"))
-    blockers += [
-        _("%(name)s requests changes") % {"name": change_request.by.get_username()}
-        for change_request in approving.list_change_requests(plan)
-    ]
+        blockers.append(NotStarter())
+    blockers += plan_blockers.find_objections(plan)
     waiting = find_waiting(plan)
     if waiting is not None:
-        blockers.append(_("%(name)s already scheduled this plan") % {"name": waiting.by_name})
+        blockers.append(StartScheduled(waiting.by_name))
     return tuple(blockers)
 
 
@@ -89,7 +87,7 @@ def schedule_start(
         _end_lapsed(plan)
         blockers = find_schedule_blockers(plan, for_user=by)
         if blockers:
-            raise NotPossibleError("; ".join(blockers))
+            raise NotPossibleError(sentences.join_clauses(blockers))
         made = ScheduledStart(
             plan=plan,
             digest=digest,

@@ -13,12 +13,13 @@ from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, ObjectResult, Plan, Review
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import approving, quorum
+from applyviz.workflow.approvals import approving, plan_blockers, quorum
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation
-from applyviz.workflow.foundation import access, failpoints, outbox
+from applyviz.workflow.foundation import access, failpoints, outbox, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.blockers import NotStarter, PlanBlocker
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.sequences import next_number
@@ -26,17 +27,17 @@ from applyviz.workflow.policies import PolicyRules
 from applyviz.workflow.runs.rules import RunRules
 
 
-def find_run_blockers(plan: Plan, *, for_user: Visitor, hidden: Collection[int] = ()) -> tuple[str, ...]:
+def find_run_blockers(plan: Plan, *, for_user: Visitor, hidden: Collection[int] = ()) -> tuple[PlanBlocker, ...]:
     """Return why this person cannot start a run of this plan now; empty when they can.
 
     - `hidden`: for display only, positions of objects whose state must not be revealed to the reader.
     """
-    blockers = list(approving.find_plan_blockers(plan, hidden=hidden))
+    blockers = list(plan_blockers.find_plan_blockers(plan, hidden=hidden))
     if not access.can(for_user, Action.APPLY, policies.list_scopes(plan)):
-        blockers.append(_("only approvers and operators can start runs"))
+        blockers.append(NotStarter())
     found = quorum.count_quorum(plan)
-    blockers += [str(need) for need in found.needs if need.missing]
-    blockers += approving.find_start_blockers(plan, found.policy)
+    blockers += found.lacking
+    blockers += plan_blockers.find_start_blockers(plan, found.policy)
     return tuple(blockers)
 
 
@@ -128,7 +129,7 @@ def start_run(
             raise NotPossibleError(_("this plan has changed. Reload and review again"))
         blockers = find_run_blockers(plan, for_user=by)
         if blockers:
-            raise NotPossibleError("; ".join(blockers))
+            raise NotPossibleError(sentences.join_clauses(blockers))
         policy = policies.find_policy(plan)
         return begin_run(plan, by=by, policy=policy, waits_for_rollout=waits_for_rollout, is_scheduled=is_scheduled)
 

@@ -33,7 +33,7 @@ def test_approver_sees_what_waits_for_them(as_bob, as_alice, plan):
 
 
 def test_author_sees_their_conflicts(as_alice, refused_plan):
-    assert "1 object with conflicts" in section(as_alice.get(URL).content.decode(), "Needs your attention")
+    assert "1 object with unresolved conflicts" in section(as_alice.get(URL).content.decode(), "Needs your attention")
 
 
 def test_runs_are_listed_and_home_moves_while_one_goes_on(as_viewer, run):
@@ -87,7 +87,7 @@ def test_home_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
     for _n in range(count):
         rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)])
 
-    with django_assert_num_queries(36):
+    with django_assert_num_queries(31):
         as_viewer.get(URL)
 
 
@@ -99,7 +99,7 @@ def test_home_reads_plans_that_keep_nothing_of_their_secrets_together(
         plan = rows.make_plan(alice, [builders.build_change()], state=PlanState.PLANNING)
         Plan.objects.filter(pk=plan.pk).update(state=PlanState.FAILED, summary={})
 
-    with django_assert_num_queries(28):
+    with django_assert_num_queries(23):
         as_viewer.get(URL)
 
 
@@ -109,7 +109,7 @@ def test_home_asks_once_as_whom_somebody_is_known_to_a_cluster(as_viewer, alice,
     for _n in range(count):
         rows.make_plan(alice, [replace(builders.build_change(), ref=secret, operation=Operation.UPDATE)])
 
-    with django_assert_num_queries(37):
+    with django_assert_num_queries(32):
         as_viewer.get(URL)
 
 

@@ -7,7 +7,7 @@ import yaml
 from django.urls import reverse
 
 from applyviz.engine.objects.exchange import Request
-from applyviz.workflow.approvals import approving
+from tests.blockers import name_blockers
 from tests.stories import Team
 from tests.web import reading
 from tests.web.runs.test_retry import browser
@@ -59,7 +59,7 @@ def test_pods_that_do_not_fit_are_a_high_risk_to_acknowledge(team):
     text = read(team, plan)
     assert "default compute requests.cpu 0 2500m 2 × exceeds" in text  # noqa: RUF001 the cross is drawn
     assert "Does not fit the quota" in text
-    assert "1 risk to acknowledge" in " ".join(map(str, approving.find_plan_blockers(plan)))
+    assert "1 risk to acknowledge" in " ".join(name_blockers(plan))
 
 
 def test_quota_that_may_not_be_read_is_not_checked(team):

@@ -20,6 +20,7 @@ from applyviz.web.clusters.pages.activity import ActivityStrip, present_activity
 from applyviz.web.components.badges import Appearance
 from applyviz.workflow import policies
 from applyviz.workflow.clusters.registration import list_clusters
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.scopes import fits
 from applyviz.workflow.live import scans
@@ -74,7 +75,7 @@ def _find_opening(cluster: Cluster, in_force: Sequence[PolicyVersion]) -> tuple[
     now = clock.now()
     closed = find_closed(windows, freezes, now)
     if closed:
-        return closed[0], find_opening(windows, freezes, now)
+        return sentences.describe(closed[0]), find_opening(windows, freezes, now)
     return (_("change window is open") if windows else _("no windows or freezes")), None
 
 

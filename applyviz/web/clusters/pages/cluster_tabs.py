@@ -126,10 +126,10 @@ def present_work(cluster: Cluster, *, for_user: Person) -> ClusterWork:
     """Return the reviews and runs of the cluster."""
     found = reviews.list_reviews(for_user=for_user).prefetch_related(None).filter(targets__cluster=cluster)
     latest = list(with_latest_plan(found)[:SHOWN])
-    statuses = show_newest(latest, for_user=for_user)
+    outlines = show_newest(latest, for_user=for_user)
     ran = runs.list_runs(for_user=for_user).filter(plan__target__cluster=cluster)
     return ClusterWork(
-        reviews=tuple(present_review(review, statuses, for_user=for_user) for review in latest),
+        reviews=tuple(present_review(review, outlines, for_user=for_user) for review in latest),
         review_total=len(latest) if len(latest) < SHOWN else found.count(),
         runs=present_runs(ran[:SHOWN], for_user=for_user),
         run_total=ran.count(),

@@ -17,9 +17,9 @@ from applyviz.web.components.notices import AcknowledgeAction, AlikeRow, NotedBy
 from applyviz.web.components.object_links import link_change
 from applyviz.web.components.phrases import describe_risk
 from applyviz.workflow.approvals import acknowledgments
-from applyviz.workflow.approvals.acknowledgments import OpenRisk
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.blockers import OpenRisk
 
 # This many other objects with the same risk are listed, and acknowledged, at once.
 SHOWN = 50

@@ -25,8 +25,7 @@ from applyviz.web.reviews.pages.acknowledgments import present_all_acts
 from applyviz.web.reviews.pages.approval_state import link_in_changes
 from applyviz.web.reviews.pages.live_bar import LiveBar, present_live_bar
 from applyviz.web.reviews.pages.object_groups import ObjectItem, present_item
-from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
-from applyviz.web.reviews.pages.review_header import (
+from applyviz.web.reviews.pages.plan_names import (
     can_wait,
     count_effects,
     name_identity,
@@ -34,14 +33,15 @@ from applyviz.web.reviews.pages.review_header import (
     name_mode,
     name_target,
 )
+from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
 from applyviz.web.reviews.pages.review_parts import Blocker
 from applyviz.web.reviews.pages.risks import HighRisk, RiskObject, list_high_risks
 from applyviz.web.runs.pages.approval_summary import ApprovalForPage, present_approval
 from applyviz.web.runs.pages.scheduled_starts import present_waiting
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import approving, quorum, viewed_objects
+from applyviz.workflow.approvals import approving, plan_blockers, quorum, viewed_objects
 from applyviz.workflow.approvals.quorum import Quorum
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.people import commit_people, humans
 from applyviz.workflow.plans.live_values import hidden_positions, view_of
@@ -202,7 +202,7 @@ def _present_high_risks(plan: Plan, changes: Sequence[ObjectChange], many: int) 
     base = [plan.review.number, plan.number]
     return list_high_risks(
         changes,
-        gather_risks(changes, many=many, unknown=commit_people.name_unknown(plan)),
+        gather_risks(changes, many=many, unknown=commit_people.find_unknown(plan)),
         url_of=lambda position: reverse("reviews:show-object", args=[*base, position, "changes"]),
     )
 
@@ -230,13 +230,14 @@ def _describe_way_back(changes: Sequence[ObjectChange]) -> str:
 def _list_blockers(plan: Plan, person: Person) -> tuple[Blocker, ...]:
     """Return the blockers, each with a link to resolve it."""
     back, hidden = reverse("reviews:show-plan", args=[plan.review.number, plan.number]), hidden_positions(plan)
-    blockers = [Blocker(text, back) for text in approving.find_plan_blockers(plan, hidden=hidden)]
-    own = approving.find_role_blockers(plan, for_user=person)
+    found = sentences.describe_all(plan_blockers.find_plan_blockers(plan, hidden=hidden))
+    blockers = [Blocker(text, back) for text in found]
+    own = plan_blockers.find_role_blockers(plan, for_user=person)
     if own:
-        return (*blockers, *(Blocker(text) for text in own))
-    unopened = [row for row in viewed_objects.find_unopened(plan, by=person) if row.position not in hidden]
-    text = approving.name_unopened(unopened)
-    return (*blockers, *(Blocker(t, link_in_changes(plan, unopened[0].position)) for t in text))
+        return (*blockers, *(Blocker(sentences.describe(one)) for one in own))
+    unviewed = plan_blockers.find_unviewed(plan, by=person, hidden=hidden)
+    links = (Blocker(sentences.describe(one), link_in_changes(plan, one.positions[0])) for one in unviewed)
+    return (*blockers, *links)
 
 
 def _can_apply_now(plan: Plan, found: Quorum, person: Person) -> bool:
@@ -246,7 +247,7 @@ def _can_apply_now(plan: Plan, found: Quorum, person: Person) -> bool:
         need.missing <= (1 if not need.demand.team or need.demand.team in mine else 0) for need in found.needs
     )
     may_apply = access.can(person, Action.APPLY, access.scopes_of(plan.review))
-    return is_enough and may_apply and not approving.find_start_blockers(plan, found.policy)
+    return is_enough and may_apply and not plan_blockers.find_start_blockers(plan, found.policy)
 
 
 def _can_object(plan: Plan, person: Person) -> bool:
@@ -262,7 +263,7 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
     found = quorum.count_quorum(plan)
     waiting = present_waiting(plan, for_user=for_user)
     starter = waiting.by if waiting is not None and waiting.starts_on_approval else ""
-    closed = approving.find_start_blockers(plan, found.policy)
+    closed = plan_blockers.find_start_blockers(plan, found.policy)
     return Confirmation(
         review_number=plan.review.number,
         plan_number=plan.number,
@@ -298,7 +299,7 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         forced=_list_forced(plan),
         acknowledged=_list_acknowledged(plan, for_user, changes),
         is_deleting=options.is_deleting,
-        closed=closed,
+        closed=sentences.describe_all(closed),
         live=present_live_bar(plan, for_user=for_user),
         opens_at=find_opening(found.policy.windows, found.policy.freezes, clock.now()) if closed else None,
         back_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),

@@ -24,9 +24,9 @@ from applyviz.web.components.phrases import describe_reason
 from applyviz.web.components.values import render_yaml
 from applyviz.web.reviews.pages.addons.table import ChannelTable, present_channel
 from applyviz.web.reviews.pages.comments import render_markdown
+from applyviz.web.reviews.pages.plan_names import name_identity, name_manager, name_mode, name_target
 from applyviz.web.reviews.pages.plan_overview import read_for_reader
 from applyviz.web.reviews.pages.plan_summary import describe_left_out, describe_prune, present_impact, present_sentence
-from applyviz.web.reviews.pages.review_header import name_identity, name_manager, name_mode, name_target
 from applyviz.web.reviews.pages.risks import HighRisk, list_high_risks
 from applyviz.web.reviews.pages.sources.presets import PresetChange, list_changed, name_preset
 from applyviz.web.reviews.pages.sources.provenance import FileOrigins, list_origins
@@ -157,7 +157,7 @@ def _list_high_risks(plan: Plan) -> tuple[HighRisk, ...]:
         return ()
     changes = view_of(plan).show(plan.changes.defer("document", "sealed"))
     many = policies.find_policy(plan).many_objects
-    found = gather_risks(changes, many=many, unknown=commit_people.name_unknown(plan))
+    found = gather_risks(changes, many=many, unknown=commit_people.find_unknown(plan))
     return list_high_risks(changes, found, url_of=lambda position: "")
 
 

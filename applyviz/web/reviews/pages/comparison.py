@@ -30,7 +30,7 @@ from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
-from applyviz.web.reviews.pages.review_header import MODE_WORDS
+from applyviz.web.reviews.pages.plan_names import MODE_WORDS
 from applyviz.web.reviews.pane.fields import render_short
 from applyviz.web.reviews.pane.resolutions import RESOLUTION_WORDS
 from applyviz.web.settings.pages.policies import print_setting

@@ -26,11 +26,11 @@ from applyviz.web.reviews.pages.external_apply import Watch, present_watch
 from applyviz.web.reviews.pages.object_groups import KindRow, draw_picture
 from applyviz.web.reviews.pages.others import present_others
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
+from applyviz.web.reviews.pages.plan_names import name_identity, name_manager, name_mode
 from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_left_out, describe_prune, present_impact
 from applyviz.web.reviews.pages.resource_sums import QuotaRow, ResourceRow, has_no_quota, list_quotas, list_resources
 from applyviz.web.reviews.pages.restarts import RestartRow, count_pods, list_restarts
 from applyviz.web.reviews.pages.revert import present_undo
-from applyviz.web.reviews.pages.review_header import name_identity, name_manager, name_mode
 from applyviz.web.reviews.pages.risks import HighRisk, list_high_risks
 from applyviz.web.reviews.pages.sources.following import FollowState, present_card
 from applyviz.web.reviews.pages.sources.left_behind import present_left_behind
@@ -121,7 +121,7 @@ def list_shown_risks(context: PlanContext) -> tuple[HighRisk, ...]:
     """Return the high and medium risks of a complete plan, each with its action."""
     if not context.is_complete:
         return ()
-    open_kinds = {risk.kind for risk in context.state.open_risks}
+    open_kinds = {risk.kind for risk in context.state.facts.risks}
     return list_high_risks(context.changes, context.risks, url_of=link_objects(context.plan), open_kinds=open_kinds)
 
 

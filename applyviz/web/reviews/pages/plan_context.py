@@ -11,11 +11,11 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ApplyRun, ObjectChange, Plan
 from applyviz.web.components.object_links import link_change
-from applyviz.web.reviews.pages.approval_state import find_approval_state
+from applyviz.web.reviews.pages.approval_state import ApprovalState, find_approval_state
 from applyviz.web.reviews.pages.available_actions import NextActs, present_next_acts
-from applyviz.web.reviews.pages.review_header import ApprovalState
 from applyviz.web.runs.pages.scheduled_starts import present_waiting
-from applyviz.workflow.approvals import quorum, viewed_objects
+from applyviz.workflow.approvals import viewed_objects
+from applyviz.workflow.approvals.plan_facts import find_plan_facts
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.foundation import plan_rows
 from applyviz.workflow.foundation.access import Person
@@ -77,14 +77,15 @@ def _find_run(plan: Plan) -> ApplyRun | None:
 
 
 def _gather_risks(plan: Plan, changes: Sequence[ObjectChange], found: Quorum) -> tuple[PlanRisk, ...]:
-    unknown = commit_people.name_unknown(plan)
+    unknown = commit_people.find_unknown(plan)
     return gather_risks(changes, many=found.policy.many_objects, unknown=unknown)
 
 
 def read_context(plan: Plan, *, for_user: Person) -> PlanContext:
     """Read everything that the frame and the tabs share."""
     changes = list_changes(plan)
-    run, found = _find_run(plan), quorum.count_quorum(plan)
+    run, facts = _find_run(plan), find_plan_facts([plan], for_user)[plan.pk]
+    found = facts.quorum
     is_complete = plan.state == PlanState.COMPLETE
     waiting = present_waiting(plan, for_user=for_user) if is_complete and run is None else None
     acts = present_next_acts(plan, found, run, for_user=for_user, is_scheduled=waiting is not None)
@@ -96,7 +97,7 @@ def read_context(plan: Plan, *, for_user: Person) -> PlanContext:
         found=found,
         run=run,
         acts=acts,
-        state=replace(find_approval_state(plan, for_user, changes, found, acts, run), waiting=waiting),
+        state=replace(find_approval_state(plan, for_user, facts, acts, run), waiting=waiting),
         risks=_gather_risks(plan, changes, found) if is_complete else (),
         viewed=viewed_objects.list_viewed(plan, by=for_user),
     )

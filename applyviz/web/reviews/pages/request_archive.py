@@ -21,7 +21,7 @@ from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.records.models import Plan
 from applyviz.web.components.values import render_yaml
-from applyviz.web.reviews.pages.review_header import name_manager, name_mode, name_target
+from applyviz.web.reviews.pages.plan_names import name_manager, name_mode, name_target
 from applyviz.web.reviews.pane.kubectl import unbind
 from applyviz.workflow.plans.live_values import view_of
 

@@ -1,179 +1,99 @@
 """The sticky header of a review: its steps, and the main button or why it is disabled.
 
-All blockers come from `workflow.approvals.approving`, the list that the use cases enforce too.
+Its blockers and its step come from `workflow.approvals.plan_facts`; here are their words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-
 from django.urls import reverse
 from django.utils.formats import date_format
-from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.engine.readiness.workloads import ROLLED_OUT
-from applyviz.engine.requests.options import ApplyMode, ApplyOptions, SetAction
-from applyviz.records.enums import ClusterKind, Outcome, PlanState, RunState, VerificationResult, VerificationState
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import Outcome, PlanState, RunState, VerificationResult, VerificationState
 from applyviz.records.models import ApplyRun, Plan, Verification
+from applyviz.web.reviews.pages.approval_state import ApprovalState
+from applyviz.web.reviews.pages.plan_names import (
+    can_wait,
+    count_effects,
+    is_deleting,
+    is_patching,
+    name_identity,
+    name_manager,
+    name_mode,
+    name_target,
+)
 from applyviz.web.reviews.pages.review_parts import Blocker, Button, HeaderStep, ReviewHeader, StepState
-from applyviz.web.runs.pages.scheduled_starts import WaitingStart
-from applyviz.workflow.approvals.acknowledgments import OpenRisk
-from applyviz.workflow.clusters import impersonation
+from applyviz.workflow.approvals.next_steps import (
+    AcknowledgeRisks,
+    ApplyPlan,
+    ApprovePlan,
+    AwaitOthers,
+    AwaitPlan,
+    NextStep,
+    OpenNewerPlan,
+    OpenRun,
+    Replan,
+    ResolveConflicts,
+    StepOwner,
+    UploadManifests,
+    VerifyElsewhere,
+    ViewObjects,
+    WithdrawRequest,
+)
+from applyviz.workflow.approvals.plan_facts import PlanFacts
+from applyviz.workflow.foundation import sentences
+from applyviz.workflow.foundation.blockers import (
+    ChangesRequested,
+    ConflictsOpen,
+    NothingToApply,
+    ObjectsUnviewed,
+    PlanSuperseded,
+    PolicyChanged,
+    RisksOpen,
+)
 from applyviz.workflow.plans.live_values import hidden_positions
 from applyviz.workflow.runs.rules import RunRules
-
-MODE_WORDS: dict[ApplyMode, str | Promise] = {
-    ApplyMode.CLIENT: gettext_lazy("client-side"),
-    ApplyMode.SERVER: gettext_lazy("server-side"),
-}
-
-
-ACTION_WORDS: dict[SetAction, str | Promise] = {
-    SetAction.DELETE: gettext_lazy("delete"),
-    SetAction.PATCH: gettext_lazy("patch"),
-    SetAction.SET_LAST_APPLIED: gettext_lazy("set last-applied"),
-    SetAction.CLEAR_OWNERSHIP: gettext_lazy("clear managedFields"),
-}
-
-
-def name_mode(options: ApplyOptions) -> str | Promise:
-    """Return how the requests of a plan are made, in words."""
-    return MODE_WORDS[options.mode] if options.is_applying else ACTION_WORDS[options.action]
-
-
-def name_manager(options: ApplyOptions) -> str:
-    """Return the field manager of a plan; "" for deletions, which have none."""
-    return "" if options.is_deleting else options.field_manager
-
-
-def is_deleting(plan: Plan) -> bool:
-    """Return whether a plan deletes the objects of its manifests."""
-    return bool(plan.options.get("action") == SetAction.DELETE)
-
-
-def is_patching(plan: Plan) -> bool:
-    """Return whether a plan patches objects."""
-    return bool(plan.options.get("action") == SetAction.PATCH)
-
 
 NAMED = 2
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalState:
-    """The input of the header besides the plan itself."""
-
-    approved_by: tuple[str, ...]
-    needed: int
-    missing: int
-    plan_blockers: tuple[str, ...]
-    person_blockers: tuple[str, ...]
-    can_write: bool
-    can_apply: bool
-    attention_url: str = ""
-    blocker_urls: Mapping[str, str] = field(default_factory=dict)
-    unopened_url: str = ""
-    closed: tuple[str, ...] = ()
-    emergency_url: str = ""
-    has_asked: bool = False
-    is_outdated: bool = False
-    risk_blockers: tuple[str, ...] = ()
-    risk_url: str = ""
-    waits_for_rollout: bool = False
-    replaced_by: int = 0
-    latest_url: str = ""
-    objectors: tuple[str, ...] = ()
-    has_approved: bool = False
-    lacking: tuple[str, ...] = ()
-    opens_at: datetime | None = None
-    can_replan: bool = False
-    manifests_url: str = ""
-    open_risks: tuple[OpenRisk, ...] = ()
-    conflicts: int = 0
-    conflict_url: str = ""
-    can_acknowledge: bool = False
-    unopened: int = 0
-    candidates: tuple[str, ...] = ()
-    waiting: WaitingStart | None = None
-
-    @property
-    def has_only_risks(self) -> bool:
-        """Return whether unacknowledged risks are the only blocker."""
-        return bool(self.risk_blockers) and set(self.plan_blockers) <= set(self.risk_blockers)
-
-    def link(self, blocker: str) -> str:
-        """Return the address at which a blocker of the plan can be resolved."""
-        if self.replaced_by:
-            return self.latest_url
-        if blocker in self.risk_blockers:
-            return self.risk_url
-        return self.blocker_urls.get(blocker, self.attention_url)
-
-
-def count_effects(plan: Plan) -> int:
-    """Return how many objects the plan would write."""
-    calm = (Operation.UNCHANGED, Operation.NOT_FOUND, Operation.BLOCKED, Operation.ERROR, Operation.LEFT_OUT)
-    return sum(number for operation, number in plan.counts.items() if operation not in calm)
-
-
-def can_wait(plan: Plan) -> bool:
-    """Return whether a run can wait until workloads are ready: in a sandbox pods run only where they are simulated."""
-    cluster = plan.target.cluster
-    is_applying = plan.options.get("action", SetAction.APPLY) in (SetAction.APPLY, SetAction.PATCH)
-    return is_applying and (cluster.kind != ClusterKind.SANDBOX or cluster.simulates_workloads)
-
-
-def name_target(plan: Plan, options: ApplyOptions) -> str:
-    """Return cluster and namespace as one text."""
-    return f"{plan.target.cluster.name} / {options.namespace}"
-
-
-def name_identity(plan: Plan) -> str:
-    """Return the identity that a plan impersonates; "" for the cluster's own credential."""
-    identity = impersonation.read_identity(plan)
-    return "" if identity.is_own else str(identity)
-
-
-def _name_stop(plan: Plan, approval: ApprovalState) -> str:
+def _name_stop(plan: Plan, facts: PlanFacts) -> str:
     """Return, in two words, what prevents the approval of a plan."""
-    if approval.objectors:
+    kinds = {type(blocker) for blocker in facts.blockers}
+    if ChangesRequested in kinds:
         return _("changes requested")
-    if approval.is_outdated:
+    if PolicyChanged in kinds:
         return _("policy changed")
-    is_calm = not any(plan.counts.get(operation) for operation in (Operation.BLOCKED, Operation.ERROR))
-    if not is_calm or count_effects(plan):
+    if NothingToApply not in kinds:
         return _("not complete")
     return _("nothing to delete") if is_deleting(plan) else _("nothing to apply")
 
 
-def _step_plan(plan: Plan, approval: ApprovalState, run: ApplyRun | None) -> HeaderStep:
+def _step_plan(plan: Plan, facts: PlanFacts, run: ApplyRun | None) -> HeaderStep:
     if plan.state == PlanState.PLANNING:
         return HeaderStep(_("plan"), StepState.NOW, _("planning"))
     if plan.state == PlanState.FAILED:
         return HeaderStep(_("plan"), StepState.BAD, _("failed"))
-    if approval.replaced_by and run is None:
-        return HeaderStep(
-            _("plan"), StepState.BAD, _("superseded by plan %(number)d") % {"number": approval.replaced_by}
-        )
+    if facts.newer and run is None:
+        return HeaderStep(_("plan"), StepState.BAD, _("superseded by plan %(number)d") % {"number": facts.newer})
     if plan.counts.get(Operation.BLOCKED, 0):
         note = _("%(author)s is next") % {"author": plan.review.author.get_username()}
         return HeaderStep(_("resolve"), StepState.NOW, note)
-    if approval.has_only_risks and run is None:
-        return HeaderStep(_("acknowledge"), StepState.NOW, approval.risk_blockers[0])
-    if approval.plan_blockers and run is None:  # a plan that was run is spent, not incomplete
-        return HeaderStep(_("plan"), StepState.NOW, _name_stop(plan, approval))
+    if facts.has_only_risks and run is None:
+        return HeaderStep(_("acknowledge"), StepState.NOW, sentences.describe(facts.blockers[0]))
+    if facts.blockers and run is None:  # a plan that was run is spent, not incomplete
+        return HeaderStep(_("plan"), StepState.NOW, _name_stop(plan, facts))
     return HeaderStep(_("planned"), StepState.DONE, _("no open conflicts"))
 
 
 def _step_approve(plan: Plan, approval: ApprovalState, run: ApplyRun | None, *, is_ready: bool) -> HeaderStep:
-    needed = approval.needed
+    needed = approval.facts.quorum.needed
     if run is not None:
         return HeaderStep(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(approval.approved_by)})
     note = _("%(given)d of %(needed)d") % {"given": needed - approval.missing, "needed": needed}
@@ -194,7 +114,7 @@ def _step_apply(plan: Plan, approval: ApprovalState, run: ApplyRun | None, *, is
         state = StepState.NOW if is_approved else StepState.NEXT
         if approval.waiting is not None:
             return HeaderStep(_("scheduled"), state, approval.waiting.times)
-        note = _("blocked by change window") if approval.closed else _("ready")
+        note = _("blocked by change window") if approval.facts.closed else _("ready")
         return HeaderStep(act, state, note if is_approved else "")
     if run.state in RunState.unfinished():
         return HeaderStep(act, StepState.NOW, run.get_state_display())
@@ -243,7 +163,7 @@ def present_track(plan: Plan, approval: ApprovalState, run: ApplyRun | None) -> 
     author = plan.review.author.get_username()
     if plan.review.applied_by:
         return _present_watched_track(plan, author)
-    planned = _step_plan(plan, approval, run)
+    planned = _step_plan(plan, approval.facts, run)
     is_ready = planned.state is StepState.DONE
     return (
         HeaderStep(_("draft"), StepState.DONE, _("by %(name)s") % {"name": author}),
@@ -265,45 +185,41 @@ def _describe(plan: Plan) -> str:
 
 def _name_candidates(approval: ApprovalState) -> str:
     """Return whom to ask, if that is one or two people."""
-    if not approval.missing or not 0 < len(approval.candidates) <= NAMED:
+    if not approval.missing or not 0 < len(approval.facts.candidates) <= NAMED:
         return ""
-    return _(" or ").join(approval.candidates)
+    return _(" or ").join(approval.facts.candidates)
 
 
-def _present_preparation(approval: ApprovalState) -> tuple[str, str]:
-    """Return text and address of what this person can do before the plan can be approved; "" for nothing."""
-    if approval.conflicts:
-        if not approval.can_replan:
-            return "", ""
-        text = ngettext("Resolve %(n)d conflict", "Resolve %(n)d conflicts", approval.conflicts)
-        return text % {"n": approval.conflicts}, approval.conflict_url
-    if approval.has_only_risks and approval.can_acknowledge:
-        count = len({risk.kind for risk in approval.open_risks})
-        return ngettext("Acknowledge %(n)d risk", "Acknowledge %(n)d risks", count) % {"n": count}, approval.risk_url
-    if approval.unopened_url and not approval.plan_blockers:
-        text = ngettext("View %(n)d high-risk object", "View %(n)d high-risk objects", approval.unopened)
-        return text % {"n": approval.unopened}, approval.unopened_url
-    return "", ""
+def _join_own(approval: ApprovalState) -> str:
+    """Return why this person may not approve, as a sentence; "" when they may."""
+    own = approval.facts.own
+    return capfirst(sentences.join_clauses(own)) + "." if own and not approval.facts.unviewed else ""
+
+
+def _present_preparation(approval: ApprovalState, text: str, url: str) -> Button:
+    """Return the button of what this person does before the plan can be approved, and who approves then."""
+    facts, asked = approval.facts, _name_candidates(approval)
+    unviewed = tuple(one for one in facts.own if isinstance(one, ObjectsUnviewed))
+    later = _("then %(names)s approves") % {"names": asked} if asked and _join_own(approval) else ""
+    return Button(text, url=url, blockers=approval.list_blockers((*facts.blockers, *unviewed)), note=later)
+
+
+def _present_blocked_approval(plan: Plan, approval: ApprovalState, whose: StepOwner) -> Button:
+    """Return the button of an approval that this person cannot give now, and whom it waits for."""
+    facts, asked = approval.facts, _name_candidates(approval)
+    if facts.reader.has_approved and not facts.blockers:
+        lacking = sentences.join_clauses(facts.quorum.lacking)
+        return Button(note=_("You approved this plan; %(lacking)s.") % {"lacking": lacking})
+    notes = [_join_own(approval)]
+    if whose is StepOwner.AUTHOR:
+        notes.append(_("Waiting for %(name)s.") % {"name": plan.review.author.get_username()})
+    elif notes[0] and asked:
+        notes.append(_("Ask %(names)s.") % {"names": asked})
+    text = _("Approve plan %(number)d") % {"number": plan.number}
+    return Button(text, blockers=approval.list_blockers(facts.blockers), note=" ".join(filter(None, notes)))
 
 
 def _present_approve(plan: Plan, approval: ApprovalState) -> Button:
-    text = _("Approve plan %(number)d") % {"number": plan.number}
-    blockers = tuple(Blocker(b, approval.link(b)) for b in approval.plan_blockers)
-    if approval.has_approved and not approval.plan_blockers:
-        return Button(note=_("You approved this plan; %(lacking)s.") % {"lacking": "; ".join(approval.lacking)})
-    person = capfirst("; ".join(approval.person_blockers)) + "." if approval.person_blockers else ""
-    if approval.unopened_url:
-        opening = tuple(Blocker(b, approval.unopened_url) for b in approval.person_blockers)
-        blockers, person = (*blockers, *opening), ""
-    asked = _name_candidates(approval)
-    act, url = _present_preparation(approval)
-    if act:
-        later = _("then %(names)s approves") % {"names": asked} if asked and person else ""
-        return Button(act, url=url, blockers=blockers, note=later)
-    if person and asked:
-        person = f"{person} {_('Ask %(names)s.') % {'names': asked}}"
-    if blockers or person:
-        return Button(text, blockers=blockers, note=person)
     url = reverse("reviews:confirm-plan", args=[plan.review.number, plan.number])
     text = _("Approve plan %(number)d…") % {"number": plan.number}
     if approval.waiting is not None and approval.waiting.starts_on_approval:
@@ -311,66 +227,98 @@ def _present_approve(plan: Plan, approval: ApprovalState) -> Button:
     return Button(text, url=url, about=_describe(plan))
 
 
-def _present_apply(plan: Plan, approval: ApprovalState) -> Button:
-    text = ngettext("Apply %(count)d change", "Apply %(count)d changes", count_effects(plan))
+def _name_start(plan: Plan) -> str:
+    count = count_effects(plan)
+    text = ngettext("Apply %(count)d change", "Apply %(count)d changes", count)
     if is_deleting(plan):
-        text = ngettext("Delete %(count)d object", "Delete %(count)d objects", count_effects(plan))
+        text = ngettext("Delete %(count)d object", "Delete %(count)d objects", count)
     if is_patching(plan):
-        text = ngettext("Patch %(count)d object", "Patch %(count)d objects", count_effects(plan))
-    text %= {"count": count_effects(plan)}
-    if not approval.can_apply:
-        return Button(text, note=_("An approver or operator can apply it."))
-    if approval.closed:
-        opens = date_format(localtime(approval.opens_at), "D j M Y H:i T") if approval.opens_at else ""
-        note = _("The next change window opens at %(at)s.") % {"at": opens} if opens else ""
-        return Button(text, blockers=tuple(Blocker(text) for text in approval.closed), note=note)
-    note = _("The policy requires the run to wait until workloads are ready.") if approval.waits_for_rollout else ""
+        text = ngettext("Patch %(count)d object", "Patch %(count)d objects", count)
+    return text % {"count": count}
+
+
+def _present_closed(plan: Plan, approval: ApprovalState) -> Button:
+    opens = date_format(localtime(approval.opens_at), "D j M Y H:i T") if approval.opens_at else ""
+    note = _("The next change window opens at %(at)s.") % {"at": opens} if opens else ""
+    return Button(_name_start(plan), blockers=approval.list_blockers(approval.facts.closed), note=note)
+
+
+def _present_apply(plan: Plan, approval: ApprovalState) -> Button:
+    must_wait = approval.facts.quorum.policy.waits_for_rollout
+    note = _("The policy requires the run to wait until workloads are ready.") if must_wait else ""
     url = reverse("reviews:apply-plan", args=[plan.review.number, plan.number])
-    may_wait = can_wait(plan) and not approval.waits_for_rollout
-    return Button(text, form_url=url, note=note, can_wait=may_wait, about=_describe(plan))
+    may_wait = can_wait(plan) and not must_wait
+    return Button(_name_start(plan), form_url=url, note=note, can_wait=may_wait, about=_describe(plan))
 
 
-def _present_after_run(plan: Plan, approval: ApprovalState, run: ApplyRun) -> Button:
-    """Return the button after a run that did not complete the plan: an author can re-plan."""
-    url = reverse("runs:show-run", args=[run.number])
-    if run.state in (RunState.STALE, RunState.FAILED, RunState.CANCELED) and approval.can_replan:
+def _present_replan(plan: Plan, approval: ApprovalState, run: ApplyRun | None) -> Button:
+    """Return the button that makes a new plan, and why: how the run ended, or what changed since."""
+    blockers = approval.list_blockers(approval.facts.blockers) if plan.state == PlanState.COMPLETE else ()
+    if run is not None:
         text = _("Run %(number)d: %(state)s") % {"number": run.number, "state": run.get_state_display()}
-        return Button(
-            _("Re-plan"),
-            form_url=reverse("reviews:replan", args=[plan.review.number]),
-            blockers=(Blocker(text, url),),
-        )
-    return Button(_("View run %(number)d") % {"number": run.number}, url=url)
+        blockers = (Blocker(text, reverse("runs:show-run", args=[run.number])),)
+    return Button(_("Re-plan"), form_url=reverse("reviews:replan", args=[plan.review.number]), blockers=blockers)
+
+
+def _present_others(plan: Plan, approval: ApprovalState, whose: StepOwner) -> Button:
+    """Return the button of a step that belongs to somebody else, or to a later moment."""
+    if plan.state == PlanState.FAILED:
+        return Button(_("Re-plan"), note=_("An author can re-plan."))
+    if whose is StepOwner.STARTERS:
+        return Button(_name_start(plan), note=_("An approver or operator can apply it."))
+    return (
+        _present_closed(plan, approval) if whose is StepOwner.TIME else _present_blocked_approval(plan, approval, whose)
+    )
+
+
+def _present_mending(plan: Plan, approval: ApprovalState, step: NextStep) -> Button | None:
+    """Return the button of a step that takes the plan towards its approval; None for any other step."""
+    blockers = approval.facts.blockers
+    match step:
+        case WithdrawRequest():
+            url = reverse("reviews:withdraw-request", args=[plan.review.number, plan.number])
+            return Button(_("Withdraw request for changes"), form_url=url, note=_("This plan can't run until then."))
+        case UploadManifests():
+            return Button(
+                _("Upload new manifests"), url=approval.manifests_url, blockers=approval.list_blockers(blockers)
+            )
+        case ResolveConflicts(count=count):
+            text = ngettext("Resolve %(n)d conflict", "Resolve %(n)d conflicts", count) % {"n": count}
+            return _present_preparation(approval, text, approval.link_first(ConflictsOpen))
+        case AcknowledgeRisks(count=count):
+            text = ngettext("Acknowledge %(n)d risk", "Acknowledge %(n)d risks", count) % {"n": count}
+            return _present_preparation(approval, text, approval.link_first(RisksOpen))
+        case ViewObjects(positions=positions):
+            text = ngettext("View %(n)d high-risk object", "View %(n)d high-risk objects", len(positions))
+            return _present_preparation(approval, text % {"n": len(positions)}, approval.link_first(ObjectsUnviewed))
+        case _:
+            return None
 
 
 def present_button(plan: Plan, approval: ApprovalState, run: ApplyRun | None) -> Button:
-    """Return the main button of the page."""
-    if run is not None:
-        return _present_after_run(plan, approval, run)
-    if plan.state == PlanState.PLANNING:
-        return Button(note=_("Planning…"))
-    if plan.review.applied_by and plan.state == PlanState.COMPLETE:
-        tool = plan.review.get_applied_by_display()
-        return Button(note=_("Applied by %(tool)s. Verify afterwards.") % {"tool": tool})
-    if plan.state == PlanState.FAILED:
-        url = reverse("reviews:replan", args=[plan.review.number])
-        return (
-            Button(_("Re-plan"), form_url=url)
-            if approval.can_write
-            else Button(_("Re-plan"), note=_("An author can re-plan."))
-        )
-    if approval.has_asked:
-        url = reverse("reviews:withdraw-request", args=[plan.review.number, plan.number])
-        return Button(_("Withdraw request for changes"), form_url=url, note=_("This plan can't run until then."))
-    if approval.is_outdated and approval.can_write:
-        url = reverse("reviews:replan", args=[plan.review.number])
-        return Button(_("Re-plan"), form_url=url, note=_("The policy changed since this plan was made."))
-    if approval.manifests_url and (approval.objectors or plan.problems):
-        text = tuple(Blocker(blocker, approval.link(blocker)) for blocker in approval.plan_blockers)
-        return Button(_("Upload new manifests"), url=approval.manifests_url, blockers=text)
-    if approval.missing or approval.plan_blockers:
-        return _present_approve(plan, approval)
-    return _present_apply(plan, approval)
+    """Return the main button of the page: the next step of this person."""
+    step = approval.facts.next
+    match step:
+        case OpenRun(number=number):
+            url = reverse("runs:show-run", args=[number])
+            return Button(_("View run %(number)d") % {"number": number}, url=url)
+        case OpenNewerPlan(number=number):
+            return Button(_("Go to plan %(number)d") % {"number": number}, url=approval.link_first(PlanSuperseded))
+        case AwaitPlan():
+            return Button(note=_("Planning…"))
+        case VerifyElsewhere():
+            tool = plan.review.get_applied_by_display()
+            return Button(note=_("Applied by %(tool)s. Verify afterwards.") % {"tool": tool})
+        case Replan():
+            return _present_replan(plan, approval, run)
+        case ApprovePlan():
+            return _present_approve(plan, approval)
+        case ApplyPlan():
+            return _present_apply(plan, approval)
+        case AwaitOthers(whose=whose):
+            return _present_others(plan, approval, whose)
+        case _:
+            return _present_mending(plan, approval, step) or Button()
 
 
 def present_header(plan: Plan, options: ApplyOptions, approval: ApprovalState, run: ApplyRun | None) -> ReviewHeader:
@@ -389,8 +337,8 @@ def present_header(plan: Plan, options: ApplyOptions, approval: ApprovalState, r
         digest=plan.digest,
         emergency_url=approval.emergency_url if has_emergency else "",
         planned_at=plan.completed_at or plan.created_at,
-        newer=_("Superseded by plan %(number)d") % {"number": approval.replaced_by} if approval.replaced_by else "",
-        newer_url=approval.latest_url if approval.replaced_by else "",
+        newer=_("Superseded by plan %(number)d") % {"number": approval.facts.newer} if approval.facts.newer else "",
+        newer_url=approval.link_first(PlanSuperseded),
         scheduled=approval.waiting.text if approval.waiting else "",
         cancel_url=approval.waiting.url if approval.waiting else "",
     )

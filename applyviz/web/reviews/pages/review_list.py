@@ -14,7 +14,7 @@ from applyviz.records.enums import ReviewStatus
 from applyviz.records.models import Plan, Review
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.pagers import ListPage, cut_page
-from applyviz.workflow.approvals import review_states
+from applyviz.workflow.approvals.plan_facts import PlanOutline, list_outlines
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.plans.live_values import show_plan, show_plans
 
@@ -64,18 +64,20 @@ def with_latest_plan(reviews: QuerySet[Review]) -> QuerySet[Review]:
     return reviews.select_related("author").prefetch_related(Prefetch("plans", latest, to_attr="newest"))
 
 
-def show_newest(found: Iterable[Review], *, for_user: Visitor) -> dict[int, ReviewStatus]:
-    """Have the latest plans of reviews from `with_latest_plan` shown to a person; the status of each by its id."""
+def show_newest(found: Iterable[Review], *, for_user: Visitor) -> dict[int, PlanOutline]:
+    """Have the latest plans of reviews from `with_latest_plan` shown to a person; return how each stands, by its id."""
     plans = [plan for review in found for plan in review.newest]  # type: ignore[attr-defined]  # by the prefetch
+    for plan in plans:
+        plan.review.keep_latest_plan(plan)
     show_plans(plans, for_user)
-    return review_states.list_statuses(plans)
+    return list_outlines(plans)
 
 
-def present_review(review: Review, statuses: Mapping[int, ReviewStatus], *, for_user: Visitor) -> ReviewRow:
-    """One row; the review comes from `with_latest_plan`, the statuses from `show_newest`."""
+def present_review(review: Review, outlines: Mapping[int, PlanOutline], *, for_user: Visitor) -> ReviewRow:
+    """One row; the review comes from `with_latest_plan`, the outlines from `show_newest`."""
     newest: list[Plan] = review.newest  # type: ignore[attr-defined]  # filled by the prefetch
     plan = show_plan(newest[0], for_user, can_ask=False) if newest else None
-    status = statuses[plan.pk] if plan else ReviewStatus.READING
+    status = outlines[plan.pk].status if plan else ReviewStatus.READING
     return ReviewRow(
         number=review.number,
         title=review.title,
@@ -94,6 +96,6 @@ def present_reviews(reviews: QuerySet[Review], *, page: int, for_user: Visitor) 
     """Return one page of the list of reviews."""
     cut = cut_page(with_latest_plan(reviews.prefetch_related(None)), page)
     found = list(cut.object_list)
-    statuses = show_newest(found, for_user=for_user)
-    rows = tuple(present_review(review, statuses, for_user=for_user) for review in found)
+    outlines = show_newest(found, for_user=for_user)
+    rows = tuple(present_review(review, outlines, for_user=for_user) for review in found)
     return ListPage.of(cut, rows)

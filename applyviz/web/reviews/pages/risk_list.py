@@ -32,6 +32,7 @@ from applyviz.web.reviews.pages.strip import RiskCounts, count_risks
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_at
 from applyviz.workflow.approvals.acknowledgments import PLAN_ITSELF
 from applyviz.workflow.approvals.viewed_objects import must_be_viewed, name_object
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.plans.live_values import view_of
 from applyviz.workflow.policies.risks import PlanRisk
 
@@ -206,7 +207,7 @@ def _name_entry(row: ObjectChange, kind: RiskKind, url: str, acts: Acts) -> Risk
 
 def _present_plan_row(risk: PlanRisk, acts: Acts) -> RiskRow:
     facts = {"count": str(len(risk.positions)), "limit": str(risk.limit), "unsure": str(risk.unsure or "")}
-    facts |= {"who": "; ".join(risk.unknown)} if risk.unknown else {}
+    facts |= {"who": sentences.join_clauses(risk.unknown)} if risk.unknown else {}
     text = describe_risk(Risk(risk.kind, risk.level, facts=facts))
     entry = RiskEntry(PLAN_ITSELF, "", "", "", "", (text,), act=acts.get((PLAN_ITSELF, risk.kind)))
     return RiskRow(LEVEL_STYLES[risk.level], risk.kind.value, _(title(risk.kind, risk.level)), (entry,))

@@ -134,7 +134,7 @@ def count_risks(context: PlanContext) -> RiskCounts:
         high=levels.count(RiskLevel.HIGH),
         medium=levels.count(RiskLevel.MEDIUM) + is_blocked,
         info=levels.count(RiskLevel.INFO),
-        acknowledged=len(needed - {risk.kind for risk in context.state.open_risks}),
+        acknowledged=len(needed - {risk.kind for risk in context.state.facts.risks}),
     )
 
 

@@ -18,7 +18,7 @@ from applyviz.records.models import Plan
 from applyviz.web.components.tabs import TabLink
 from applyviz.web.reviews.pages.activity_tab import count_entries
 from applyviz.web.reviews.pages.plan_context import PlanContext
-from applyviz.web.reviews.pages.review_header import count_effects
+from applyviz.web.reviews.pages.plan_names import count_effects
 
 
 class ReviewTab(StrEnum):

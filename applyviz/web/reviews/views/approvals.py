@@ -18,12 +18,12 @@ from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.forms.reviews import ApprovalAct, ApprovalForm, DigestForm, EmergencyApplyForm
 from applyviz.web.reviews.pages.approve_page import present_confirmation
 from applyviz.web.reviews.pages.comments import find_place
-from applyviz.web.reviews.pages.review_header import can_wait
+from applyviz.web.reviews.pages.plan_names import can_wait
 from applyviz.web.runs.forms import DAY, ScheduleForm
 from applyviz.web.runs.pages.scheduled_starts import present_schedule
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import approving, comments
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotPossibleError, WorkflowError
 from applyviz.workflow.plans import planner
@@ -203,8 +203,8 @@ def start_emergency_apply(request: PageRequest, number: int, plan: int) -> HttpR
     context = {
         "form": form,
         "page": present_confirmation(found, for_user=request.user),
-        "blockers": emergency_apply.find_break_glass_blockers(found),
-        "lifted": emergency_apply.list_lifted(found, policies.find_policy(found)),
+        "blockers": sentences.describe_all(emergency_apply.find_break_glass_blockers(found)),
+        "lifted": sentences.describe_all(emergency_apply.list_lifted(found, policies.find_policy(found))),
         "administrators": [person.get_username() for person in emergency_apply.list_administrators()],
     }
     return render(request, "reviews/emergency_apply.html", context, status=422 if request.method == "POST" else 200)

@@ -14,6 +14,7 @@ from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.web.runs.pages.object_states import BAD, NOT_AS_APPROVED, NOT_READY, ObjectState, find_object_state
 from applyviz.workflow.clusters.states import find_stop
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.runs import find_run_before, has_turn
 from applyviz.workflow.runs.rules import RunRules
 
@@ -42,7 +43,7 @@ def only_deletes(results: Sequence[ObjectResult]) -> bool:
 def describe_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise:
     """Return how a finished run ended, or which run it waits for, in one sentence."""
     if run.state == RunState.QUEUED and (stop := find_stop(run.plan.target.cluster)):
-        return _("Waiting: %(why)s.") % {"why": stop[0]}
+        return _("Waiting: %(why)s.") % {"why": sentences.describe(stop[0])}
     before = find_run_before(run) if run.state == RunState.QUEUED else None
     if before is not None:
         text = _("Waiting for run %(number)d, which was started earlier and changes the same objects.")

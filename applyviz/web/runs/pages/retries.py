@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.workflow import runs
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans.live_values import list_hidden_results
 
@@ -73,7 +74,7 @@ def present_retry(run: ApplyRun, person: Person) -> RetryOffer | None:
         url=reverse("runs:retry-run", args=[run.number]),
         attempt=run.attempt,
         positions=frozenset(result.position for result in found),
-        blockers=runs.find_retry_blockers(run, for_user=person),
+        blockers=sentences.describe_all(runs.find_retry_blockers(run, for_user=person)),
     )
 
 

@@ -18,6 +18,7 @@ from applyviz.web.components.badges import LEVEL_STYLES
 from applyviz.web.components.notices import Notice, PostAction
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import quorum
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans.live_values import hidden_positions
 
@@ -44,14 +45,16 @@ class SchedulePage:
 def present_schedule(plan: Plan, *, for_user: Person) -> SchedulePage:
     """Return the page."""
     hidden = hidden_positions(plan)
-    blockers = runs.find_schedule_blockers(plan, for_user=for_user, hidden=hidden)
+    blockers = sentences.describe_all(runs.find_schedule_blockers(plan, for_user=for_user, hidden=hidden))
     is_scheduled = runs.find_waiting(plan) is not None
     return SchedulePage(
         review_number=plan.review.number,
         plan_number=plan.number,
         title=plan.review.title,
         digest=plan.digest,
-        waits_for=() if blockers else runs.find_run_blockers(plan, for_user=for_user, hidden=hidden),
+        waits_for=()
+        if blockers
+        else sentences.describe_all(runs.find_run_blockers(plan, for_user=for_user, hidden=hidden)),
         blockers=blockers,
         scheduled=present_scheduled(plan, for_user=for_user) if is_scheduled else (),
         must_wait=policies.find_policy(plan).waits_for_rollout,
@@ -126,15 +129,15 @@ def present_waiting(plan: Plan, *, for_user: Person) -> WaitingStart | None:
     if row is None:
         return None
     url = f"{reverse('reviews:show-overview', args=[plan.review.number, plan.number])}#{SCHEDULED}"
-    needs = [need for need in quorum.count_quorum(plan).needs if need.missing]
+    needs = quorum.count_quorum(plan).lacking
     is_due = row.not_before <= clock.now()
-    awaits = is_due and runs.find_run_blockers(plan, for_user=row.by) == tuple(str(need) for need in needs)
+    awaits = is_due and runs.find_run_blockers(plan, for_user=row.by) == needs
     return WaitingStart(
         times=_("on approval") if awaits and needs else describe_times(row.not_before, row.expires_at),
         by=row.by_name,
         url=url if runs.can_cancel(row, for_user) else "",
         latest=_name_end(row.expires_at) if awaits and needs else "",
-        approvals=sum(need.missing for need in needs),
+        approvals=sum(need.count for need in needs),
     )
 
 
@@ -160,7 +163,7 @@ def present_scheduled(plan: Plan, *, for_user: Person) -> tuple[Notice, ...]:
             LEVEL_STYLES[RiskLevel.INFO],
             _("%(name)s scheduled the run of this plan") % {"name": row.by_name},
             text,
-            lines=runs.find_run_blockers(plan, for_user=row.by, hidden=hidden_positions(plan)),
+            lines=sentences.describe_all(runs.find_run_blockers(plan, for_user=row.by, hidden=hidden_positions(plan))),
             anchor=SCHEDULED,
             posts=(cancel,) if runs.can_cancel(row, for_user) else (),
         ),

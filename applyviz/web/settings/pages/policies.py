@@ -20,6 +20,7 @@ from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import Plan, PolicyVersion
 from applyviz.web.components.phrases import describe_scope, title_kind
+from applyviz.workflow.foundation import sentences
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Demand, Rules, rules_from_json
 from applyviz.workflow.policies.editing import Evaluation
@@ -255,8 +256,8 @@ def present_trial(plan: Plan, found: Evaluation) -> Trial:
         version=found.policy.version,
         high_risks=tuple(f"{title_kind(kind)}: {count}" for kind, count in found.high_risks.items()),
         demands=tuple(describe_demand(demand) for demand in found.demands),
-        closed=found.closed,
-        kept=found.kept,
+        closed=sentences.describe_all(found.closed),
+        kept=sentences.describe_all(found.kept),
     )
 
 

@@ -18,7 +18,7 @@ from applyviz.sources.git.model import shorten
 from applyviz.web.components.badges import Appearance
 from applyviz.web.reviews.pages.sources.provenance import link_commit
 from applyviz.workflow.following import branches, push_webhooks
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.people import commit_people
 from applyviz.workflow.people.commit_people import Editor, PlanEditors
@@ -214,7 +214,7 @@ def present_editors(plan: Plan, *, for_user: Person) -> EditorTable | None:
         plan_number=plan.number,
         since=_describe_since(found),
         rows=tuple(_present_editor(one, shows_addresses=shows) for one in found.editors),
-        unknown=commit_people.name_unknown(plan),
+        unknown=sentences.describe_all(commit_people.find_unknown(plan)),
     )
 
 

@@ -1,0 +1,69 @@
+"""What a plan does and where, in a few words, for headers, tables and buttons."""
+
+from __future__ import annotations
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, SetAction
+from applyviz.records.enums import ClusterKind
+from applyviz.records.models import Plan
+from applyviz.workflow.clusters import impersonation
+
+MODE_WORDS: dict[ApplyMode, str | Promise] = {
+    ApplyMode.CLIENT: gettext_lazy("client-side"),
+    ApplyMode.SERVER: gettext_lazy("server-side"),
+}
+
+
+ACTION_WORDS: dict[SetAction, str | Promise] = {
+    SetAction.DELETE: gettext_lazy("delete"),
+    SetAction.PATCH: gettext_lazy("patch"),
+    SetAction.SET_LAST_APPLIED: gettext_lazy("set last-applied"),
+    SetAction.CLEAR_OWNERSHIP: gettext_lazy("clear managedFields"),
+}
+
+
+def name_mode(options: ApplyOptions) -> str | Promise:
+    """Return how the requests of a plan are made, in words."""
+    return MODE_WORDS[options.mode] if options.is_applying else ACTION_WORDS[options.action]
+
+
+def name_manager(options: ApplyOptions) -> str:
+    """Return the field manager of a plan; "" for deletions, which have none."""
+    return "" if options.is_deleting else options.field_manager
+
+
+def is_deleting(plan: Plan) -> bool:
+    """Return whether a plan deletes the objects of its manifests."""
+    return bool(plan.options.get("action") == SetAction.DELETE)
+
+
+def is_patching(plan: Plan) -> bool:
+    """Return whether a plan patches objects."""
+    return bool(plan.options.get("action") == SetAction.PATCH)
+
+
+def count_effects(plan: Plan) -> int:
+    """Return how many objects the plan would write."""
+    calm = (Operation.UNCHANGED, Operation.NOT_FOUND, Operation.BLOCKED, Operation.ERROR, Operation.LEFT_OUT)
+    return sum(number for operation, number in plan.counts.items() if operation not in calm)
+
+
+def can_wait(plan: Plan) -> bool:
+    """Return whether a run can wait until workloads are ready: in a sandbox pods run only where they are simulated."""
+    cluster = plan.target.cluster
+    is_applying = plan.options.get("action", SetAction.APPLY) in (SetAction.APPLY, SetAction.PATCH)
+    return is_applying and (cluster.kind != ClusterKind.SANDBOX or cluster.simulates_workloads)
+
+
+def name_target(plan: Plan, options: ApplyOptions) -> str:
+    """Return cluster and namespace as one text."""
+    return f"{plan.target.cluster.name} / {options.namespace}"
+
+
+def name_identity(plan: Plan) -> str:
+    """Return the identity that a plan impersonates; "" for the cluster's own credential."""
+    identity = impersonation.read_identity(plan)
+    return "" if identity.is_own else str(identity)
