@@ -19,12 +19,12 @@ def find_weakened(before: tuple[Scope, Rules] | None, after: tuple[Scope, Rules]
     """Return what a version requires less than the one in force (None: the built-in rules); empty if nothing."""
     scope, rules = after
     if before is None:
-        return tuple(_compare(Rules(), rules, now))
-    found = list(_compare(before[1], rules, now))
+        return tuple(dict(_compare(Rules(), rules, now)).values())
+    found = dict(_compare(before[1], rules, now))
     if scope != before[0]:
-        found += [] if _covers(scope, before[0]) else [_("scope")]
-        found += _compare(Rules(), rules, now)
-    return tuple(dict.fromkeys(found))
+        found |= {} if _covers(scope, before[0]) else {"scope": _("scope")}
+        found |= dict(_compare(Rules(), rules, now))
+    return tuple(found.values())
 
 
 def _covers(wide: Scope, narrow: Scope) -> bool:
@@ -33,7 +33,8 @@ def _covers(wide: Scope, narrow: Scope) -> bool:
     return all(a in ("*", b) for a, b in pairs) and wide.is_cluster_scoped >= narrow.is_cluster_scoped
 
 
-def _compare(before: Rules, after: Rules, now: datetime) -> Iterator[str]:
+def _compare(before: Rules, after: Rules, now: datetime) -> Iterator[tuple[str, str]]:
+    """Yield each rule that is weaker, by its name, and its words."""
     yield from _compare_people(before, after)
     yield from _compare_times(before, after, now)
     yield from _compare_runs(before, after)
@@ -52,44 +53,44 @@ def _is_met(wanted: RiskDemand, after: Rules) -> bool:
     )
 
 
-def _compare_people(before: Rules, after: Rules) -> Iterator[str]:
+def _compare_people(before: Rules, after: Rules) -> Iterator[tuple[str, str]]:
     if not _is_narrower(before.asking_teams, after.asking_teams):
-        yield _("who can request")
+        yield "asking_teams", _("who can request")
     if after.approvals < before.approvals or before.approving_team not in ("", after.approving_team):
-        yield _("approvals")
+        yield "approvals", _("approvals")
     for wanted in before.for_risks:
         if not _is_met(wanted, after):
-            yield _("approvals for %(risk)s") % {"risk": wanted.risk.value}
+            yield wanted.risk.value, _("approvals for %(risk)s") % {"risk": wanted.risk.value}
     if after.many_objects > before.many_objects:
-        yield _("many objects")
+        yield "many_objects", _("many objects")
     if before.approval_hours and not 0 < after.approval_hours <= before.approval_hours:
-        yield _("hours that an approval is valid")
+        yield "approval_hours", _("hours that an approval is valid")
     if before.refuses_sole and not after.refuses_sole:
-        yield _("approvals that rest on the sole administrator")
+        yield "refuses_sole", _("approvals that rest on the sole administrator")
     if after.allows_unknown_editors and not before.allows_unknown_editors:
-        yield _("commits of unknown people")
+        yield "allows_unknown_editors", _("commits of unknown people")
 
 
-def _compare_times(before: Rules, after: Rules, now: datetime) -> Iterator[str]:
+def _compare_times(before: Rules, after: Rules, now: datetime) -> Iterator[tuple[str, str]]:
     if not _is_narrower(before.windows, after.windows):
-        yield _("change windows")
+        yield "windows", _("change windows")
     if {freeze for freeze in before.freezes if freeze.ends_at > now} - set(after.freezes):
-        yield _("freezes")
+        yield "freezes", _("freezes")
 
 
-def _compare_runs(before: Rules, after: Rules) -> Iterator[str]:
+def _compare_runs(before: Rules, after: Rules) -> Iterator[tuple[str, str]]:
     if after.may_run_estimated and not before.may_run_estimated:
-        yield _("estimated plans")
+        yield "may_run_estimated", _("estimated plans")
     if after.may_run_unknown and not before.may_run_unknown:
-        yield _("unknown results")
+        yield "may_run_unknown", _("unknown results")
     if after.on_failure is OnFailure.CONTINUE and before.on_failure is OnFailure.STOP:
-        yield _("what happens after a failure")
+        yield "on_failure", _("what happens after a failure")
     if before.waits_for_rollout and not after.waits_for_rollout:
-        yield _("waiting for rollouts")
+        yield "waits_for_rollout", _("waiting for rollouts")
     if set(after.replaced_kinds) - set(before.replaced_kinds) or after.replace_annotation not in (
         "",
         before.replace_annotation,
     ):
-        yield _("replaced kinds")
+        yield "replaced_kinds", _("replaced kinds")
     if EVERY_KIND not in after.kept_kinds and set(before.kept_kinds) - set(after.kept_kinds):
-        yield _("kept kinds")
+        yield "kept_kinds", _("kept kinds")
