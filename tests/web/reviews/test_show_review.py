@@ -9,6 +9,7 @@ from django.urls import reverse
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.web.reviews.views.tabs import COOKIE
 from applyviz.workflow.approvals import acknowledgments
 from tests.web import builders, reading, rows
 
@@ -242,11 +243,12 @@ def test_review_opens_the_overview_first_and_then_the_tab_that_was_used_last(as_
     assert first == "Overview"
     assert opened == ["Overview", "Requests", "Activity", "Changes"]
     assert shown_tab(as_alice, url(plan)) == "Changes"
+    assert as_alice.cookies[COOKIE]["path"] == f"/reviews/{plan.review.number}/"  # another review begins anew
     assert shown_tab(as_alice, reverse("reviews:show-latest-overview", args=[plan.review.number])) == "Overview"
 
 
 def test_unknown_tab_in_the_cookie_opens_the_overview(as_alice, plan):
-    as_alice.cookies["review_tab"] = "nonsense"
+    as_alice.cookies[COOKIE] = "nonsense"
 
     assert shown_tab(as_alice, url(plan)) == "Overview"
 

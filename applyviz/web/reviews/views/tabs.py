@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.models import Plan
@@ -29,20 +30,26 @@ from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans import planner
 from applyviz.workflow.plans import reviews as use_cases
 
-COOKIE = "review_tab"
-_YEAR = 365 * 24 * 3600
+COOKIE = "last_tab"
+_LASTS = 90 * 24 * 3600
 
 
 def render_tab(request: PageRequest, context: PlanContext, tab: ReviewTab, **parts: object) -> HttpResponse:
     """Render one tab inside the frame, or its changed parts for a polling page.
 
-    - This browser opens its next review in the same tab.
+    - This browser opens this review in the same tab the next time: the cookie belongs to the addresses of the review.
     - The page is `reviews/tabs/<tab>.html`, the changed parts are `reviews/tabs/_<tab>_moved.html`.
     """
     name = f"reviews/tabs/_{tab.value}_moved.html" if is_fragment(request) else f"reviews/tabs/{tab.value}.html"
     response = render(request, name, {**present_shell(context, tab).parts(), **parts})
     response.set_cookie(
-        COOKIE, tab.value, max_age=_YEAR, path="/reviews/", secure=request.is_secure(), httponly=True, samesite="Lax"
+        COOKIE,
+        tab.value,
+        max_age=_LASTS,
+        path=reverse("reviews:show-review", args=[context.plan.review.number]),
+        secure=request.is_secure(),
+        httponly=True,
+        samesite="Lax",
     )
     return response
 
@@ -119,7 +126,7 @@ def _open_last(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 
 def _find_last_tab(request: PageRequest) -> ReviewTab:
-    """Return the tab that this browser used last; the Overview on the first visit."""
+    """Return the tab that this browser used last in this review; the Overview on the first visit."""
     kept = request.COOKIES.get(COOKIE, "")
     return ReviewTab(kept) if kept in set(ReviewTab) else ReviewTab.OVERVIEW
 
