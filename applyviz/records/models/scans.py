@@ -16,12 +16,14 @@ class ClusterScan(models.Model):
     """One scan of the live objects of a cluster.
 
     - `lease_until` lets another worker take over a lost scan; `is_cut` says that objects were left out.
+    - `since`: it looks only at what runs wrote that ended since then; None: at the whole cluster.
     - `unread` names kinds that could not be listed, `problem` says why the scan failed.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="scans")
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField()
+    since = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     lease_until = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

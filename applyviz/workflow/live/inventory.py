@@ -1,13 +1,13 @@
 """Inventory of a cluster: its objects with their field managers; field values are dropped at once.
 
-Each kind is listed page by page, in the order of the cluster's resources. A kind that may not be listed is named and
-not counted as empty; a very large cluster is read up to a limit. Events, leases and endpoints are left out, because
-controllers write them all the time.
+Each kind is listed page by page, in the order of the resources; named objects are read one by one. A kind that
+may not be listed is named and not counted as empty; a very large cluster is read up to a limit. Events, leases and
+endpoints are left out, because controllers write them all the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from applyviz.clusters import discovery, facts
@@ -78,7 +78,7 @@ class Holdings:
 
 @dataclass
 class Listing:
-    """Lists the live objects of a cluster completely, and collects what could not be listed."""
+    """Lists the live objects of a cluster, all of them or named ones, and collects what could not be read."""
 
     reader: ClusterReader
     server: str = ""
@@ -98,6 +98,20 @@ class Listing:
         requests = [Request("GET", r.path(), {"limit": str(_PAGE)}, purpose="list") for r in resources]
         for resource, answer in zip(resources, self.reader.try_send_all(requests), strict=True):
             yield from self._walk_kind(resource, answer)
+
+    def read(self, refs: Sequence[ObjectRef]) -> Iterator[tuple[ObjectRef, JSONObject]]:
+        """Yield the named objects that exist, at the versions of their names; requests some in parallel."""
+        self.is_cut = len(refs) > self.most
+        served = [(ref, self.catalog.find_resource(ref.gvk)) for ref in refs[: self.most]]
+        known = [(ref, resource.path(ref.namespace, ref.name)) for ref, resource in served if resource is not None]
+        for batch in (known[at : at + _PAGE] for at in range(0, len(known), _PAGE)):
+            answers = self.reader.try_send_all([Request("GET", path, purpose="read") for _ref, path in batch])
+            for (ref, _path), answer in zip(batch, answers, strict=True):
+                if answer.is_ok and isinstance(answer.body, dict):
+                    self.count += 1
+                    yield ref, answer.body
+                elif answer.status != 404 and ref.gvk.kind not in self.unread:
+                    self.unread.append(ref.gvk.kind)
 
     def _walk_kind(self, resource: Resource, answer: Answer) -> Iterator[tuple[ObjectRef, JSONObject]]:
         while True:

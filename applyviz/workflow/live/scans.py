@@ -1,6 +1,7 @@
 """Scans: read the live objects of a cluster and store findings: outside changes, drift, unmanaged objects.
 
 A person or the recovery task requests a scan; a worker with a lease performs it and reads a bounded number of objects.
+From time to time it is the whole cluster; after a run, the objects that it wrote.
 New findings are recorded in the audit trail, except those of the first scan of a cluster and objects that no run ever
 wrote: they existed before.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -24,8 +25,14 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.model.plan import DELETIONS, Certainty
 from applyviz.queue import TaskName
-from applyviz.records.enums import AuditAction, EntryState, FindingSort, Outcome
-from applyviz.records.models import ApplyRun, Cluster, ClusterScan, JournalEntry, LiveFinding, ObjectResult
+from applyviz.records.enums import AuditAction, FindingSort
+from applyviz.records.models import (
+    ApplyRun,
+    Cluster,
+    ClusterScan,
+    LiveFinding,
+    ObjectChange,
+)
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import access, outbox
@@ -35,19 +42,12 @@ from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, Wo
 from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.live.drift import find_drift
 from applyviz.workflow.live.inventory import Listing
-from applyviz.workflow.live.unreviewed_changes import (
-    ExternalWrite,
-    find_unreviewed_changes,
-    is_controller,
-    is_made_by_controller,
-)
+from applyviz.workflow.live.unreviewed_changes import find_unreviewed_changes, is_controller, is_made_by_controller
+from applyviz.workflow.live.written_objects import Key, KnownRuns, is_touched, key_of, list_refs, select_touched
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.live_history import show_findings
 
-_MOST_RESULTS, _MOST_WRITES = 20_000, 50_000
 _LATEST_RUNS = 50
-_GOOD = [outcome for outcome in Outcome if outcome.is_good]
-Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,90 +72,57 @@ class ScannedObject:
         return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
 
-@dataclass
-class _Known:
-    """The runs on a cluster: the last result of each object, and every write."""
+def request_scan(cluster: Cluster, *, by: Person | None, since: datetime | None = None) -> ClusterScan:
+    """Request a scan of a cluster; raises when one is already running. `by` None: the recovery task.
 
-    results: dict[Key, ObjectResult] = field(default_factory=dict)
-    writes: dict[Key, list[ExternalWrite]] = field(default_factory=dict)
-
-    @classmethod
-    def load(cls, cluster: Cluster) -> _Known:
-        known = cls()
-        results = ObjectResult.objects.filter(run__plan__target__cluster=cluster, outcome__in=_GOOD)
-        results = results.select_related("change", "run__plan").defer("change__document", "change__sealed")
-        for result in results.order_by("-id")[:_MOST_RESULTS]:
-            known.results.setdefault(_key(changes.ref_of(result.change)), result)
-        for key, write in _read_writes(cluster):
-            known.writes.setdefault(key, []).append(write)
-        return known
-
-
-def _key(ref: ObjectRef) -> Key:
-    return ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name
-
-
-def _read_writes(cluster: Cluster) -> Iterator[tuple[Key, ExternalWrite]]:
-    entries = JournalEntry.objects.filter(result__run__plan__target__cluster=cluster)
-    # A request without an answer may have been executed, so it explains changes at its time.
-    entries = entries.exclude(method="GET").filter(Q(status=0) | Q(status__lt=400)).exclude(state=EntryState.INTENT)
-    columns = ("group", "kind", "namespace", "name")
-    rows = entries.order_by("-id").values_list(
-        *(f"result__change__{name}" for name in columns),
-        "query",
-        "result__run__plan__options",
-        "sent_at",
-        "answered_at",
-        "result__run__number",
-    )
-    for *key, query, options, sent_at, answered_at, run in rows[:_MOST_WRITES]:
-        manager = query.get("fieldManager") or options.get("field_manager") or ""
-        yield tuple(key), ExternalWrite(manager, sent_at, answered_at or sent_at + timedelta(minutes=1), run)
-
-
-def request_scan(cluster: Cluster, *, by: Person | None) -> ClusterScan:
-    """Request a scan of a cluster; raises when one is already running. `by` None: the recovery task."""
+    - `since`: it looks only at what runs wrote that ended since then.
+    """
     if by is not None:
         access.require_on(by, Action.WRITE, cluster.slug)
     if cluster.archived_at is not None:
         raise NotPossibleError(_("this cluster is archived"))
     try:
         with transaction.atomic():
-            scan = ClusterScan.objects.create(cluster=cluster, requested_by=by, created_at=clock.now())
+            scan = ClusterScan.objects.create(cluster=cluster, requested_by=by, created_at=clock.now(), since=since)
             outbox.post(TaskName.SCAN_CLUSTER, scan_id=scan.pk)
     except IntegrityError as error:
         raise NotPossibleError(_("a scan of this cluster is already running")) from error
     return scan
 
 
-def find_last_run(cluster: Cluster) -> ApplyRun | None:
-    """Return the run on a cluster that ended last; a scan that was requested earlier misses its writes."""
+def find_later_run(cluster: Cluster) -> ApplyRun | None:
+    """Return the run on a cluster that ended last, unless a scan that has ended was requested since."""
+    seen = ClusterScan.objects.filter(cluster=cluster, created_at__gte=OuterRef("finished_at"))
     ended = ApplyRun.objects.filter(plan__target__cluster=cluster).exclude(finished_at=None)
-    return ended.order_by("-finished_at").first()
+    last = ended.annotate(is_seen=Exists(seen.exclude(finished_at=None))).order_by("-finished_at").first()
+    return last if last is not None and not last.is_seen else None
 
 
-def _find_outrun() -> set[int]:
-    """Return the clusters where one of the latest runs ended after the last scan was requested."""
+def _find_outrun() -> dict[int, datetime]:
+    """Return the clusters where one of the latest runs ended after the last scan was requested, and when it was."""
     latest = ApplyRun.objects.exclude(finished_at=None).order_by("-number")
     ended: dict[int, datetime] = {}
     for cluster, at in latest.values_list("plan__target__cluster", "finished_at")[:_LATEST_RUNS]:
         if at is not None:
             ended[cluster] = max(at, ended.get(cluster, at))
     scans = ClusterScan.objects.filter(cluster__in=list(ended)).values_list("cluster").annotate(last=Max("created_at"))
-    return {cluster for cluster, last in scans if last < ended[cluster]}
+    return {cluster: last for cluster, last in scans if last < ended[cluster]}
 
 
 def request_due(*, now: datetime) -> int:
-    """Request the scans that are due or that a run has outdated; return how many."""
+    """Request the scans that are due and those of what runs wrote since the last one; return how many."""
     if not settings.APPLYVIZ_SCAN_MINUTES:
         return 0
     before = now - timedelta(minutes=settings.APPLYVIZ_SCAN_MINUTES)
-    is_due = Q(last=None) | Q(last__lt=before) | Q(pk__in=_find_outrun())
+    outrun = _find_outrun()
+    is_due = Q(last=None) | Q(last__lt=before) | Q(pk__in=outrun)
     asked = 0
     clusters = Cluster.objects.filter(archived_at=None, paused_at=None)
-    for cluster in clusters.annotate(last=Max("scans__created_at")).filter(is_due):
+    clusters = clusters.annotate(last=Max("scans__created_at", filter=Q(scans__since=None)))
+    for cluster in clusters.filter(is_due):
+        is_whole = cluster.last is None or cluster.last < before
         try:
-            request_scan(cluster, by=None)
+            request_scan(cluster, by=None, since=None if is_whole else outrun[cluster.pk])
         except NotPossibleError:
             continue
         asked += 1
@@ -195,8 +162,8 @@ def _release(scan: ClusterScan) -> None:
     _select_own(scan).update(lease_until=None)
 
 
-def _find_changed(ref: ObjectRef, live: JSONObject, known: _Known) -> Iterator[ScannedObject]:
-    writes, result = known.writes.get(_key(ref), []), known.results.get(_key(ref))
+def _find_changed(ref: ObjectRef, live: JSONObject, known: KnownRuns) -> Iterator[ScannedObject]:
+    writes, result = known.writes.get(key_of(ref), []), known.results.get(key_of(ref))
     if result is None and not writes:
         if not is_made_by_controller(live):
             yield from _find_unreviewed(ref, live)
@@ -219,8 +186,8 @@ def _find_unreviewed(ref: ObjectRef, live: JSONObject) -> Iterator[ScannedObject
             )
 
 
-def _find_drifted(ref: ObjectRef, live: JSONObject, known: _Known, listing: Listing) -> Iterator[ScannedObject]:
-    result = known.results.get(_key(ref))
+def _find_drifted(ref: ObjectRef, live: JSONObject, known: KnownRuns, listing: Listing) -> Iterator[ScannedObject]:
+    result = known.results.get(key_of(ref))
     if result is None:
         return
     change = changes.read_masked(result.change)
@@ -238,7 +205,7 @@ def _find_drifted(ref: ObjectRef, live: JSONObject, known: _Known, listing: List
         yield ScannedObject(FindingSort.DRIFTED, ref, fields=fields, run=result.run.number)
 
 
-def _find_missing(known: _Known, met: set[Key], unread: Iterable[str]) -> Iterator[ScannedObject]:
+def _find_missing(known: KnownRuns, met: set[Key], unread: Iterable[str]) -> Iterator[ScannedObject]:
     hidden = set(unread)
     for key, result in known.results.items():
         if key in met or key[1] in hidden or result.change.operation in DELETIONS:
@@ -248,15 +215,21 @@ def _find_missing(known: _Known, met: set[Key], unread: Iterable[str]) -> Iterat
         yield ScannedObject(FindingSort.MISSING, ref, run=result.run.number)
 
 
+def _select_touched(scan: ClusterScan) -> QuerySet[ObjectChange] | None:
+    """Return what a scan after a run looks at; None for the whole cluster."""
+    return None if scan.since is None else select_touched(scan.cluster, scan.since)
+
+
 def _find_objects(scan: ClusterScan, renewer: LeaseRenewer) -> list[ScannedObject]:
-    known = _Known.load(scan.cluster)
+    touched = _select_touched(scan)
+    known = KnownRuns.load(scan.cluster, touched)
     met: set[Key] = set()
     found: list[ScannedObject] = []
     with connect.open_reader(scan.cluster) as reader:
         listing = Listing(reader, scan.cluster.server)
-        for ref, live in listing.walk():
+        for ref, live in listing.walk() if touched is None else listing.read(list_refs(touched)):
             renewer.check()
-            met.add(_key(ref))
+            met.add(key_of(ref))
             found += _find_changed(ref, live, known)
             found += _find_drifted(ref, live, known, listing)
     if not listing.is_cut:
@@ -324,7 +297,7 @@ def _finish(scan: ClusterScan, found: list[ScannedObject], problem: str) -> None
         by_key = {one.key: one for one in found}
         known = set(kept.filter(key__in=list(by_key)).values_list("key", flat=True)) if by_key else set()
         earlier = ClusterScan.objects.filter(cluster=scan.cluster)
-        has_earlier = earlier.filter(finished_at__lt=now, problem="").exclude(pk=scan.pk).exists()
+        has_earlier = earlier.filter(finished_at__lt=now, problem="", since=None).exclude(pk=scan.pk).exists()
         for key, one in by_key.items():
             if key not in known:
                 _store_finding(
@@ -332,6 +305,9 @@ def _finish(scan: ClusterScan, found: list[ScannedObject], problem: str) -> None
                 )
         kept.filter(key__in=list(by_key)).update(last_seen=now, gone_at=None)
         gone = kept.filter(gone_at=None, last_seen__lt=now).exclude(kind__in=scan.unread)
+        touched = _select_touched(scan)
+        if touched is not None:
+            gone = gone.filter(is_touched(touched))
         if not scan.is_cut:
             gone.update(gone_at=now)
 
@@ -353,9 +329,9 @@ def scan_cluster(scan_id: int) -> None:
 
 
 def find_last(cluster: Cluster, *, for_user: Visitor) -> ClusterScan | None:
-    """Return the newest scan that is finished or running."""
+    """Return the newest scan of the whole cluster that is finished or running."""
     access.require(for_user, Action.VIEW)
-    return ClusterScan.objects.filter(cluster=cluster).order_by("-id").first()
+    return ClusterScan.objects.filter(cluster=cluster, since=None).order_by("-id").first()
 
 
 def list_findings(*, for_user: Visitor) -> QuerySet[LiveFinding]:

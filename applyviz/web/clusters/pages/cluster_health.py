@@ -54,7 +54,7 @@ class ClusterHealth:
 
 
 def _read_last_scans(clusters: Sequence[Cluster]) -> dict[int, ClusterScan]:
-    ended = ClusterScan.objects.filter(cluster__in=clusters, finished_at__isnull=False)
+    ended = ClusterScan.objects.filter(cluster__in=clusters, finished_at__isnull=False, since=None)
     last = ended.order_by().values("cluster").annotate(last=Max("id")).values("last")
     return {scan.cluster_id: scan for scan in ClusterScan.objects.filter(pk__in=last)}
 

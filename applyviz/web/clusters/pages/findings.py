@@ -81,9 +81,9 @@ class FindingGroup:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The findings of the last scan of a cluster; `scan` None: it was never scanned.
+    """The findings in a cluster, and the last scan of all of it; `scan` None: it was never scanned.
 
-    - `later_run` is the number of a run that ended after the scan was requested, None without one.
+    - `later_run` is the number of a run that ended after the last scan was requested, None without one.
     """
 
     scan: ClusterScan | None
@@ -179,15 +179,14 @@ def present_findings(cluster: Cluster, *, for_user: Person, only: FindingSort | 
         rows = present_rows(by_sort[sort][: SHOWN if only is None else MOST], for_user=for_user)
         url = reverse("clusters:list-findings", args=[cluster.slug, sort.value])
         groups.append(FindingGroup(sort.value, TITLES[sort], rows, counts.get(sort.value, 0), url))
-    last = scans.find_last_run(cluster) if scan is not None else None
-    is_later = last is not None and scan is not None and last.finished_at and last.finished_at > scan.created_at
+    later = scans.find_later_run(cluster) if scan is not None else None
     return Findings(
         scan=scan,
         is_looking=scan is not None and scan.finished_at is None,
         groups=tuple(group for group in groups if group.total or only is not None),
         can_scan=access.may_use(for_user, Action.WRITE, cluster.slug),
         total=sum(counts.values()),
-        later_run=last.number if last is not None and is_later else None,
+        later_run=later.number if later is not None else None,
     )
 
 
@@ -264,14 +263,13 @@ def _shorten(promised: str, live: str) -> str:
 
 
 def _present_drift(cluster: Cluster, counts: tuple[tuple[Appearance, int], ...], named: tuple[str, ...]) -> DriftRow:
-    ended = ClusterScan.objects.filter(cluster=cluster, finished_at__isnull=False).order_by("-id").first()
-    run = scans.find_last_run(cluster)
-    is_later = run is not None and run.finished_at and ended is not None and run.finished_at > ended.created_at
+    ended = ClusterScan.objects.filter(cluster=cluster, finished_at__isnull=False, since=None).order_by("-id").first()
+    later = scans.find_later_run(cluster) if ended is not None else None
     return DriftRow(
         cluster.name,
         reverse("clusters:show-cluster", args=[cluster.slug]) + "#findings",
         counts,
         ended.finished_at if ended else None,
-        run.number if run is not None and is_later else None,
+        later.number if later is not None else None,
         named,
     )
