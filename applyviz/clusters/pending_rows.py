@@ -18,7 +18,10 @@ Listing = tuple[str, str, str | None]
 
 @dataclass(slots=True)
 class PendingRows:
-    """The rows of one sandbox that a transaction holds; `written` ones differ from the database."""
+    """The rows of one sandbox that a transaction holds; `written` ones differ from the database.
+
+    - `is_new`: nothing was ever written before, so there is nothing to read.
+    """
 
     revision: int
     compacted: int
@@ -28,6 +31,7 @@ class PendingRows:
     values: dict[str, JSONValue] = field(default_factory=dict)
     written_values: set[str] = field(default_factory=set)
     changes: list[StoredChange] = field(default_factory=list)
+    is_new: bool = False
 
     def copy(self) -> PendingRows:
         """Return a copy, to which a failed inner transaction returns."""
@@ -48,8 +52,8 @@ class PendingRows:
         self.listed.add(listing)
 
     def knows(self, listing: Listing) -> bool:
-        """Return whether a list was read before, itself or within all namespaces."""
-        return listing in self.listed or (*listing[:2], None) in self.listed
+        """Return whether a list was read before, itself or within all namespaces, or is known to have been empty."""
+        return self.is_new or listing in self.listed or (*listing[:2], None) in self.listed
 
     def list(self, listing: Listing) -> Sequence[JSONObject]:
         """Return the objects of a known list by namespace and name."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import FilteredRelation, Q, QuerySet
 
 from applyviz.clusters.pending_rows import PendingRows
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -46,14 +46,22 @@ class DatabaseStore:
                 raise
             return
         with transaction.atomic():
-            SandboxState.objects.get_or_create(cluster_id=self._cluster_id)
-            state = SandboxState.objects.select_for_update().get(cluster_id=self._cluster_id)
-            self._pending = PendingRows(state.revision, state.compacted)
+            self._pending = self._begin()
             try:
                 yield
                 self._write_pending(self._pending)
             finally:
                 self._pending = None
+
+    def _begin(self) -> PendingRows:
+        """Lock the revision of the sandbox; the first transaction of all adds it."""
+        rows = SandboxState.objects.select_for_update().filter(cluster_id=self._cluster_id)
+        state = rows.first()
+        if state is not None:
+            return PendingRows(state.revision, state.compacted)
+        SandboxState.objects.bulk_create([SandboxState(cluster_id=self._cluster_id)], ignore_conflicts=True)
+        state = rows.get()  # another process may have added it, and written
+        return PendingRows(state.revision, state.compacted, is_new=not state.revision)
 
     def _write_pending(self, pending: PendingRows) -> None:
         """Write all rows that the transaction changed."""
@@ -125,6 +133,21 @@ class DatabaseStore:
         if not pending.knows(listing):
             pending.learn(listing, self._read_list(*listing, known=pending.objects))
         return pending.list(listing)
+
+    def list_at_revision(
+        self, group: str, plural: str, namespace: str | None = None
+    ) -> tuple[Sequence[JSONObject], int]:
+        """Return the objects of one resource and their revision, by one statement: nothing is written in between."""
+        if self._pending is not None:
+            return self.list(group, plural, namespace), self._pending.revision
+        wanted = Q(cluster__sandbox_objects__group=group, cluster__sandbox_objects__plural=plural)
+        if namespace is not None:
+            wanted &= Q(cluster__sandbox_objects__namespace=namespace)
+        found = SandboxState.objects.filter(cluster_id=self._cluster_id).annotate(
+            found=FilteredRelation("cluster__sandbox_objects", condition=wanted)
+        )
+        rows = list(found.order_by("found__namespace", "found__name").values_list("revision", "found__body"))
+        return [body.open_json() for _, body in rows if body is not None], rows[0][0] if rows else 0
 
     def _read_list(
         self, group: str, plural: str, namespace: str | None, known: Mapping[ObjectKey, JSONObject | None] = _NOTHING
@@ -229,7 +252,7 @@ class DatabaseStore:
         if pending is None:
             return self._read_value(name)
         if name not in pending.values:
-            pending.values[name] = self._read_value(name)
+            pending.values[name] = None if pending.is_new else self._read_value(name)
         return pending.values[name]
 
     def _read_value(self, name: str) -> JSONValue:

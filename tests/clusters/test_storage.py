@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from applyviz.clusters import storage
 from applyviz.clusters.storage import DatabaseStore
@@ -39,6 +41,39 @@ def test_objects_are_kept_and_ordered(store):
     assert store.list_keys("a") == [key("y", "a"), key("z", "a"), key("s", "a", "secrets")]
     assert store.get(key("y", "a")) == {"at": "a/y again"}
     assert store.get(key("nobody")) is None
+
+
+def test_list_comes_with_the_revision_of_its_moment(store, django_assert_max_num_queries):
+    nothing = store.list_at_revision("", "configmaps")
+    with store.transaction():
+        for namespace, name in (("b", "x"), ("a", "z")):
+            store.put(key(name, namespace), {"at": f"{namespace}/{name}"})
+        store.put(key("s", "a", "secrets"), {"at": "secret"})
+        revision = store.next_revision()
+        inside = store.list_at_revision("", "configmaps")
+
+    with django_assert_max_num_queries(3):  # two reads could have a write between them
+        found = [store.list_at_revision("", *wanted) for wanted in (("configmaps",), ("configmaps", "a"), ("pods",))]
+
+    assert nothing == ([], 0)
+    assert [([o["at"] for o in objects], at) for objects, at in found] == [
+        (["a/z", "b/x"], revision),
+        (["a/z"], revision),
+        ([], revision),
+    ]
+    assert inside == found[0]
+
+
+def test_first_transaction_of_a_sandbox_reads_nothing():
+    store = DatabaseStore(make_cluster_row().pk)
+    with store.transaction(), CaptureQueriesContext(connection) as asked:
+        assert (store.get(key("x")), store.list("", "configmaps"), store.get_meta("m")) == (None, [], None)
+        store.put(key("x"), {"a": 1})
+        assert store.list("", "configmaps") == [{"a": 1}]
+    with store.transaction():
+        assert store.get(key("x")) == {"a": 1}
+
+    assert not asked.captured_queries
 
 
 def test_deleted_object_is_gone(store):

@@ -5,6 +5,8 @@ the finalizer of definitions (XX"""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.sandbox.api import admission_policies
 from applyviz.sandbox.api.access_reviews import RequestUser
@@ -38,9 +40,11 @@ class Controllers:
         self._collector = GarbageCollector(cluster, self._delete)
         client = ControllerClient(cluster, send, lambda key, grace: self._delete(key, "Background", grace=grace))
         self._simulation = Simulation(client, clock) if simulates else None
+        self._quiet: datetime | None = None
 
     def run(self) -> None:
         """React to the changes; must be inside the transaction that wrote them."""
+        self._quiet = None
         if self._simulation is None:
             self._react()
         elif self._cluster.changes:
@@ -79,8 +83,16 @@ class Controllers:
         self._end_grace_periods()
 
     def _end_grace_periods(self) -> None:
-        cluster = self._cluster
-        if not has_ended(cluster.store, cluster.clock()):
+        """Delete what a grace period held.
+
+        - Periods end at whole seconds: of a second in which none had ended, only a write of this process asks again.
+        """
+        cluster, now = self._cluster, self._cluster.clock()
+        second = now.replace(microsecond=0)
+        if second == self._quiet:
+            return
+        if not has_ended(cluster.store, now):
+            self._quiet = second
             return
         with cluster.store.transaction():
             cluster.changes.clear()

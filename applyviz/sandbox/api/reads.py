@@ -10,17 +10,15 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.engine.objects.values import MutableObject
+from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.sandbox.api.selectors import read_field_selector, read_label_selector
 from applyviz.sandbox.parity.status import bad_request
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
-
-_TRIES = 5
 
 
 def read_object(cluster: SandboxCluster, route: Route, target: ResourceTarget) -> Answer:
@@ -38,30 +36,26 @@ def read_selection(target: ResourceTarget, query: Mapping[str, str]) -> Callable
     return lambda obj: fits(obj["metadata"].get("labels") or {}) and (passes is None or passes(obj))
 
 
+def _select(
+    cluster: SandboxCluster, target: ResourceTarget, query: Mapping[str, str], stored: Iterable[JSONObject]
+) -> list[MutableObject]:
+    is_chosen = read_selection(target, query)
+    return [o for o in (cluster.read(target, obj) for obj in stored) if is_chosen(o)]
+
+
 def select_items(
     cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str]
 ) -> list[MutableObject]:
     """Return all objects that the selectors of a query match."""
-    is_chosen = read_selection(target, query)
-    items = [cluster.read(target, o) for o in cluster.store.list(target.group, target.plural, namespace or None)]
-    return [o for o in items if is_chosen(o)]
+    return _select(cluster, target, query, cluster.store.list(target.group, target.plural, namespace or None))
 
 
 def select_at_revision(
     cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str]
 ) -> tuple[list[MutableObject], int]:
-    """Return the matching objects and their revision: a watch from there misses no change and repeats none.
-
-    - After a write between the two reads both are repeated, finally with the write lock held.
-    """
-    store = cluster.store
-    for _ in range(_TRIES):
-        revision = store.revision()
-        items = select_items(cluster, target, namespace, query)
-        if store.revision() == revision:
-            return items, revision
-    with store.transaction():
-        return select_items(cluster, target, namespace, query), store.revision()
+    """Return the matching objects and their revision: a watch from there misses no change and repeats none."""
+    stored, revision = cluster.store.list_at_revision(target.group, target.plural, namespace or None)
+    return _select(cluster, target, query, stored), revision
 
 
 def _read_token(token: str) -> tuple[tuple[str, str], int]:

@@ -40,6 +40,7 @@ class Store(Protocol):
       before it ends. Reads outside of one see a committed state.
     - `get` and `list` return values that the caller may keep but not change; `list` is sorted by namespace and name,
       over all namespaces if `namespace` is None.
+    - `list_at_revision` returns a list and its revision: a watch from there misses no change and repeats none.
     - `next_revision()` is only called inside a transaction and is greater than any before; `revision()` is the last
       one.
     - `keep_change` is only called inside a transaction, with the newest revision; revisions are committed in their
@@ -51,6 +52,9 @@ class Store(Protocol):
     def transaction(self) -> AbstractContextManager[None]: ...
     def get(self, key: ObjectKey) -> JSONObject | None: ...
     def list(self, group: str, plural: str, namespace: str | None = None) -> Sequence[JSONObject]: ...
+    def list_at_revision(
+        self, group: str, plural: str, namespace: str | None = None
+    ) -> tuple[Sequence[JSONObject], int]: ...
     def put(self, key: ObjectKey, obj: JSONObject) -> None: ...
     def delete(self, key: ObjectKey) -> None: ...
     def list_keys(self, namespace: str) -> Sequence[ObjectKey]: ...
@@ -100,6 +104,13 @@ class MemoryStore:
                 k for k in self._objects if k.plural == plural and k.group == group and namespace in (None, k.namespace)
             ]
             return [self._objects[k] for k in sorted(keys)]
+
+    def list_at_revision(
+        self, group: str, plural: str, namespace: str | None = None
+    ) -> tuple[Sequence[JSONObject], int]:
+        """Return the objects of one resource, and the revision at which they are so."""
+        with self._lock:
+            return self.list(group, plural, namespace), self._revision
 
     def put(self, key: ObjectKey, obj: JSONObject) -> None:
         """Store a copy of an object at a key."""
