@@ -156,7 +156,7 @@ def test_custom_resources_are_watched_until_their_definition_goes(ask, watch):
 
 
 class BusyStore(MemoryStore):
-    """Somebody writes right before and right after every list."""
+    """Another client writes right before and right after every list."""
 
     def __init__(self):
         super().__init__()

@@ -1,19 +1,21 @@
-"""A page reads each row once; a use case reads it again."""
+"""A page reads each row once; a use case reads it again as soon as anything was written."""
 
 from dataclasses import replace
 
 import pytest
+from django.db import DatabaseError, connection, transaction
 
 from applyviz import moments
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import Role
 from applyviz.workflow.approvals import acknowledgments, quorum, viewed_objects
-from applyviz.workflow.foundation import plan_rows
+from applyviz.workflow.foundation import access, plan_rows
+from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.people import humans
 from applyviz.workflow.policies import risks
 from tests.blockers import name_blockers
-from tests.builders import make_person, make_plan_row
+from tests.builders import make_person, make_plan_row, take_roles
 from tests.web import builders, rows
 
 
@@ -48,6 +50,81 @@ def test_moment_that_fails_keeps_nothing():
         moments.read_once("kept", fail)
 
     assert not moments.is_within()
+
+
+def execute(sql: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("sql", "is_kept"),
+    [
+        ("SELECT 1", True),
+        ("SAVEPOINT a", True),
+        ("UPDATE auth_user SET id = 1 WHERE id = 0", False),
+        ("DELETE FROM auth_user WHERE id = 0", False),
+        ("INSERT INTO auth_group (name) VALUES ('a')", False),
+        ("WITH a AS (SELECT 1) DELETE FROM auth_user WHERE id IN a", False),
+    ],
+)
+def test_use_case_forgets_what_it_read_before_a_write(sql, is_kept):
+    with moments.until_written():
+        assert moments.read_once("a", lambda: 1) == 1
+        execute(sql)
+        assert moments.read_once("a", lambda: 2) == (1 if is_kept else 2)
+    assert moments.read_once("a", lambda: 3) == 3
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'SELECT "a" FROM "b" WHERE "a" = %s FOR UPDATE',
+        'SELECT "a" FROM "b" FOR NO KEY UPDATE OF "b"',
+        "BEGIN IMMEDIATE",
+        'ROLLBACK TO SAVEPOINT "a"',
+    ],
+)
+def test_use_case_forgets_what_it_read_before_a_lock_or_a_rollback(sql):
+    """Statements of PostgreSQL too, which the database of these tests does not know."""
+    moment = moments._ReadOnce(is_page=False, kept={"a": 1})
+    moment.watch(lambda *statement: None, sql, (), False, {})
+
+    assert moment.kept == {}
+
+
+@pytest.mark.django_db
+def test_write_that_fails_is_forgotten_before_too():
+    with moments.until_written():
+        moments.keep("a", 1)
+        with pytest.raises(DatabaseError), transaction.atomic():
+            execute("INSERT INTO auth_group (id, name) VALUES (1, NULL)")
+        assert moments.find("a") is None
+
+
+def test_moment_within_a_moment_goes_on_with_it():
+    with moments.at_one_moment():
+        moments.keep("a", 1)
+        with moments.until_written():
+            assert (moments.find("a"), moments.is_within()) == (1, True)
+            moments.keep("b", 2)
+        assert moments.find("b") == 2
+
+
+@pytest.mark.django_db
+def test_only_a_page_is_within():
+    with moments.until_written():
+        assert not moments.is_within()
+
+
+@pytest.mark.django_db
+def test_right_that_is_taken_during_a_use_case_is_missing_at_once():
+    person = make_person("one", Role.APPROVER)
+    with moments.until_written():
+        before = access.can(person, Action.APPROVE)
+        take_roles(person)
+        assert (before, access.can(person, Action.APPROVE)) == (True, False)
 
 
 @pytest.mark.django_db

@@ -31,7 +31,7 @@ def look(scan):
 
 
 def look_after_run(team):
-    """What the sweep asks for right after a run."""
+    """Perform the scan that the sweep requests right after a run."""
     last = ClusterScan.objects.latest("pk")
     assert scans.request_due(now=last.created_at) == 1
     scan = ClusterScan.objects.latest("pk")

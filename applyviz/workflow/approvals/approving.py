@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from applyviz import clock
+from applyviz import clock, moments
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.models import Approval, ChangeRequest, Plan
 from applyviz.workflow import policies
@@ -66,7 +66,7 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
     - Raises `NotAllowedError` for the person's own plan, `NotPossibleError` when anything blocks, the digest is
         not the plan's, or this person already approved it.
     """
-    with transaction.atomic():
+    with transaction.atomic(), moments.until_written():
         plan = _lock(plan)
         _check(plan, by=by, digest=digest)
         now, lasts = clock.now(), policies.find_policy(plan).approval_lasts

@@ -30,6 +30,7 @@ from applyviz.workflow.foundation import gathering as gathering_rows
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.foundation.scopes import is_everywhere
+from applyviz.workflow.foundation.sequences import lock_end
 
 SYSTEM = "applyviz"
 GENESIS = "0" * 64
@@ -113,21 +114,17 @@ def lock_chain(chain: int) -> ChainEnd:
     """
     gathering = gathering_rows.find_current()
     if gathering is None:
-        return _read_end(chain)
+        return _lock_end(chain)
     key = (ChainEnd, chain)
     if key not in gathering.kept:
-        gathering.kept[key] = head = _read_end(chain)
+        gathering.kept[key] = head = _lock_end(chain)
         gathering.at_end.append(partial(_store_end, head))
     end: ChainEnd = gathering.kept[key]
     return end
 
 
-def _read_end(chain: int) -> ChainEnd:
-    head = ChainEnd.objects.select_for_update().filter(chain=chain).first()
-    if head is None:
-        ChainEnd.objects.get_or_create(chain=chain, defaults={"hash": find_start(chain) if chain else GENESIS})
-        head = ChainEnd.objects.select_for_update().get(chain=chain)
-    return head
+def _lock_end(chain: int) -> ChainEnd:
+    return lock_end() if chain == GLOBAL else lock_end(chain, partial(find_start, chain))
 
 
 def _store_end(head: ChainEnd) -> None:

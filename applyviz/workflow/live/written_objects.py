@@ -1,4 +1,4 @@
-"""What runs on a cluster have written: the last result of each object, and the writes that explain changes.
+"""The runs on a cluster: the last result of each object, and the writes that explain changes.
 
 A scan after a run looks at the objects that it touched, and at what is known of them, alone.
 """

@@ -39,6 +39,6 @@ def find_earlier_prune(plan: Plan, documents: Iterable[ManifestDocument]) -> Ear
         if names & set(run.plan.changes.values_list("group", "kind", "name")):
             files = run.plan.revision.files.order_by("position").values_list("name", flat=True)
             applied = run.plan.changes.filter(operation__in=_APPLIED).order_by("position")
-            objects = (_ref(row) for row in applied.only("group", "version", "kind", "namespace", "name"))
+            objects = (_ref(row) for row in applied.only("plan_id", "group", "version", "kind", "namespace", "name"))
             return EarlierPrune(str(run.number), options_from_json(run.plan.options), tuple(files), tuple(objects))
     return None

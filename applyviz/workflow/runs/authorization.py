@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applyviz import clock
+from applyviz import clock, moments
 from applyviz.records.models import ApplyRun, EmergencyApply, JournalEntry
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import plan_blockers, quorum
@@ -90,6 +90,7 @@ def find_retry_faults(run: ApplyRun) -> tuple[PlanBlocker, ...]:
     return tuple(faults)
 
 
+@moments.until_written()
 def find_claim_blockers(run: ApplyRun) -> tuple[PlanBlocker, ...]:
     """Return why a run may not write, or may no longer write; empty when it may.
 

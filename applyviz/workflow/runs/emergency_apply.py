@@ -57,7 +57,7 @@ def start_emergency_apply(plan: Plan, *, by: Person, digest: str, reason: str, t
     """
     if not reason.strip() or not ticket.strip():
         raise NotValidError(_("an emergency apply needs a reason and a ticket"))
-    with transaction.atomic():
+    with transaction.atomic(), moments.until_written():
         lock_review(plan.review_id)
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
         access.require(by, Action.BREAK_GLASS, access.scopes_of(plan.review))

@@ -15,7 +15,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, Max, Q, QuerySet
+from django.db.models import F, Max, Q, QuerySet, Value
+from django.db.models.functions import Coalesce
 
 from applyviz import clock, stopping
 from applyviz.engine.objects.errors import ApplyVizError
@@ -220,14 +221,17 @@ def claim_run(run_id: int) -> Claim | None:
         try:
             with transaction.atomic():
                 claimed = ApplyRun.objects.filter(free, pk=run_id).update(
-                    state=RunState.APPLYING, epoch=F("epoch") + 1, lease_until=_lease_end(now), watch_at=None
+                    state=RunState.APPLYING,
+                    epoch=F("epoch") + 1,
+                    lease_until=_lease_end(now),
+                    watch_at=None,
+                    started_at=Coalesce("started_at", Value(now)),
                 )
         except IntegrityError:  # the database finds no approval that was spent on it (`records/triggers.py`)
             _refuse(run_id, now)
             return None
         if not claimed:
             return None
-        ApplyRun.objects.filter(pk=run_id, started_at=None).update(started_at=now)
         run = _select_with_plan().get(pk=run_id)
         trail.record(
             AuditAction.RUN_CLAIMED,

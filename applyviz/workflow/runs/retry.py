@@ -11,7 +11,7 @@ from collections.abc import Collection
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from applyviz import clock
+from applyviz import clock, moments
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RunState
 from applyviz.records.models import ApplyRun, EmergencyApply, ObjectResult, Review, RunAttempt
@@ -126,7 +126,7 @@ def retry_run(run: ApplyRun, *, by: Person, attempt: int, positions: Collection[
     - Raises `NotPossibleError` with everything that blocks.
     """
     access.require(by, Action.APPLY, access.scopes_of(run.plan.review))
-    with transaction.atomic():
+    with transaction.atomic(), moments.until_written():
         lock_review(run.plan.review_id)
         current = ApplyRun.objects.get(pk=run.pk)
         if current.attempt != attempt:

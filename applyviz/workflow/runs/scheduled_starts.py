@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
-from applyviz import clock
+from applyviz import clock, moments
 from applyviz.records.enums import AuditAction, ReviewState, ScheduledStartState, StartEnd
 from applyviz.records.models import ApplyRun, Approval, ChangeRequest, Plan, ScheduledStart
 from applyviz.workflow import policies
@@ -79,7 +79,7 @@ def schedule_start(
     earliest = not_before or now
     _check_times(now, earliest, expires_at)
     access.require(by, Action.APPLY, access.scopes_of(plan.review))
-    with transaction.atomic():
+    with transaction.atomic(), moments.until_written():
         lock_review(plan.review_id)
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
         if digest != plan.digest or not digest:
@@ -131,7 +131,7 @@ def approve_and_schedule(
     waits_for_rollout: bool | None = None,
 ) -> ScheduledStart:
     """Approve and schedule in one step, for a plan that waits for more than this approval."""
-    with transaction.atomic():
+    with transaction.atomic(), moments.until_written():
         if all(approval.by_id != by.pk for approval in approving.list_valid_approvals(plan)):
             approving.approve_plan(plan, by=by, digest=digest, note=note)
         return schedule_start(plan, by=by, digest=digest, expires_at=expires_at, waits_for_rollout=waits_for_rollout)
@@ -229,7 +229,7 @@ def _was_revoked(row: ScheduledStart) -> bool:
 
 def _start(pk: int) -> bool:
     """Start what is due, or end what can never start; return whether a run was started."""
-    with transaction.atomic():
+    with transaction.atomic(), moments.until_written():
         row = _with_plan(pk)
         lock_review(row.plan.review_id)
         row, now = _with_plan(pk), clock.now()

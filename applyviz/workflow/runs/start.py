@@ -8,7 +8,7 @@ from dataclasses import replace
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from applyviz import clock
+from applyviz import clock, moments
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, ObjectResult, Plan, Review
@@ -69,7 +69,7 @@ def _make_run(plan: Plan, *, by: Person, rules: RunRules, needed: int) -> ApplyR
         raise NotPossibleError(_("this plan has already run; a plan can run only once")) from error
     ObjectResult.objects.bulk_create(
         ObjectResult(run=run, change=change, position=change.position, step=change.step)
-        for change in plan.changes.only("pk", "position", "step")
+        for change in plan.changes.only("pk", "plan_id", "position", "step")
     )
     return run
 
@@ -88,6 +88,7 @@ def begin_run(
     - `is_scheduled`: applyviz starts it as the person scheduled it; the audit entry says so.
     - Raises `NotPossibleError` when the review is being applied, or an approval was revoked meanwhile.
     """
+    found = quorum.count_quorum(plan, policy) if is_consented else None
     taken = Review.objects.filter(pk=plan.review_id, state=ReviewState.OPEN).update(
         state=ReviewState.APPLYING, updated_at=clock.now()
     )
@@ -96,7 +97,6 @@ def begin_run(
     rules = RunRules.of_policy(policy)
     if waits_for_rollout is not None:  # a policy that requires waiting wins
         rules = replace(rules, waits_for_rollout=rules.waits_for_rollout or waits_for_rollout)
-    found = quorum.count_quorum(plan, policy) if is_consented else None
     run = _make_run(plan, by=by, rules=rules, needed=found.needed if found else 0)
     spent = _spend(found, run) if found else ()
     failpoints.reach("start.spent")
@@ -122,7 +122,7 @@ def start_run(
     - Raises `NotPossibleError` with everything that blocks, or when the digest is not the plan's.
     """
     access.require(by, Action.APPLY, access.scopes_of(plan.review))
-    with transaction.atomic():
+    with transaction.atomic(), moments.until_written():
         lock_review(plan.review_id)  # no edit can happen between this check and the start
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
         if digest != plan.digest or not digest:
@@ -138,7 +138,7 @@ def approve_and_run(
     plan: Plan, *, by: Person, digest: str, note: str = "", waits_for_rollout: bool | None = None
 ) -> ApplyRun:
     """Approve and start in one step, for a policy that requires one approval."""
-    with transaction.atomic():
+    with transaction.atomic(), moments.until_written():
         if all(approval.by_id != by.pk for approval in approving.list_valid_approvals(plan)):
             approving.approve_plan(plan, by=by, digest=digest, note=note)
         return start_run(plan, by=by, digest=digest, waits_for_rollout=waits_for_rollout)
