@@ -21,6 +21,8 @@ _RECORDS = frozenset(
         *("selfLink", "name", "namespace"),
     }
 )
+# The key of lists of built-in kinds that has a default.
+_KEY_DEFAULTS = {"protocol": "TCP"}
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -58,7 +60,7 @@ def _matches_almost(entry: JSONValue, element: str) -> bool:
     wanted = json.loads(element[2:])
     if element[0] != "k" or not isinstance(entry, Mapping) or not any(name in entry for name in wanted):
         return False
-    return all(is_same_json(entry[n], v) for n, v in wanted.items() if n in entry)
+    return all(is_same_json(entry.get(n, _KEY_DEFAULTS.get(n, v)), v) for n, v in wanted.items())
 
 
 def _find_entries(items: Sequence[JSONValue], element: str) -> list[int]:

@@ -33,6 +33,7 @@ from applyviz.engine.requests.argv import is_apply, parse_apply
 from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions
+from applyviz.engine.risks.related_objects import find_related_requests, read_related
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema
@@ -134,7 +135,10 @@ class HeldCluster:
     def plan(self, given: ApplyInput, mode: ApplyMode, certainty: str) -> PlannedSet:
         """Plan the manifests of an input against what the cluster holds now."""
         options = ApplyOptions(mode=mode, field_manager=given.managers[mode], namespace=given.namespace)
-        context = with_estimates(PlanningContext(self._catalog, NOW, can_dry_run=certainty == CERTAINTIES[0]))
+        asked = find_related_requests([d.ref for d in given.documents], self._catalog, namespace=given.namespace)
+        related = read_related([self.handle(request) for request in asked])
+        can_dry_run = certainty == CERTAINTIES[0]
+        context = with_estimates(PlanningContext(self._catalog, NOW, can_dry_run=can_dry_run, related=related))
         planner = SetPlanner(given.documents, options=options, context=context)
         for _ in drive(planner, lambda requests: [self.handle(request) for request in requests]):
             pass

@@ -248,7 +248,8 @@ def _compare_restart(change: PlannedObject, truth: Truth, real: _Leaves) -> Foun
     if change.ref.gvk.group != "apps" or change.ref.gvk.kind not in _WORKLOADS or truth.before is None:
         return _SAME
     planned = any(h.kind is RiskKind.PODS_RESTART for h in change.risks)
-    is_changed = any(real.differ(p) for p in {*real.before, *real.after} if p[:2] == ("f:spec", "f:template"))
+    # A controller compares whole templates: the order of entries and sections that are kept empty count.
+    is_changed = not is_same_json(*(get_at(obj, ("spec", "template"), None) for obj in (truth.before, truth.after)))
     pods = ("status", "desiredNumberScheduled") if change.ref.gvk.kind == "DaemonSet" else ("spec", "replicas")
     has_pods = get_at(truth.before, pods, 1) != 0 and not _keeps_pods(truth.after, get_at(truth.before, pods, 1))
     restarts = is_changed and has_pods

@@ -188,7 +188,7 @@ class _Scene:
         return planner.plan()
 
     def _changes_sides(self, options: ApplyOptions, documents: Sequence[ManifestDocument]) -> bool:
-        """Return whether a server-side apply meets fields that client-side apply wrote.
+        """Return whether a server-side apply meets fields or a record that client-side apply wrote.
 
         - There kubectl moves ownership after the apply and the product before it, so the recording can only judge
           kubectl's own flow. `tests/controlplane` judges the product's flow with a real server.
@@ -196,6 +196,8 @@ class _Scene:
         if options.mode is not ApplyMode.SERVER:
             return False
         for document in documents:
+            if options.field_manager == SERVER_SIDE_MANAGER and _has_annotation(document.obj):
+                return True
             resource, ref = self.catalog.find_resource(document.ref.gvk), document.ref
             if resource is None:
                 continue
@@ -221,8 +223,11 @@ class _Scene:
 
 def _is_client_side(live: JSONObject, manager: str) -> bool:
     """Return whether client-side apply wrote an object, by kubectl's rule or by the product's for this manager."""
-    has_annotation = ANNOTATION in (get_at(live, ("metadata", "annotations")) or {})
-    return has_annotation or (manager == SERVER_SIDE_MANAGER and bool(find_managers(live, manager=manager)))
+    return _has_annotation(live) or (manager == SERVER_SIDE_MANAGER and bool(find_managers(live, manager=manager)))
+
+
+def _has_annotation(obj: JSONObject) -> bool:
+    return ANNOTATION in (get_at(obj, ("metadata", "annotations")) or {})
 
 
 def _check(change: PlannedObject, truth: Truth, kind: KindSchema | None, missing: Request | None) -> PlanVerdict:

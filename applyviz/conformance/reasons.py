@@ -5,7 +5,8 @@ Decided by calculating with and without each input, never by comparing how value
 - *your manifest* caused it if the merge of last applied, manifest and live already differs from live there, and the
   answer of the server would be another one without that: if the live object were written as it is.
 - *the server* caused it if only its answer differs, or if it did not keep what the merge asks for.
-- *no longer in the manifest*, *null* and *set* are what the manifest says there, or above.
+- *no longer in the manifest*, *null* and *set* are what the manifest says there, or above; *although your manifest
+  contains it* is about the entry.
 
 Exceptions: the status of kinds whose status controllers write; and an empty value, or several entries of one name, that
 make room for something else of the manifest are *no longer in the manifest*, although it has something there.
@@ -100,11 +101,12 @@ class _Causes:
         live, after, wanted = (covering.find(obj, path) for obj in (self._live, self._after, self._manifest))
         if claim == "migration" and not (live is not NOTHING and after is NOTHING and self._is_server_side):
             yield "no server-side apply removes it"
-        if claim == "owners" and wanted != [{}]:
+        if claim == "owners" and wanted not in ([], [{}]):
             yield "the manifest does not clear them"
 
     def _judge_manifest(self, claim: str, row: ShownRow) -> Iterator[str]:
-        written, is_null = self._find_written(row.path)
+        path = _find_entry(row.path) if claim == "shared" else row.path
+        written, is_null = self._find_written(path)
         if claim == "dropped" and written is not NOTHING and not self._makes_room(row.path, written):
             yield "the manifest has it"
         if claim == "null" and not is_null:
@@ -141,6 +143,11 @@ class _Causes:
             return True
         asked, answer = (covering.find(obj, path) for obj in (self._merged, self._after))
         return not self._is_of_string_data(path) and not _keeps(asked, answer)
+
+
+def _find_entry(path: FieldPath) -> FieldPath:
+    """Return the path of the list entry that has a field; the path itself without one."""
+    return path[: max((n for n, element in enumerate(path, 1) if element[0] == "k"), default=len(path))]
 
 
 def _keeps(asked: JSONValue, answer: JSONValue) -> bool:

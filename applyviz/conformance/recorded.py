@@ -1,7 +1,8 @@
 """Reconstruct the objects of a recorded cluster at any point of its story, from the answers.
 
-Only kubectl wrote to these clusters, so an object stays as in its last answer. Objects that an answer does not show
-(protobuf, a scale) are taken from the next answer that does.
+Only kubectl wrote to these clusters, so an object stays as in its last answer. A Scale does not show its object: the
+count is the recorded one, its owner is calculated. Other objects that an answer does not show (protobuf) are taken from
+the next answer that does.
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from applyviz.conformance.stories import Story, StoryExchange
-from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Answer, Request
+from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.engine.planning.simulation.estimated_answers import status_answer
+from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers, status_answer
 from applyviz.engine.requests.selectors import parse_selector
 from applyviz.engine.schema.autoscalers import convert_autoscaler
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.model import KindSchema
 from applyviz.sandbox.storage.routing import Route, parse_path
 
+_NOW = "2026-06-01T00:00:00Z"
 _NO_OBJECTS = frozenset({"Status", "Table", "Scale"})
 
 
@@ -90,6 +96,8 @@ class RecordedCluster:
             self._forget(key_of(route))
         elif exchange.method == "DELETE" and not _is_terminating(exchange.answer.body):
             self._delete(route)
+        elif route.subresource == "scale" and self._follow_scale(exchange, route):
+            return
         elif exchange.is_write and not any(list_shown(exchange)):
             self.objects.pop(key_of(route), None)
             self.hidden.add(key_of(route))
@@ -99,6 +107,26 @@ class RecordedCluster:
             self.objects[key] = obj
             self.hidden.discard(key)
             self.absent.discard(key)
+
+    def _follow_scale(self, exchange: StoryExchange, route: Route) -> bool:
+        """Calculate what a write of a Scale makes of a known object, which no answer shows; return whether it could."""
+        live, count = self.objects.get(key_of(route)), get_at(exchange.answer.body, ("spec", "replicas"), 0)
+        kind = self._find_kind(GroupVersionKind.from_object(live)) if live is not None else None
+        if live is None or kind is None or exchange.content_type == APPLY_PATCH:
+            return False
+        estimated = EstimatedAnswers(kind, _NOW, dict(live), "scale")
+        query = {"fieldManager": "kubectl", **exchange.query}
+        body = {"spec": {"replicas": count}}
+        if not estimated.answer(Request("PATCH", exchange.path, query, MERGE_PATCH, body)).is_ok:
+            return False
+        version = get_at(exchange.answer.body, ("metadata", "resourceVersion"))
+        scaled = estimated.live or {}
+        self.objects[key_of(route)] = {**scaled, "metadata": {**scaled["metadata"], "resourceVersion": version}}
+        return True
+
+    def _find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
+        definitions = [obj for key, obj in self.objects.items() if key.plural == "customresourcedefinitions"]
+        return bundled().find_kind(gvk) or CRDSource(definitions).find_kind(gvk)
 
     def _forget(self, key: RecordedKey) -> None:
         self.objects.pop(key, None)

@@ -37,6 +37,7 @@ FAMILY = "risks"
 # Of a refused object nothing is written, so only the risks that explain a refusal are judged.
 _OF_REFUSALS = frozenset({RiskKind.IMMUTABLE_FIELD, RiskKind.UNKNOWN_FIELD})
 _TEMPLATE = ("spec", "template")
+_ORDER = "$setElementOrder/"
 _ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 _IMMUTABLE = re.compile(
     r"immutable|updates? to \S+ (spec )?for fields other than|may not change|cannot change|"
@@ -80,6 +81,11 @@ class Facts:
         return " ".join((change.error, *(error.message for error in change.server_errors)))
 
     @property
+    def names_unknown(self) -> bool:
+        """Whether the server names a field that the kind does not have; another version of the kind does not count."""
+        return bool(_UNKNOWN.search(self.refusal)) and "failed to convert" not in self.refusal
+
+    @property
     def is_refused(self) -> bool:
         """Whether nothing is written."""
         return self.planned.change.operation is Operation.ERROR
@@ -117,7 +123,8 @@ class Facts:
         if self.gvk.group != "apps" or self.gvk.kind not in _ROLLED or self.live is None or self.is_refused:
             return False
         old, new = (get_at(obj, _TEMPLATE, None) for obj in (self.live, self.after))
-        has_pods = self.gvk.kind == "DaemonSet" or get_at(self.live, ("spec", "replicas"), 1) != 0
+        counted = ("status", "desiredNumberScheduled") if self.gvk.kind == "DaemonSet" else ("spec", "replicas")
+        has_pods = get_at(self.live, counted, 1) != 0
         return has_pods and not is_same_json(old, new)
 
     @cached_property
@@ -187,10 +194,24 @@ class Facts:
 
 def _says_more_than_order(patch: JSONValue) -> bool:
     """Return whether a patch holds more than the order of entries, which kubectl sends where somebody else has some."""
-    if isinstance(patch, Mapping):
-        kept = [value for name, value in patch.items() if not name.startswith("$setElementOrder/") and name != "name"]
-        return any(map(_says_more_than_order, kept))
-    return any(map(_says_more_than_order, patch)) if isinstance(patch, list) and patch else True
+    if not isinstance(patch, Mapping) or not patch:
+        return True
+    ordered = {name.removeprefix(_ORDER) for name in patch if name.startswith(_ORDER)}
+    kept = {name: value for name, value in patch.items() if not name.startswith(_ORDER)}
+    return any(
+        any(map(_entry_says_more, value))
+        if name in ordered and isinstance(value, list)
+        else _says_more_than_order(value)
+        for name, value in kept.items()
+    )
+
+
+def _entry_says_more(entry: JSONValue) -> bool:
+    """Return whether an entry of an ordered list holds more than its key and the order of lists below."""
+    if not isinstance(entry, Mapping):
+        return True
+    below = {name: value for name, value in entry.items() if isinstance(value, Mapping | list)}
+    return len(entry) - len(below) > 1 or (bool(below) and _says_more_than_order(below))
 
 
 def _means(asked: JSONValue, answer: JSONValue) -> bool:
@@ -213,7 +234,7 @@ def _holds_kind(kinds: tuple[str, ...]) -> Predicate:
 Predicate: TypeAlias = Callable[[Facts], bool]
 PREDICATES: Mapping[RiskKind, Predicate] = {
     RiskKind.IMMUTABLE_FIELD: lambda f: f.is_refused and f.live is not None and bool(_IMMUTABLE.search(f.refusal)),
-    RiskKind.UNKNOWN_FIELD: lambda f: f.is_refused and bool(_UNKNOWN.search(f.refusal)),
+    RiskKind.UNKNOWN_FIELD: lambda f: f.is_refused and f.names_unknown,
     RiskKind.PODS_RESTART: lambda f: f.rolls and not f.waits,
     RiskKind.TEMPLATE_WAITS: lambda f: f.rolls and f.waits,
     RiskKind.REPEATING_PATCH: lambda f: f.repeats,

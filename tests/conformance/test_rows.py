@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from applyviz.conformance import rows
+from applyviz.conformance import covering, rows
 from applyviz.conformance.inputs import ApplyInput, Planned, plan_all, read_documents
 from applyviz.conformance.shown import ShownObject
-from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.paths import key, render_path
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.management.presenting import present
@@ -168,3 +168,10 @@ def test_string_data_of_a_secret_sets_its_data(mode):
 
     assert find_wrong(planned, shown) == ""
     assert [(r.path, r.operation, r.why) for r in shown.changes] == [(("f:data", "f:b"), "set", "set in your manifest")]
+
+
+@pytest.mark.parametrize(("protocol", "found"), [("TCP", "b"), ("UDP", covering.NOTHING)])
+def test_entry_without_a_key_that_has_a_default_is_that_of_the_default(protocol, found):
+    path = ("f:ports", key({"port": 53, "protocol": protocol}), "f:name")
+
+    assert covering.find({"ports": [{"port": 53, "name": "b"}]}, path) == found

@@ -21,34 +21,13 @@ STORIES = sorted((DATA / "recorded").glob("*.json.gz"))
 PART = 25
 RANDOM = [(name, start) for name in ("smp3", "ssa") for start in range(0, 600, PART)]
 
-# Disagreements that are not mended yet: the family, the beginning of the case, and what is wrong.
-OPEN = {
-    (
-        "reasons",
-        "kinds-network step 6 ",
-    ): "ports of one number merge as one: a name that the manifest has is told as gone",
-    ("risks", "kinds-network step 6 "): "ports of one number merge as one: the second apply is told to repeat a patch",
-    ("reasons", "owners-odd-bodies step 19 "): "a value that makes room for fields of the manifest is told as gone",
-    ("risks", "kinds-cluster step 7 "): "fields that the definition prunes are sent again, and strictly refused",
-    (
-        "risks",
-        "kinds-cluster step 8 ",
-    ): "fields that the definition prunes are sent again; the estimate calls it admission",
-    ("risks", "plans-together step 2 "): "a Namespace that is created has no risk of its kind",
-}
-
 pytestmark = pytest.mark.conformance
-
-
-def is_open(case: CaseResult) -> bool:
-    return any(case.family == family and case.name.startswith(name) for family, name in OPEN)
 
 
 def expect_all(cases: list[CaseResult], least: int = 1) -> None:
     report = Report()
     for case in cases:
-        if not is_open(case):
-            report.add(case)
+        report.add(case)
     assert report.agrees, render_report(report, show=5)
     assert len(cases) >= least
 

@@ -20,12 +20,14 @@ from applyviz.engine.explain.verdict import (
     LeafExplanation,
     find_null,
     judge_set,
+    makes_room,
     name_operation,
     render_above,
 )
 from applyviz.engine.explain.versions import ObjectVersions
 from applyviz.engine.objects.owners import Owner
-from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.paths import FieldPath, element_value, render_path
+from applyviz.engine.objects.values import canonical_json
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, find_merge_key
 
@@ -71,8 +73,15 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
         return Reason.SHARED_MERGE_KEY, shared
     if path in versions.manifest:
         return Reason.MANIFEST_SETS, ""
+    if makes_room(versions, path):
+        return Reason.REPLACED_WHOLE, ""
     if path in versions.last_applied:
         return Reason.REMOVED_FROM_MANIFEST, ""
+    return _judge_taken_along(versions, path)
+
+
+def _judge_taken_along(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, str]:
+    """Return why a leaf goes that neither manifest nor last-applied has: something around it takes it along."""
     retaining = _find_retaining(versions, path)
     if retaining is not None:
         return Reason.RETAIN_KEYS, render_path(retaining)
@@ -84,6 +93,9 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
         return Reason.REPLACED_WHOLE, render_path(above)
     if _has_directive(versions, path):
         return Reason.DIRECTIVE, ""
+    renamed = _find_renamed(versions, path)
+    if renamed is not None:
+        return Reason.REPLACED_WHOLE, render_path(renamed)
     # What no list or map around it takes along, the server removed before the merge, when ownership moved.
     is_replaced = versions.manifest.has_path(path) or _is_replaced(versions, path)
     return Reason.REPLACED_WHOLE if is_replaced else Reason.SERVER_CHANGED, ""
@@ -101,6 +113,23 @@ def _find_shared_key(versions: ObjectVersions, path: FieldPath) -> str:
         if not versions.manifest.has_path((*entry, "f:$patch")):
             return find_merge_key(versions.root if versions.is_strategic else None, entry)
     return ""
+
+
+def _find_renamed(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
+    """Return the live entry that becomes another one: the manifest has its merge key with other keys of the list.
+
+    - A Service port of another protocol is another entry to the owners, and the same one to the merge.
+    """
+    root = versions.root if versions.is_strategic else None
+    for length in range(1, len(path) + 1):
+        entry = path[:length]
+        if entry[-1][0] != "k" or versions.manifest.has_path(entry):
+            continue
+        name = find_merge_key(root, entry)
+        value = element_value(entry[-1]).get(name) if name else None
+        if value is not None and canonical_json(value) in versions.manifest.list_keys(entry[:-1], name):
+            return entry
+    return None
 
 
 def _find_dropped(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:

@@ -20,6 +20,7 @@ from applyviz.engine.explain.verdict import (
     LeafExplanation,
     find_null,
     judge_set,
+    makes_room,
     name_operation,
     render_above,
 )
@@ -109,6 +110,8 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath, was_own: bool, los
         return Reason.NULL_CLEARS, render_above(path, null)
     if path in versions.manifest:
         return Reason.MANIFEST_SETS, ""
+    if makes_room(versions, path):
+        return Reason.REPLACED_WHOLE, ""
     if was_own:
         return Reason.REMOVED_SOLE_OWNER, ""
     if losers:

@@ -110,6 +110,15 @@ def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
     return above if above is not None and versions.manifest.get(above) is None else None
 
 
+def makes_room(versions: ObjectVersions, path: FieldPath) -> bool:
+    """Return whether a live value that is gone stood where the manifest now has fields or entries: both cannot be.
+
+    - An empty value has nothing that could be replaced, and several entries of one name are another rule.
+    """
+    live = versions.live.get(path)
+    return live is not MISSING and bool(live) and path[-1][0] == "f" and versions.manifest.has_path(path)
+
+
 def render_above(path: FieldPath, ancestor: FieldPath) -> str:
     """Return the path that decided, "" if it is the leaf itself."""
     return "" if ancestor == path else render_path(ancestor)

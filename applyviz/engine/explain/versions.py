@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
 from applyviz.engine.explain.rows import AFTER, LAST_APPLIED, LIVE, MANIFEST, MERGED, Row, RowReader, Values
 from applyviz.engine.explain.source import start
 from applyviz.engine.manifests.documents import ManifestDocument
-from applyviz.engine.objects.paths import FieldPath
-from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.objects.paths import FieldPath, element_value
+from applyviz.engine.objects.values import JSONValue, canonical_json, is_same_json
 from applyviz.engine.ownership.managed_fields import FieldOwners
 from applyviz.engine.schema.model import KindSchema, Node
 from applyviz.engine.schema.topology import of_root
 from applyviz.engine.schema.walk import MISSING
+
+_NO_KEYS: AbstractSet[str] = frozenset()
 
 
 class AllVersions(Protocol):
@@ -34,12 +37,13 @@ class AllVersions(Protocol):
 class Column:
     """One version: its leaves by path."""
 
-    __slots__ = ("_index", "_paths", "_rows")
+    __slots__ = ("_index", "_keys", "_paths", "_rows")
 
     def __init__(self, rows: Mapping[FieldPath, Row], index: int) -> None:
         self._rows = rows
         self._index = index
         self._paths: set[FieldPath] | None = None
+        self._keys: dict[tuple[FieldPath, str], set[str]] | None = None
 
     def get(self, path: FieldPath) -> Any:
         """Return the leaf at a path, `MISSING` if there is none."""
@@ -64,6 +68,16 @@ class Column:
         while leaf[:length] not in paths:
             paths.add(leaf[:length])
             length -= 1
+
+    def list_keys(self, path: FieldPath, name: str) -> AbstractSet[str]:
+        """Return the values of one key of all entries of a list, as canonical JSON."""
+        if self._keys is None:
+            self.has_path(())
+            self._keys = {}
+            for one in self._paths or ():
+                for key, value in element_value(one[-1]).items() if one and one[-1][0] == "k" else ():
+                    self._keys.setdefault((one[:-1], key), set()).add(canonical_json(value))
+        return self._keys.get((path, name), _NO_KEYS)
 
     def find_above(self, path: FieldPath) -> FieldPath | None:
         """Return the leaf above a path that blocks it: a null, a scalar, an atomic or an empty value."""

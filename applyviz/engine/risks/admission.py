@@ -67,7 +67,7 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield the fields whose value the server changed."""
     if subject.merged is None or subject.after is None or subject.merged is subject.after:
         return
-    if subject.after == subject.live:  # refused: there was no dry run
+    if subject.is_unchanged or subject.after == subject.live:  # refused: there was no dry run
         return
     for path, asked in _changed(subject.merged, subject.after, ()):
         if _is_set(subject, path, asked):

@@ -21,6 +21,8 @@ from applyviz.engine.risks.walking import field_path, list_at, position_of
 
 # The fields of a pod template that a suspended Job may change before its first start: scheduling and resources.
 _FREE_OF_SUSPENDED = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
+# Only a deletion writes these, whatever the kind.
+_OF_DELETIONS = (("metadata", "deletionTimestamp"), ("metadata", "deletionGracePeriodSeconds"))
 _MISSING: Any = object()
 # What goes with an object of a kind when it is deleted, so that replacing it is not the first thing to try.
 _LOSES = {
@@ -148,6 +150,7 @@ _BY_RULE: Mapping[Kind, Callable[[JSONObject, JSONObject], Iterator[Place]]] = {
 
 def _changes(subject: RiskSubject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
     key = (subject.ref.gvk.group, subject.ref.gvk.kind)
+    yield from (where for where in _OF_DELETIONS if get_at(subject.manifest, where) and _compare(live, result, where))
     yield from (where for where in FIXED.get(key, ()) if _compare(live, result, where))
     once = (where for where in FIXED_ONCE_SET.get(key, ()) if get_at(live, where))
     yield from (where for where in once if _compare(live, result, where))
@@ -190,8 +193,10 @@ def find_version(subject: RiskSubject) -> JSONObject | None:
 
 
 def _custom(subject: RiskSubject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
+    # A rule that compares with the former value holds where there are both: removing the field is allowed.
     for where in _fixed_by_rules(get_at(find_version(subject), ("schema", "openAPIV3Schema"))):
-        if get_at(live, where, _MISSING) is not _MISSING and _compare(live, result, where):
+        is_there = all(get_at(obj, where, _MISSING) is not _MISSING for obj in (live, result))
+        if is_there and _compare(live, result, where):
             yield where
 
 

@@ -117,17 +117,21 @@ def count_pods(kind: str, live: JSONObject) -> int | None:
 
 
 def _is_template_changed(live: JSONValue, result: JSONValue, *, is_merge_only: bool) -> bool:
-    """Return whether a template differs for the controller, to which absent and empty values are the same.
+    """Return whether a template differs for the controller, to which an absent and an empty list are the same.
 
-    - `is_merge_only`: a list that the merge replaces whole lacks the defaults that the server will add again.
+    - A section that the server keeps empty, such as `affinity: {}`, differs from none: it is a pointer in Go, and the
+      controller compares pointers.
+    - `is_merge_only`: a merge has empty values that the server will drop, and a list that it replaces whole lacks the
+      defaults that the server will add again.
     """
     if live is result:
         return False
+    nothing: tuple[JSONValue, ...] = (None, [], {}) if is_merge_only else (None, [])
     if isinstance(live, Mapping) and isinstance(result, Mapping):
         return any(
             _is_template_changed(live.get(name), result.get(name), is_merge_only=is_merge_only)
             for name in dict.fromkeys((*live, *result))
-            if (name in live) == (name in result) or live.get(name, result.get(name)) not in (None, {}, [])
+            if (name in live) == (name in result) or live.get(name, result.get(name)) not in nothing
         )
     if isinstance(live, list) and isinstance(result, list):
         if is_merge_only:

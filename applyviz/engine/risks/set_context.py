@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.paths import FieldPath, field, fields
-from applyviz.engine.objects.values import is_same_json
+from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.engine.risks.immutable import find_definition
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import map_at, metadata_of, position_of, texts_of
@@ -24,6 +25,10 @@ _MARKS = (
     ("labels", "kustomize.toolkit.fluxcd.io/name", "Flux kustomization"),
     ("labels", "helm.toolkit.fluxcd.io/name", "Flux Helm release"),
     ("labels", "addon.kops.k8s.io/name", KOPS_ADDON),
+)
+# What a write records of itself, in metadata.
+_RECORDS = frozenset(
+    ("creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 )
 _SYSTEM_PREFIX = "kube-"
 _RBAC = frozenset(("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"))
@@ -99,12 +104,18 @@ def _reach_of(subject: RiskSubject) -> tuple[RiskKind, RiskLevel] | None:
     return (RiskKind.CLUSTER_SCOPED, RiskLevel.MEDIUM) if not subject.is_namespaced else None
 
 
+def _without_records(obj: JSONObject) -> JSONObject:
+    """Return an object without its status and what every write records; labels and annotations have effects."""
+    metadata = {name: value for name, value in metadata_of(obj).items() if name not in _RECORDS}
+    annotations = {name: text for name, text in map_at(metadata, "annotations").items() if name != ANNOTATION}
+    kept = {name: value for name, value in obj.items() if name != "status"}
+    return {**kept, "metadata": {**metadata, "annotations": annotations}}
+
+
 def _is_changed(subject: RiskSubject) -> bool:
     if subject.manifest is None or subject.live is None or subject.result is None:
         return True
-    own = ("metadata", "status")
-    before = {k: v for k, v in subject.live.items() if k not in own}
-    return not is_same_json(before, {k: v for k, v in subject.result.items() if k not in own})
+    return not is_same_json(_without_records(subject.live), _without_records(subject.result))
 
 
 def find_reach(subject: RiskSubject) -> Iterator[Risk]:

@@ -223,7 +223,7 @@ class Writer:
             raise already_exists(target.group, target.plural, meta["name"])
         self._allot(write, obj, None)
         if write.options.is_dry_run:
-            return Answer(201, obj, body.warnings)
+            return Answer(201, cluster.preview(target, obj), body.warnings)
         answer = cluster.write(target, obj)
         update_definition(cluster, target, obj)
         return Answer(201, answer, body.warnings)
@@ -246,7 +246,7 @@ class Writer:
         if is_unchanged(obj, live):
             return Answer(200, live, body.warnings)
         if write.options.is_dry_run:
-            return Answer(200, obj, body.warnings)
+            return Answer(200, cluster.preview(target, obj), body.warnings)
         if is_released(target, obj):
             cluster.remove(target.key(write.namespace, write.route.name))
             return Answer(200, obj, body.warnings)

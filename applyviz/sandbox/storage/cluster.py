@@ -82,6 +82,12 @@ class SandboxCluster:
         meta = obj["metadata"]
         return self.get(target, meta.get("namespace", ""), meta["name"])
 
+    def preview(self, target: ResourceTarget, obj: MutableObject) -> MutableObject:
+        """Return an object that is not stored as later reads would show it: a storage version may lack some fields."""
+        if target.struct is not None or target.storage == target.gvk:
+            return obj
+        return _read_custom(target, convert_custom(obj, target.storage.api_version, target.storage_schema))
+
     def save(self, target: ResourceTarget, obj: MutableObject) -> None:
         """Store an object at its storage version with a new revision; must be inside a transaction."""
         revision = self.store.next_revision()

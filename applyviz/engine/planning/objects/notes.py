@@ -149,6 +149,7 @@ def add_notes(
         dry_run_answer=change.certainty_reason,
         is_merge_only=change.operation in (Operation.ERROR, Operation.BLOCKED),
         refused_fields=tuple(error.field for error in change.server_errors),
+        is_unchanged=change.operation is Operation.UNCHANGED,
     )
     reasons = _explain(change, member, document, options, memo)
     blocked_removals = _find_blocked_removals(change, member, reasons, options, context)
