@@ -1,7 +1,7 @@
 """Find where kubectl does something else than applyviz with the same server-side apply to a client-side object.
 
 Rule: `docs/semantics/migration.md`. kubectl applies first and moves the fields of client-side apply afterwards, so a
-conflict ends it; applyviz moves first. With the manager `kubectl`, kubectl keeps the annotation last-applied.
+conflict ends it; applyviz moves first.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from functools import lru_cache
 from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership import server_side
-from applyviz.engine.requests.migrate import needs_own_annotation
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.requests.takeover import find_managers
 from applyviz.guide import playground
@@ -23,10 +22,9 @@ _MOMENT = "2026-01-01T00:00:00Z"
 
 @dataclass(frozen=True, slots=True)
 class KubectlDifference:
-    """What kubectl does: the conflicts that stop it, and whether it keeps the annotation last-applied."""
+    """What kubectl does: the conflicts that stop it."""
 
     conflicts: tuple[Conflict, ...] = ()
-    keeps_last_applied: bool = False
 
 
 @lru_cache(maxsize=32)
@@ -39,7 +37,7 @@ def find_difference(given: PlaygroundQuery) -> KubectlDifference:
     live, options = playground.show_live(found), playground.options_of(given)
     if given.mode is not ApplyMode.SERVER or live is None or not find_managers(live, options):
         return KubectlDifference()
-    return KubectlDifference(_find_conflicts(found, live, given), needs_own_annotation(live, given.field_manager))
+    return KubectlDifference(_find_conflicts(found, live, given))
 
 
 def _find_conflicts(found: playground.Read, live: JSONObject, given: PlaygroundQuery) -> tuple[Conflict, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from applyviz.clusters import connect
+from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.ownership.managed_fields import read_owners
@@ -198,11 +199,7 @@ def test_handover_is_reverted_and_what_somebody_scaled_meanwhile_is_a_conflict(c
 @pytest.mark.core(1)
 @pytest.mark.parametrize("manager", ["kubectl", "shop-team"])
 def test_owners_after_an_upgrade_are_those_that_kubectl_leaves(control_plane, manager):
-    """What client-side kubectl owned moves, what helm owns stays.
-
-    kubectl keeps the annotation for its own manager up to date; a reviewed apply drops it, because its request is bound
-    to a version that the server would write into the annotation.
-    """
+    """What client-side kubectl owned moves, what helm owns stays; last-applied is in step for the manager kubectl."""
     product = Product(control_plane)
     found = {}
     for who in ("theirs", "mine"):
@@ -222,7 +219,8 @@ def test_owners_after_an_upgrade_are_those_that_kubectl_leaves(control_plane, ma
             (entry.owner.manager, entry.owner.operation): {render_path(path) for path in entry.fields}
             for entry in read_owners(live).entries
         }
+        record = live["metadata"].get("annotations", {}).get(ANNOTATION, "").replace(namespace, "NAMESPACE")
+        found[who][("last-applied", "")] = {record}
 
-    kept = found["theirs"].pop(("kubectl-last-applied", "Apply"), set())
-    assert {path.split(".")[2] for path in kept} == ({"annotations"} if manager == "kubectl" else set())
     assert found["mine"] == found["theirs"]
+    assert (("kubectl-last-applied", "Apply") in found["mine"]) is (manager == "kubectl")

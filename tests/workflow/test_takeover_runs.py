@@ -1,4 +1,4 @@
-"""Runs of two writes per object: ownership first, then the apply; nothing in between is lost, repeated or a move."""
+"""Runs of several writes per object: ownership, the apply, kubectl's record; nothing is lost, repeated or a move."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ POINTS = (
     "run.telling",
     "run.concluded",
 )
+# The writes of a takeover: kubectl's record of what was applied follows the apply of the manager kubectl.
+WRITES = {"applyviz": 2, "kubectl": 3}
+TIMES = [(manager, time) for manager, count in WRITES.items() for time in range(1, count + 1)]
 BEFORE, AFTER = config_map(a="1", old="x"), config_map(a="2")
 HANDED_BACK = config_map(a="2", kept="k")
 
@@ -78,8 +81,10 @@ def write_label(team: Team) -> None:
 def assert_taken_over(team: Team, manager: str) -> None:
     live = team.live()
     owners = {entry["manager"] for entry in live["metadata"]["managedFields"]} - {"some-controller"}
-    assert (live["data"], owners) == ({"a": "2"}, {manager})
-    assert ANNOTATION not in live["metadata"].get("annotations", {})
+    keepers = {"kubectl-last-applied"} if manager == "kubectl" else set()
+    assert (live["data"], owners) == ({"a": "2"}, {manager, *keepers})
+    text = live["metadata"].get("annotations", {}).get(ANNOTATION)
+    assert (json.loads(text)["data"] if text else None) == ({"a": "2"} if manager == "kubectl" else None)
 
 
 @pytest.mark.parametrize("manager", ["applyviz", "kubectl"])
@@ -92,11 +97,10 @@ def test_run_ends_verified_and_the_next_plan_has_nothing_to_apply(team, manager)
 
 
 @pytest.mark.core(3)
-@pytest.mark.parametrize("time", [1, 2])
+@pytest.mark.parametrize(("manager", "time"), TIMES)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("meets", [None, write_status])
-def test_next_worker_goes_on_from_every_point(team, at_point, point, time, meets):
-    manager = "applyviz"
+def test_next_worker_goes_on_from_every_point(team, at_point, point, manager, time, meets):
     run = team.start(team.plan(AFTER, field_manager=manager))
     before = len(team.wire.effective)
     at_point(point, die, time)
@@ -113,27 +117,30 @@ def test_next_worker_goes_on_from_every_point(team, at_point, point, time, meets
     run.refresh_from_db()
     assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"]), run.results.get().detail
     assert_taken_over(team, manager)
-    assert len(team.wire.effective) - before == 2
+    assert len(team.wire.effective) - before == WRITES[manager]
     assert chain.verify_chain().is_intact
 
 
-@pytest.mark.parametrize("time", [1, 2, 3, 4])
-def test_writes_of_controllers_in_between_are_no_moves(team, at_point, time):
-    run = team.start(team.plan(AFTER))
+@pytest.mark.parametrize(
+    ("manager", "time"), [(manager, time) for manager, n in WRITES.items() for time in range(1, 2 * n + 1)]
+)
+def test_writes_of_controllers_in_between_are_no_moves(team, at_point, manager, time):
+    run = team.start(team.plan(AFTER, field_manager=manager))
     for point in ("run.intended", "run.answered"):
         at_point(point, lambda: write_status(team), time)
 
     team.work(run)
 
     assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"]), run.results.get().detail
-    assert_taken_over(team, "applyviz")
+    assert_taken_over(team, manager)
 
 
 @pytest.mark.core(3)
+@pytest.mark.parametrize("manager", WRITES)
 @pytest.mark.parametrize(("point", "time"), [("run.answered", 1), ("run.recorded", 1), ("run.intended", 2)])
 @pytest.mark.parametrize("is_killed", [False, True])
-def test_value_that_others_change_in_between_stops_the_object(team, at_point, point, time, is_killed):
-    run = team.start(team.plan(AFTER))
+def test_value_that_others_change_in_between_stops_the_object(team, at_point, manager, point, time, is_killed):
+    run = team.start(team.plan(AFTER, field_manager=manager))
 
     def meddle():
         team.edit(SETTINGS, {"data": {"a": "by hand"}})
@@ -153,11 +160,11 @@ def test_value_that_others_change_in_between_stops_the_object(team, at_point, po
 
 
 @pytest.mark.core(2)
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(("manager", "number"), TIMES)
 @pytest.mark.parametrize("fault", ["lose answer", "lose request", "refuse connection"])
 @pytest.mark.parametrize("meets", [None, write_status])
-def test_lost_messages_are_resolved_by_reading_live(team, fault, number, meets):
-    run = team.start(team.plan(AFTER))
+def test_lost_messages_are_resolved_by_reading_live(team, fault, manager, number, meets):
+    run = team.start(team.plan(AFTER, field_manager=manager))
     first = len(team.wire.writes)
 
     def break_one(request, count):
@@ -171,7 +178,7 @@ def test_lost_messages_are_resolved_by_reading_live(team, fault, number, meets):
     team.work(run)
 
     assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"]), run.results.get().detail
-    assert_taken_over(team, "applyviz")
+    assert_taken_over(team, manager)
 
 
 @pytest.mark.parametrize("manager", ["applyviz", "kubectl"])

@@ -68,7 +68,7 @@ def take_over(
     """Return managedFields of the object after the fields of these Update managers moved to `manager`.
 
     - The manager `kubectl` then owns the last-applied annotation alone, so that its apply drops it: otherwise the
-      server would write the preconditions of the reviewed request into it.
+      server would write the preconditions of the reviewed request into it. A write after the apply puts it back.
     - Raises `OwnershipError` if an entry that must be merged cannot be read.
     """
     entries = [render_entry(entry) for entry in find_entries(live) or ()]

@@ -63,11 +63,35 @@ def refresh(obj: MutableObject, applied: JSONObject) -> MutableObject:
     annotations = find_annotations(obj)
     if annotations is None or not annotations.get(ANNOTATION):
         return obj
-    annotations[ANNOTATION] = _render(applied)
-    size = sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items())
-    if size > MAX_ANNOTATIONS_SIZE:
-        del annotations[ANNOTATION]
+    text = renew(obj, applied)
+    annotations = {**annotations, ANNOTATION: text} if text else _without_record(annotations)
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
+
+
+def has_record(obj: JSONObject) -> bool:
+    """Return whether an object has an annotation that the server keeps up to date."""
+    return bool((find_annotations(obj) or {}).get(ANNOTATION))
+
+
+def renew(obj: JSONObject, applied: JSONObject) -> str:
+    """Return the annotation of an object after this apply; "" if it would make the annotations too large."""
+    text = _render(applied)
+    annotations = {**(find_annotations(obj) or {}), ANNOTATION: text}
+    size = sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items())
+    return "" if size > MAX_ANNOTATIONS_SIZE else text
+
+
+def with_record(obj: JSONObject, text: str) -> JSONObject:
+    """Return an object with another text of the annotation; without the annotation if the text is empty."""
+    metadata = obj.get("metadata") or {}
+    kept = _without_record(metadata.get("annotations") or {})
+    annotations = {**kept, ANNOTATION: text} if text else kept
+    others = {name: value for name, value in metadata.items() if name != "annotations"}
+    return {**obj, "metadata": {**others, "annotations": annotations} if annotations else others}
+
+
+def _without_record(annotations: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in annotations.items() if name != ANNOTATION}
 
 
 def _render(applied: JSONObject) -> str:
@@ -76,6 +100,6 @@ def _render(applied: JSONObject) -> str:
     if isinstance(metadata, Mapping):
         cleaned = {k: v for k, v in metadata.items() if k != "annotations"}
         if annotations is not None:
-            cleaned["annotations"] = {k: v for k, v in annotations.items() if k != ANNOTATION}
+            cleaned["annotations"] = _without_record(annotations)
         applied = {**applied, "metadata": cleaned}
     return render_json(applied) + "\n"

@@ -101,10 +101,10 @@ class RequestTarget:
         return Request("PATCH", path, query, APPLY_PATCH, bound, self.ref, "apply", placeholders)
 
     def apply_as(self, manager: str, body: JSONObject, live: JSONObject) -> Request:
-        """PATCH with the intent of another field manager, never forced (migrations)."""
+        """PATCH with the intent of another field manager, never forced: the one that keeps last-applied."""
         path = self._path(self.options.subresource)
         bound, placeholders = self._bind(body, live)
-        return Request("PATCH", path, self._query(manager), APPLY_PATCH, bound, self.ref, "migrate", placeholders)
+        return Request("PATCH", path, self._query(manager), APPLY_PATCH, bound, self.ref, "record", placeholders)
 
     def replace_managers(
         self,
@@ -175,6 +175,11 @@ class RequestTarget:
 def moves_ownership(request: Request) -> bool:
     """Return whether a write changes only field ownership and no value."""
     return request.purpose == "migrate" and request.content_type == JSON_PATCH
+
+
+def changes_no_value(request: Request) -> bool:
+    """Return whether a write changes only field ownership, or kubectl's record of what was applied."""
+    return request.purpose in ("migrate", "record")
 
 
 def read_namespace(name: str) -> Request:

@@ -39,9 +39,9 @@ def needs_own_annotation(obj: JSONObject, manager: str) -> bool:
     return not any(_annotation_owners(obj, "Apply"))
 
 
-def render_annotation(target: RequestTarget, obj: JSONObject) -> JSONObject:
+def render_annotation(target: RequestTarget, text: str) -> JSONObject:
     """Return the intent of the manager that keeps last-applied: only the annotation."""
-    kept = {last_applied.ANNOTATION: obj["metadata"]["annotations"][last_applied.ANNOTATION]}
+    kept = {last_applied.ANNOTATION: text}
     metadata: dict[str, JSONValue] = {"name": target.name, "annotations": kept}
     if target.namespace:
         metadata["namespace"] = target.namespace
@@ -78,7 +78,7 @@ def migrate_if_needed(
     obj = applied
     try:
         if needs_own_annotation(obj, target.options.field_manager):
-            body = render_annotation(target, obj)
+            body = render_annotation(target, obj["metadata"]["annotations"][last_applied.ANNOTATION])
             obj = dict((yield from send(target.apply_as(LAST_APPLIED_MANAGER, body, obj))).body)
     except AnswerError as error:
         return obj, (f"failed to migrate {last_applied.ANNOTATION} for Server-Side Apply. {_AGAIN}{error}",)

@@ -2,17 +2,18 @@
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/. kubectl sends without reading; with
 preconditions the object is read first, the fields that client-side apply owns are taken over, and the patch is bound to
-the object, or to its absence.
+the object, or to its absence. For the manager `kubectl`, last-applied follows by a write of its own.
 """
 
 from __future__ import annotations
 
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.ownership.last_applied import has_record, renew
 from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.deletion import delete_and_wait
 from applyviz.engine.requests.flow import Deletion, Flow, FlowOutcome, Verb, is_invalid, is_not_found, refusal, send
-from applyviz.engine.requests.migrate import migrate_if_needed
+from applyviz.engine.requests.migrate import LAST_APPLIED_MANAGER, migrate_if_needed, render_annotation
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyOptions
 from applyviz.engine.requests.takeover import move_ownership
 from applyviz.engine.schema.model import KindSchema, Resource
@@ -56,7 +57,28 @@ def apply_server_side(
         answer = yield from send(target.apply(obj, None))
     elif not answer.is_ok:
         raise refusal(request, answer)
+    elif live is not None and keeps_record(live, options):
+        result = yield from _write_record(target, obj, dict(answer.body))
+        return FlowOutcome(Verb.APPLIED, result, live, answer.warnings)
     return FlowOutcome(Verb.APPLIED, dict(answer.body), live, answer.warnings)
+
+
+def keeps_record(live: JSONObject, options: ApplyOptions) -> bool:
+    """Return whether last-applied stays in step with an apply: for the manager `kubectl`, if the object has it."""
+    return options.field_manager == SERVER_SIDE_MANAGER and not options.subresource and has_record(live)
+
+
+def _write_record(target: RequestTarget, obj: JSONObject, result: JSONObject) -> Flow[JSONObject]:
+    """Write last-applied as `kubectl-last-applied`, and return the object afterwards.
+
+    - The server would copy the bound request into it, with the uid and the version of the object, so the apply drops
+      it first. Without it, or with these, a later client-side apply would keep what it drops, or be refused.
+    """
+    text = renew(result, obj)
+    if not text:
+        return result
+    body = render_annotation(target, text)
+    return dict((yield from send(target.apply_as(LAST_APPLIED_MANAGER, body, result))).body)
 
 
 def _apply_as_kubectl(target: RequestTarget, obj: JSONObject) -> Flow[FlowOutcome]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.ownership.migrate import LAST_APPLIED_PATH
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.owners import fields_of, is_ours, list_entries
 
@@ -49,7 +50,7 @@ def _owns(trie: JSONObject, path: FieldPath) -> bool:
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the fields that this field manager gives up and others keep."""
+    """Yield the fields that this field manager gives up and others keep; kubectl's record is no field of a manifest."""
     if not subject.is_server_side or subject.live is None or subject.result is None:
         return
     before, after = _ours(subject.live, subject), _ours(subject.result, subject)
@@ -58,7 +59,7 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     others = [e for e in list_entries(subject.result) if not is_ours(e, subject)]
     for path in _dropped(before, after):
         owners = [e for e in others if _owns(fields_of(e), path)]
-        if owners:
+        if owners and path != LAST_APPLIED_PATH:
             names = ", ".join(f"{e.get('manager')} ({e.get('operation')})" for e in owners)
             facts = {"owners": names}
             yield Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.MEDIUM, path, facts)

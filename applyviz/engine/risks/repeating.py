@@ -62,6 +62,9 @@ class _Place:
 
 
 def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple[PlainPath, str]]:
+    kept = patch.get("$retainKeys")
+    if isinstance(kept, list) and all(map(_is_directive, patch)) and any(key not in kept for key in after):
+        yield at.path, "it keeps only the keys that the manifest has, and the server sets its default again"
     for name, value in patch.items():
         if _is_directive(name) or name == ANNOTATION:
             continue
@@ -70,8 +73,8 @@ def _repeats(patch: JSONObject, after: JSONObject, at: _Place) -> Iterator[tuple
             yield below.path, "kubectl always sends it whole"
         elif isinstance(value, Mapping) and isinstance(before, Mapping) and value:
             yield from _repeats(value, before, below)
-        elif isinstance(value, list) and isinstance(before, list) and below.is_merged:
-            yield from _repeat_entries(value, before, below)
+        elif isinstance(value, list) and value and below.is_merged and isinstance(before, list | None):
+            yield from _repeat_entries(value, before or [], below)
         else:
             yield below.path, _find_cause(below.path, value, before, is_there=name in after)
 
@@ -83,7 +86,10 @@ def _index(entries: list[JSONValue], key: tuple[str, ...]) -> dict[JSONValue, Ma
 
 
 def _repeat_entries(entries: list[JSONValue], after: list[JSONValue], at: _Place) -> Iterator[tuple[PlainPath, str]]:
-    """Yield what the entries of a merged list send again; an entry has its key in the object and in the manifest."""
+    """Yield what the entries of a merged list send again; an entry has its key in the object and in the manifest.
+
+    - An entry that the object lacks is added by the next apply, which is no repetition.
+    """
     node = at.node
     key: tuple[str, ...] = (node.patch_merge_key,) if node is not None else ()
     wanted = at.value if isinstance(at.value, list) else []
@@ -94,6 +100,17 @@ def _repeat_entries(entries: list[JSONValue], after: list[JSONValue], at: _Place
             continue
         again = {part: value for part, value in sent[name].items() if part not in key}
         yield from _repeats(again, kept[name], _Place((*at.path, index), item, node.items if node else None))
+
+
+def describe_idle_patch(subject: RiskSubject, patch: JSONObject) -> str:
+    """Return what a patch without an effect sends to the live object, and why; "" if only the order of entries."""
+    found = _repeats(patch, subject.live or {}, _Place((), subject.manifest, root_of(subject)))
+    named = [(render_path(path_of(subject, where)).removeprefix("."), cause) for where, cause in found]
+    if not named:
+        return ""
+    more = f", and {len(named) - 1} more" if len(named) > 1 else ""
+    field, cause = named[0]
+    return f"{field} ({cause}){more}"
 
 
 def find(subject: RiskSubject) -> Iterator[Risk]:

@@ -56,10 +56,6 @@ def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[
             _("kubectl applies first and would stop at a conflict (%(named)s). applyviz moves the fields first.")
             % {"named": named}
         )
-    if found.keeps_last_applied:
-        lines.append(
-            _("kubectl keeps the annotation last-applied, owned by kubectl-last-applied. applyviz removes it.")
-        )
     if lines:
         yield Notice(LEVEL_STYLES[RiskLevel.INFO], _("kubectl does this differently"), lines=tuple(lines))
 

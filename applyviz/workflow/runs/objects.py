@@ -11,14 +11,15 @@ from functools import partial
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects import conflict_rules
-from applyviz.engine.planning.objects.progress import has_moved, is_rest
-from applyviz.engine.requests.calls import moves_ownership
+from applyviz.engine.planning.objects.progress import has_moved, is_rest, leave_record
+from applyviz.engine.requests.calls import changes_no_value, moves_ownership
 from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.engine.schema.model import KindSchema
 from applyviz.records.enums import Outcome, OwnerCheck
@@ -262,16 +263,16 @@ class ObjectRun:
             raise_if_stale(self._result, now, tag_key=self._access.tag_key, kind=self._kind)
         if done and not is_left:
             raise StopError(Outcome.STALE, "another client undid the earlier request of this run")
-        return self._expect(now) if all(map(moves_ownership, done)) else self._keep_promise(now)
+        return self._expect(now) if all(map(moves_ownership, done)) else self._keep_promise(now, part)
 
-    def _keep_promise(self, now: PlannedObject) -> JSONObject | None:
+    def _keep_promise(self, now: PlannedObject, part: int) -> JSONObject | None:
         """Check after the values were applied that the approved values are still there; additions of others are fine.
 
         - A new plan would miss an edit that restores a removed field, so the approved plan is compared.
         - Raises `StopError` when an approved value changed.
         """
         self._has_moved = True
-        broken = self._broken(now.versions.live or {})
+        broken = self._broken(now.versions.live or {}, self._change.requests[part:])
         if broken:
             paths = ", ".join(str(one["path"]) for one in broken[:5])
             raise StopError(Outcome.STALE, f"it changed after the values were applied: {paths}", list(broken))
@@ -291,10 +292,8 @@ class ObjectRun:
             return live is None or bool(get_at(live, ("metadata", "deletionTimestamp")))
         if live is not None and moves_ownership(template):
             return has_moved(self._change, part, live)
-        later = (request for number, request in self._writes if number > part)
-        if live is None or not all(map(moves_ownership, later)):
-            return False
-        return not self._broken(live)
+        later = self._change.requests[part + 1 :]
+        return live is not None and all(map(changes_no_value, later)) and not self._broken(live, later)
 
     def _may_repeat(self, part: int) -> bool:
         """Return whether a part may be sent again while live is unchanged: ownership moves, and what follows them.
@@ -303,10 +302,11 @@ class ObjectRun:
         """
         return any(moves_ownership(request) for request in self._change.requests[: part + 1])
 
-    def _broken(self, live: JSONObject) -> tuple[dict[str, JSONValue], ...]:
-        promised = self._promised
-        if promised is None:
+    def _broken(self, live: JSONObject, later: Sequence[Request] = ()) -> tuple[dict[str, JSONValue], ...]:
+        """Return the fields that differ from the promised ones; `later`: the requests that are not sent yet."""
+        if self._promised is None:
             return ()
+        promised, live = leave_record(later, self._promised), leave_record(later, live)
         kind, before = self._kind, self._before
         find = partial(
             find_broken,

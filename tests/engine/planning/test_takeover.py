@@ -6,10 +6,11 @@ import json
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, Reason
-from applyviz.engine.objects.exchange import JSON, MERGE_PATCH, Answer, Request
+from applyviz.engine.objects.exchange import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice, ResolutionKind
@@ -45,6 +46,10 @@ spec:
 AFTER = BEFORE.replace("nginx:1", "nginx:2").replace(", labels: {tier: a}", "")
 RECREATE = AFTER.replace("spec:\n  selector", "spec:\n  strategy: {type: Recreate}\n  selector")
 MANAGERS = ("applyviz", "kubectl")
+PURPOSES = {"applyviz": ["migrate", "apply"], "kubectl": ["migrate", "apply", "record"]}
+# Who owns fields after a takeover: the record of kubectl has a manager of its own.
+KEEPERS = {"applyviz": {"applyviz"}, "kubectl": {"kubectl", "kubectl-last-applied"}}
+ESTIMATED = {"can_dry_run": False, "server": EstimatingServer()}
 
 
 def options(manager: str = "applyviz", **more: object) -> ApplyOptions:
@@ -60,6 +65,15 @@ def made_client_side(text: str = BEFORE) -> Box:
 def refuse_updates(request: Request) -> Answer | None:
     denied = {"kind": "Status", "message": 'deployments.apps "web" is forbidden: User "a" cannot update resource'}
     return Answer(403, denied) if request.method == "PUT" else None
+
+
+def read_record(live: dict) -> dict | None:
+    """Return last-applied of an object; None without one."""
+    text = live["metadata"].get("annotations", {}).get(ANNOTATION)
+    found = None if text is None else json.loads(text)
+    if found is not None:
+        assert found["metadata"].pop("namespace") == "default"
+    return found
 
 
 def list_moves(change) -> set[str]:
@@ -78,12 +92,12 @@ def test_plan_says_what_then_is_and_the_next_plan_says_nothing(manager, text):
     box.run(plan)
 
     live = box.get(PATH)
-    assert [r.purpose for r in change.requests] == ["migrate", "apply"]
+    assert [r.purpose for r in change.requests] == PURPOSES[manager]
     assert (change.conflicts, change.certainty) == ((), Certainty.CONFIRMED)
     assert change.certainty_reason == "the server confirmed the values; field ownership is estimated"
     assert is_same_object(live, change.versions.after)
-    assert [e["manager"] for e in live["metadata"]["managedFields"]] == [manager]
-    assert ANNOTATION not in live["metadata"].get("annotations", {})
+    assert {e["manager"] for e in live["metadata"]["managedFields"]} == KEEPERS[manager]
+    assert read_record(live) == (yaml.safe_load(text) if manager == "kubectl" else None)
     assert box.plan_one(text, options(manager)).operation is Operation.UNCHANGED
 
 
@@ -93,10 +107,9 @@ def test_only_what_the_manifest_changes_is_stated():
     assert list_moves(change) == {".metadata.labels.tier", IMAGE, RECORD}
 
 
-@pytest.mark.parametrize("manager", MANAGERS)
-def test_last_applied_is_said_to_go_with_the_ownership_of_client_side_apply(manager):
+def test_last_applied_is_said_to_go_with_the_ownership_of_client_side_apply():
     box = made_client_side(CONFIG)
-    change = box.plan_one(CONFIG, options(manager))
+    change = box.plan_one(CONFIG, options())
     told = {render_path(field.path): (field.operation, field.reason) for field in change.fields}
 
     assert told[RECORD] == (FieldOperation.CLEARED, Reason.LAST_APPLIED_REMOVED)
@@ -128,6 +141,21 @@ def test_manifest_that_clears_the_owners_says_so():
     (risk,) = (risk for risk in change.risks if risk.kind is RiskKind.OWNERSHIP_MOVED)
     assert risk.level is RiskLevel.HIGH
     assert describe_risk(risk).startswith("Field ownership of kubectl-client-side-apply is lost permanently.")
+
+
+@pytest.mark.parametrize("manager", MANAGERS)
+@pytest.mark.parametrize("context", [{"server": EstimatingServer()}, ESTIMATED], ids=["confirmed", "estimated"])
+def test_takeover_that_a_conflict_blocks_states_no_removal_of_a_default(manager, context):
+    box = made_client_side()
+    image = {"spec": {"template": {"spec": {"containers": [{"name": "web", "image": "nginx:9"}]}}}}
+    by_hand = Request("PATCH", PATH, {"fieldManager": "kubectl-set"}, STRATEGIC_MERGE_PATCH, image)
+    assert box.handle(by_hand).is_ok
+
+    change = box.plan_one(BEFORE, options(manager), **context)
+
+    assert change.operation is Operation.BLOCKED
+    assert [render_path(f.path) for f in change.fields if f.operation is FieldOperation.CONFLICT] == [IMAGE]
+    assert list_moves(change) == (set() if manager == "kubectl" else {RECORD})
 
 
 def test_fields_say_that_their_ownership_moves():
@@ -263,9 +291,9 @@ def test_kubectl_itself_had_moved_the_object_before():
     plan = box.plan(CHANGED, options("kubectl"))
     box.run(plan)
 
-    assert [r.purpose for r in plan.changes[0].requests] == ["migrate", "apply"]
+    assert [r.purpose for r in plan.changes[0].requests] == PURPOSES["kubectl"]
     assert is_same_object(box.get(CONFIG_PATH), plan.changes[0].versions.after)
-    assert ANNOTATION not in box.get(CONFIG_PATH)["metadata"].get("annotations", {})
+    assert read_record(box.get(CONFIG_PATH)) == yaml.safe_load(CHANGED)
 
 
 @pytest.mark.parametrize("manager", MANAGERS)

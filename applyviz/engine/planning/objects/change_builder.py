@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from applyviz.engine.merge.calculation import PatchSteps
 from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError, MergeError, OwnershipError
-from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, Answer, Request
+from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject, share_equal
+from applyviz.engine.ownership.last_applied import renew, with_record
 from applyviz.engine.planning.conflicts.resolutions import FieldConflict, leave_all
 from applyviz.engine.planning.conflicts.server_errors import read_server_errors
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
@@ -24,9 +25,13 @@ from applyviz.engine.planning.simulation.dry_run_result import (
     describe_refusal,
     read_conflicts,
 )
+from applyviz.engine.planning.simulation.kubectl import unbind
 from applyviz.engine.requests.client_side import compute_patch, find_original
 from applyviz.engine.requests.flow import AnswerError, FlowOutcome
 from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.requests.server_side import keeps_record
+from applyviz.engine.risks.model import RiskSubject
+from applyviz.engine.risks.repeating import describe_idle_patch
 from applyviz.engine.schema.model import SchemaOrigin
 
 _OWNERS_ARE_ESTIMATED = "the server confirmed the values; field ownership is estimated"
@@ -83,6 +88,20 @@ def _describe(answerer: RequestAnswerer, operation: Operation, after: JSONObject
     )
 
 
+def _explain_idle_patch(answerer: RequestAnswerer) -> str:
+    """Return why kubectl would send a patch that changes nothing; "" if it would send none.
+
+    - Nothing is said of a Secret: whether kubectl sends a patch depends on its live values.
+    """
+    member, options = answerer.member, answerer.options
+    sent = [r for r in answerer.requests if r.content_type in (STRATEGIC_MERGE_PATCH, MERGE_PATCH)]
+    if not sent or options.is_patching or options.is_recording or member.ref.key[:2] == ("", "Secret"):
+        return ""
+    subject = RiskSubject(member.ref, manifest=member.obj, live=answerer.live, kind=member.kind)
+    what = describe_idle_patch(subject, unbind(sent[0]).body) or "the order of the entries"
+    return f"nothing changes, so nothing is sent; kubectl would send {what}"
+
+
 def build_change(answerer: RequestAnswerer, outcome: FlowOutcome) -> PlannedObject:
     """Return the change of a completed flow; a change without effect sends nothing."""
     after = answerer.estimated.live if answerer.requests else answerer.live
@@ -98,7 +117,8 @@ def build_change(answerer: RequestAnswerer, outcome: FlowOutcome) -> PlannedObje
     change = replace(_describe(answerer, operation, after), calculation=outcome.calculation)
     warnings = tuple(dict.fromkeys((*outcome.warnings, *change.warnings)))
     if operation is Operation.UNCHANGED:
-        return replace(change, warnings=warnings, requests=())
+        reason = "; ".join(filter(None, (change.certainty_reason, _explain_idle_patch(answerer))))
+        return replace(change, warnings=warnings, requests=(), certainty_reason=reason)
     if operation is Operation.REPLACE:  # the owners of the old object's fields do not matter any more
         first = next(n for n, r in enumerate(change.requests) if r.method == "DELETE")
         change = replace(change, requests=change.requests[first:], refused_fields=answerer.refused_fields)
@@ -123,7 +143,10 @@ def _apply_unconflicted(answerer: RequestAnswerer, conflicts: tuple[Conflict, ..
     request = replace(request, body=manifest)
     merged = estimated.answer(request)
     found = estimated.complete(request, merged)
-    return Versions(merged=merged.body, after=found.body if found.is_ok else live)
+    results: tuple[JSONObject, ...] = (merged.body, found.body if found.is_ok else live)
+    if answerer.options.has_preconditions and answerer.live and keeps_record(answerer.live, answerer.options):
+        results = tuple(with_record(result, renew(result, manifest)) for result in results)
+    return Versions(merged=results[0], after=results[1])
 
 
 def _build_conflicts(answerer: RequestAnswerer, answer: Answer) -> PlannedObject:

@@ -2,22 +2,27 @@
 
 Rule: `docs/architecture.md`, invariant 1. Writes that move ownership change no value. Before a server-side apply they
 come first, so what is left after them is the same apply to the same values; after a client-side apply they come last.
+Last-applied is written after a server-side apply, as a record that is no value either.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
+from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
 from applyviz.engine.ownership.client_side import find_applied
+from applyviz.engine.ownership.last_applied import ANNOTATION, with_record
 from applyviz.engine.ownership.managed_fields import find_entries, with_entries
 from applyviz.engine.planning.digest.effects import effect
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
-from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, moves_ownership
+from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, changes_no_value, moves_ownership
 
 _OWNERSHIP = ["metadata", "managedFields"]
+_RECORD = ["metadata", "annotations", ANNOTATION]
 
 
 def moved_live(change: PlannedObject, done: int | None = None) -> JSONObject | None:
@@ -61,13 +66,22 @@ def is_rest(change: PlannedObject, done: int, now: PlannedObject) -> bool:
     if _find_uid(now) != _find_uid(change):
         return False
     is_applied = not all(map(moves_ownership, change.requests[:done]))
-    if is_applied and all(map(moves_ownership, change.requests[done:])):
+    if is_applied and all(map(changes_no_value, change.requests[done:])):
         return _only_moves_ownership(now)
     live = moved_live(change, done)
     rest = replace(change, requests=change.requests[done:], versions=replace(change.versions, live=live))
     if now.operation is Operation.UNCHANGED:
         return not _values(rest)["difference"]
     return canonical_json(_values(rest)) == canonical_json(_values(now))
+
+
+def leave_record(later: Sequence[Request], obj: JSONObject) -> JSONObject:
+    """Return an object without last-applied if one of the requests that follow still writes it, else unchanged."""
+    return with_record(obj, "") if _writes_record(later) else obj
+
+
+def _writes_record(requests: Sequence[Request]) -> bool:
+    return any(changes_no_value(request) and not moves_ownership(request) for request in requests)
 
 
 def _find_uid(change: PlannedObject) -> Any:
@@ -82,5 +96,6 @@ def _only_moves_ownership(now: PlannedObject) -> bool:
 
 def _values(change: PlannedObject) -> JSONObject:
     found = effect(change)
-    kept = [entry for entry in found["difference"] if entry["path"][:2] != _OWNERSHIP]
+    record = _RECORD if _writes_record(change.requests) else None
+    kept = [e for e in found["difference"] if e["path"][:2] != _OWNERSHIP and e["path"] != record]
     return {**found, "difference": kept}

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
 from applyviz.engine.objects.values import JSONObject, get_at, share_equal
+from applyviz.engine.ownership.last_applied import ANNOTATION, with_record
 from applyviz.engine.ownership.managed_fields import find_entries, with_entries
 from applyviz.engine.planning.conflicts.server_errors import read_server_errors
 from applyviz.engine.planning.model.server_chosen import without_chosen
@@ -25,7 +26,14 @@ from applyviz.engine.planning.simulation.dry_run_result import (
     read_dry_run,
 )
 from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers, status_answer
-from applyviz.engine.requests.calls import RESOURCE_VERSION, UID, RequestTarget, moves_ownership, read_namespace
+from applyviz.engine.requests.calls import (
+    RESOURCE_VERSION,
+    UID,
+    RequestTarget,
+    changes_no_value,
+    moves_ownership,
+    read_namespace,
+)
 from applyviz.engine.requests.flow import Flow, is_invalid, is_not_found
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -127,7 +135,7 @@ class RequestAnswerer:
         if self.is_over:  # the flow restores what it deleted; nothing of that is planned
             return calculated
         if calculated.is_ok and request.method != "DELETE":
-            self.calculated = share_equal(dict(calculated.body), self.live)
+            self.calculated = share_equal(self._merge(request, calculated.body), self.live)
         if self._builds_on_nothing_tried(request):
             self.has_moved = True
             self.requests.append(request)
@@ -149,6 +157,16 @@ class RequestAnswerer:
             found = read_server_errors(answer.message, answer) if is_invalid(answer) else ()
             self.refused_fields = self.refused_fields or tuple(dict.fromkeys(e.field for e in found if e.field))
         return answer
+
+    def _merge(self, request: Request, calculated: JSONObject) -> JSONObject:
+        """Return the merge after a write; what only records the apply before it adds the record to that merge."""
+        if self.calculated is None or not self._records(request):
+            return dict(calculated)
+        merged = with_record(self.calculated, get_at(calculated, ("metadata", "annotations", ANNOTATION), ""))
+        return with_entries(merged, [dict(entry) for entry in find_entries(calculated) or ()])
+
+    def _records(self, request: Request) -> bool:
+        return changes_no_value(request) and not moves_ownership(request)
 
     def _replaces(self, request: Request) -> bool:
         """Return whether a write deletes a refused object, or is the one that creates it again."""
@@ -193,8 +211,8 @@ class RequestAnswerer:
         return Request("POST", path, query, JSON, body, request.ref, "try")
 
     def _builds_on_nothing_tried(self, request: Request) -> bool:
-        """Return whether a write only moves ownership around the one to dry-run; alone, it is dry-run itself."""
-        if not moves_ownership(request):
+        """Return whether a write only moves ownership or records the apply beside the one to dry-run."""
+        if not changes_no_value(request):
             return False
         return self.dry_run is not None or self.options.mode is ApplyMode.SERVER
 

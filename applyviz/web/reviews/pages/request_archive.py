@@ -71,6 +71,8 @@ def _find_reason(change: PlannedObject, request: Request) -> str:
     """Return why a request cannot be replayed; empty when it can."""
     if change.operation is Operation.BLOCKED:
         return _("not sent: the server rejects this object until its conflicts are resolved")
+    if request.purpose == "record":
+        return _("left out: kubectl apply --server-side keeps last-applied in step on its own")
     if is_masked(request.body):
         return _("left out: its values are masked; apply it from its file")
     if any(h.rule not in _BOUND for h in request.placeholders) or (

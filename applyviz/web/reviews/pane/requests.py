@@ -36,6 +36,7 @@ _PURPOSES: dict[str, Words] = {
     "delete": _("deletes the object"),
     "list": _("reads a list of objects"),
     "migrate": _("changes field ownership only, no values"),
+    "record": _("keeps the last-applied annotation in step, changes no values"),
 }
 _QUERIES: dict[tuple[str, str], Words] = {
     ("force", "true"): _("conflicts are overwritten (force)"),
