@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from django.db.models import Count
 from django.urls import reverse
 
-from applyviz.engine.diff.structural import is_same_at
 from applyviz.engine.explain.sentences import render_reason
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import render_path
@@ -26,14 +25,14 @@ from applyviz.engine.planning.model.request_sequence import list_sequence
 from applyviz.engine.planning.simulation.kubectl import unbind
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.sentences import render_risk
-from applyviz.engine.schema.builtin import bundled
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ApplyRun, ObjectChange, ObjectResult, Plan, Review
 from applyviz.web.api.sources import present_source
-from applyviz.web.components.values import ABSENT, show_value
+from applyviz.web.components.values import show_value
 from applyviz.web.reviews.pages.addons.table import list_addons
 from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_prune, present_impact, present_sentence
 from applyviz.web.reviews.pages.sources.staying import list_stays
+from applyviz.web.reviews.pane.equal_values import is_equal_to_live
 from applyviz.web.reviews.pane.fields import FieldFilter, present_sections
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals.plan_facts import PlanFacts, find_plan_facts
@@ -158,17 +157,15 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
 
 def _present_conflict(change: engine.PlannedObject, conflict: Conflict) -> JSONObject:
     """Return a conflict with both values as text, masked; `is_equal` for one value in two spellings, as 1000m and 1."""
-    wanted, live = (v.find(conflict.path) for v in (change.versions.in_manifest, change.versions.in_live))
-    kind = bundled().find_kind(change.ref.gvk)
-    is_there = wanted is not ABSENT and live is not ABSENT
-    shown, kept = show_value(wanted), show_value(live)
+    versions = change.versions
+    shown, kept = (show_value(v.find(conflict.path)) for v in (versions.in_manifest, versions.in_live))
     return {
         "field": render_path(conflict.path),
         "field_manager": conflict.manager,
         "operation": conflict.operation,
         "manifest": shown.text if shown else None,
         "live": kept.text if kept else None,
-        "is_equal": is_there and is_same_at(kind.root if kind else None, conflict.path, wanted, live),
+        "is_equal": is_equal_to_live(change, conflict.path),
     }
 
 

@@ -34,6 +34,7 @@ from applyviz.records.models import Plan, Resolution
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
 from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow, present_blocked_removal
+from applyviz.web.reviews.pane.equal_values import describe_equal_values
 from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
@@ -81,12 +82,13 @@ class ResolutionCard:
 
 @dataclass(frozen=True, slots=True)
 class ConflictRow:
-    """One open conflict of a field, with the name of its choice in the form of the object."""
+    """One open conflict of a field, with the name of its choice in the form; `equality` if the values are equal."""
 
     index: int
     path: str
     managers: str
     cards: tuple[ResolutionCard, ...]
+    equality: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +229,7 @@ def list_conflicts(
                 )
             )
         path = render_path(conflicting.path)
-        found[path] = ConflictRow(index, path, managers, tuple(cards))
+        found[path] = ConflictRow(index, path, managers, tuple(cards), describe_equal_values(change, conflicting.path))
     return found
 
 
