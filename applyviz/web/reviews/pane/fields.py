@@ -6,8 +6,8 @@ becomes a section. Values come from masked versions and are looked up by path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
@@ -18,7 +18,7 @@ from applyviz.engine.diff.structural import is_same_at
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
-from applyviz.engine.objects.paths import FieldPath, PathElement, element_value, render_path
+from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode
@@ -32,6 +32,7 @@ from applyviz.web.reviews.pane import field_marks
 from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
 from applyviz.web.reviews.pane.field_strips import present_strips
+from applyviz.web.reviews.pane.path_tree import grow_tree, walk_sections
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ConflictRow
 
 
@@ -140,21 +141,11 @@ class FieldRow:
 
 @dataclass(frozen=True, slots=True)
 class FieldSection:
-    """Rows that share a path; `path` is empty for rows that share none."""
+    """Rows that share a path; `path` is empty for rows that share none. `title` begins a group of sections."""
 
     path: str
     rows: tuple[FieldRow, ...]
-
-
-@dataclass(slots=True)
-class _PathNode:
-    """A node of the tree of paths while sections are found."""
-
-    children: dict[PathElement, _PathNode] = field(default_factory=dict)
-    reasons: list[tuple[int, FieldReason]] = field(default_factory=list)
-
-    def count(self) -> int:
-        return len(self.reasons) + sum(c.count() for c in self.children.values())
+    title: str | Promise = ""
 
 
 def render_short(path: FieldPath) -> str:
@@ -201,6 +192,8 @@ def select_reasons(change: PlannedObject, chosen: FieldFilter) -> list[tuple[int
     found = [(n, r) for n, r in enumerate(change.fields) if r.operation in shown or _falls_back(change, r, chosen)]
     if chosen is FieldFilter.ALL:
         return found
+    if chosen is FieldFilter.KEPT:  # what others set comes first, before many defaults
+        found.sort(key=lambda one: one[1].reason is Reason.LIVE_ONLY)
     # The key of an entry goes without saying where the entry has another row.
     shown_entries = {r.path[:-1] for _n, r in found if not _repeats_key(r.path)}
     return [
@@ -217,40 +210,6 @@ def present_filters(change: PlannedObject, chosen: FieldFilter) -> tuple[FilterC
     return tuple(
         FilterChoice(f.value, FILTER_WORDS[f], len(select_reasons(change, f)), f is chosen) for f in FieldFilter
     )
-
-
-def _grow_tree(reasons: Iterable[tuple[int, FieldReason]]) -> _PathNode:
-    root = _PathNode()
-    for index, reason in reasons:
-        node = root
-        for element in reason.path:
-            node = node.children.setdefault(element, _PathNode())
-        node.reasons.append((index, reason))
-    return root
-
-
-def _walk_sections(
-    node: _PathNode, path: FieldPath
-) -> Iterator[tuple[FieldPath, list[tuple[FieldPath, int, FieldReason]]]]:
-    """Yield each section: the shared path and its rows with the path below it."""
-    own: list[tuple[FieldPath, int, FieldReason]] = [((), index, reason) for index, reason in node.reasons]
-    deeper: list[tuple[FieldPath, _PathNode]] = []
-    for element, child in node.children.items():
-        if child.count() == 1:
-            own.extend(_only_row(child, (element,)))
-        else:
-            deeper.append(((*path, element), child))
-    if own:
-        yield path, own
-    for below, child in deeper:
-        yield from _walk_sections(child, below)
-
-
-def _only_row(node: _PathNode, path: FieldPath) -> list[tuple[FieldPath, int, FieldReason]]:
-    while not node.reasons:
-        element, node = next(iter(node.children.items()))
-        path = (*path, element)
-    return [(path, index, reason) for index, reason in node.reasons]
 
 
 def present_sections(
@@ -270,26 +229,37 @@ def present_sections(
     - `start` and `limit` cut a page out of the rows.
     """
     end = None if limit is None else start + limit
-    tree = _grow_tree(select_reasons(change, chosen)[start:end])
-    sections, conflicts = [], name_conflicts(change)
-    for path, found in _walk_sections(tree, ()):
-        rows = tuple(
-            present_field(
-                change,
-                index,
-                reason,
-                conflicts=conflicts,
-                label=render_short(below or path[-1:]),
-                mode=mode,
-                you=you,
-                explain=explain,
-                url_of=url_of,
-                resolution=resolution,
-            )
-            for below, index, reason in found
-        )
-        sections.append(FieldSection(render_short(path), rows))
+    present = partial(
+        present_field,
+        change,
+        conflicts=name_conflicts(change),
+        mode=mode,
+        you=you,
+        explain=explain,
+        url_of=url_of,
+        resolution=resolution,
+    )
+    sections = []
+    for title, group in _group_kept(select_reasons(change, chosen)[start:end], chosen):
+        for path, found in walk_sections(grow_tree(group), ()):
+            rows = tuple(present(n, reason, label=render_short(below or path[-1:])) for below, n, reason in found)
+            sections.append(FieldSection(render_short(path), rows, title))
+            title = ""
     return tuple(sections)
+
+
+def _group_kept(
+    reasons: list[tuple[int, FieldReason]], chosen: FieldFilter
+) -> Iterator[tuple[str | Promise, list[tuple[int, FieldReason]]]]:
+    """Yield the rows in groups with a title: of what is kept, first what others set, then the defaults."""
+    of_others = [one for one in reasons if one[1].reason is not Reason.LIVE_ONLY]
+    if chosen is not FieldFilter.KEPT or not of_others:
+        yield "", reasons
+        return
+    yield _("Set by other field managers"), of_others
+    rest = [one for one in reasons if one[1].reason is Reason.LIVE_ONLY]
+    if rest:
+        yield _("Server defaults and fields without another owner"), rest
 
 
 def _present_marks(change: PlannedObject, reason: FieldReason, mode: ApplyMode, you: str) -> field_marks.Marks:

@@ -289,3 +289,17 @@ def test_what_names_an_object_is_no_change_of_one_that_is_created_or_deleted(gon
     assert (is_there(FieldFilter.CHANGES), is_there(FieldFilter.ALL)) == (is_told, True)
     counts = {choice.value: choice.count for choice in fields.present_filters(change, FieldFilter.CHANGES)}
     assert counts["changes"] == sum(len(section.rows) for section in present(change))
+
+
+def test_kept_rows_of_others_come_before_defaults_under_titles():
+    change = builders.build_change()
+    default = FieldReason(builders.GRACE, FieldOperation.KEPT, Reason.LIVE_ONLY)
+    change = replace(change, fields=(default, *change.fields))
+
+    found = present(change, FieldFilter.KEPT)
+
+    assert [(str(section.title), [row.path for row in section.rows]) for section in found] == [
+        ("Set by other field managers", [".spec.replicas"]),
+        ("Server defaults and fields without another owner", [".spec.template.spec.terminationGracePeriodSeconds"]),
+    ]
+    assert [section.title for section in present(replace(change, fields=(default,)), FieldFilter.KEPT)] == [""]
