@@ -68,7 +68,7 @@ CLAIMS: Mapping[RiskKind, Claim] = {
     RiskKind.REMOVAL_WILL_NOT_HAPPEN: _is_kept,
     RiskKind.REMOVAL_WITHOUT_EFFECT: lambda told, risk: (
         told.fact(risk.path).is_there
-        if risk.facts["how"] == "alias"
+        if risk.facts["how"] in ("alias", "version")
         else risk.facts["entry"] in get_at(told.after, ("data",), {})
     ),
     RiskKind.STATUS_IGNORED: lambda told, risk: (

@@ -2,7 +2,8 @@
 
 Rules: `stringData` of a Secret is written into `data` and never removed from there (`pkg/apis/core/v1/conversion.go`);
 `serviceAccount` is an alias that fills `serviceAccountName` again (the same file); the main path of a kind with a
-status subresource ignores `status`; an empty rule of a NetworkPolicy allows all traffic
+status subresource ignores `status`; autoscaling/v1 keeps the metrics and the behavior of an autoscaler in annotations
+(`pkg/apis/autoscaling/v1/conversion.go`); an empty rule of a NetworkPolicy allows all traffic
 (https://kubernetes.io/docs/concepts/services-networking/network-policies/); a `caBundle` is often injected.
 """
 
@@ -21,6 +22,8 @@ from applyviz.engine.risks.owners import fields_of, is_ours, list_entries
 from applyviz.engine.risks.walking import is_within, list_at, map_at, position_of
 
 _POD_SPECS = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
+# What version v1 of an autoscaler does not have, by the annotation that keeps it there.
+_CARRIED = {f"autoscaling.alpha.kubernetes.io/{name}": name for name in ("metrics", "behavior")}
 _NAME, _ALIAS = "serviceAccountName", "serviceAccount"
 _TEXTS = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}
 _ENCODED = (("Secret", "data"), ("ConfigMap", "binaryData"))
@@ -61,6 +64,28 @@ def find_kept(subject: RiskSubject) -> Iterator[Risk]:
             continue
         if not _was_applied(subject, alias):
             yield Risk(RiskKind.REMOVAL_WITHOUT_EFFECT, RiskLevel.MEDIUM, fields(*named), {"how": "alias"})
+
+
+def _set_at_another_version(subject: RiskSubject, part: str) -> bool:
+    """Return whether this manager set a part of the spec by another version of the kind."""
+    if get_at(subject.last_applied, ("spec", part)) is not None:
+        return True
+    ours = (subject.field_manager, *subject.taken_managers)
+    entries = (entry for entry in list_entries(subject.live) if entry.get("manager") in ours)
+    return any(get_at(fields_of(entry), fields("spec", part), ABSENT) is not ABSENT for entry in entries)
+
+
+def find_carried(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield the parts of an autoscaler that a manifest at autoscaling/v1 dropped and that stay in an annotation."""
+    manifest = subject.manifest or {}
+    if subject.ref.key[:2] != ("autoscaling", "HorizontalPodAutoscaler") or subject.live is None:
+        return
+    for name, part in _CARRIED.items():
+        path = ("metadata", "annotations", name)
+        is_kept = get_at(subject.result, path) is not None and get_at(manifest, path) is None
+        if is_kept and manifest.get("apiVersion") == "autoscaling/v1" and _set_at_another_version(subject, part):
+            facts = {"how": "version", "entry": f"spec.{part}"}
+            yield Risk(RiskKind.REMOVAL_WITHOUT_EFFECT, RiskLevel.MEDIUM, fields(*path), facts)
 
 
 def _has_value(value: JSONValue) -> bool:

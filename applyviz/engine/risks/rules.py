@@ -47,6 +47,7 @@ RULES: tuple[RiskRule, ...] = (
     clientside.find_too_long,
     removals.find,
     ineffective.find_kept,
+    ineffective.find_carried,
     ineffective.find_status,
     ineffective.find_open_policy,
     ineffective.find_injected,

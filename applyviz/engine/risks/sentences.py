@@ -36,6 +36,8 @@ def _retyped(f: Facts) -> Templates:
 def _kept(f: Facts) -> Templates:
     if f["how"] == "alias":
         return ("You no longer set this field, but it stays: its deprecated alias serviceAccount keeps the value.",)
+    if f["how"] == "version":
+        return ("You no longer set {entry}, but it stays: autoscaling/v1 cannot set it and keeps it in an annotation.",)
     return ("You no longer set {entry}, but it stays in data: an apply only adds what stringData has.",)
 
 
