@@ -22,7 +22,7 @@ _MOMENT = "2026-01-01T00:00:00Z"
 
 @dataclass(frozen=True, slots=True)
 class KubectlDifference:
-    """What kubectl does: the conflicts that stop it."""
+    """The conflicts that stop kubectl."""
 
     conflicts: tuple[Conflict, ...] = ()
 

@@ -199,7 +199,7 @@ def test_handover_is_reverted_and_what_somebody_scaled_meanwhile_is_a_conflict(c
 @pytest.mark.core(1)
 @pytest.mark.parametrize("manager", ["kubectl", "shop-team"])
 def test_owners_after_an_upgrade_are_those_that_kubectl_leaves(control_plane, manager):
-    """What client-side kubectl owned moves, what helm owns stays; last-applied is in step for the manager kubectl."""
+    """Fields of client-side kubectl move, those of helm stay; last-applied is in step for the manager kubectl."""
     product = Product(control_plane)
     found = {}
     for who in ("theirs", "mine"):

@@ -47,7 +47,7 @@ AFTER = BEFORE.replace("nginx:1", "nginx:2").replace(", labels: {tier: a}", "")
 RECREATE = AFTER.replace("spec:\n  selector", "spec:\n  strategy: {type: Recreate}\n  selector")
 MANAGERS = ("applyviz", "kubectl")
 PURPOSES = {"applyviz": ["migrate", "apply"], "kubectl": ["migrate", "apply", "record"]}
-# Who owns fields after a takeover: the record of kubectl has a manager of its own.
+# The owners after a takeover: the record of kubectl has a manager of its own.
 KEEPERS = {"applyviz": {"applyviz"}, "kubectl": {"kubectl", "kubectl-last-applied"}}
 ESTIMATED = {"can_dry_run": False, "server": EstimatingServer()}
 
