@@ -11,6 +11,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.web.reviews.views.tabs import COOKIE
 from applyviz.workflow.approvals import acknowledgments
+from tests.builders import make_policy
 from tests.web import builders, reading, rows
 
 HTMX = {"HX-Request": "true"}
@@ -346,3 +347,35 @@ def test_overview_sums_requests_and_limits_by_namespace(as_viewer, alice):
 
     assert "CPU requests 0.25 1.5" in page
     assert "Memory limits 0 1.5 GiB" in page
+
+
+def main_button(browser, plan) -> tuple[str, str, str]:
+    """The text of the main button, its address, and the line beside it."""
+    page = reading.read(browser, reverse("reviews:show-plan", args=[plan.review.number, plan.number]))
+    (go,) = (e for e in reading.find_all(page, "div") if reading.attribute(e, "class") == "go")
+    (act,) = (e for name in ("a", "button", "span") for e in reading.find_all(go, name, has="data-next-act"))
+    why = "".join(reading.text_of(e) for e in reading.find_all(go, "p"))
+    return reading.text_of(act), reading.attribute(act, "href") or "", why.replace(" .", ".")
+
+
+def test_superseded_plan_leads_to_the_latest(as_alice, as_bob, plan):
+    rows.add_plan(plan, [builders.build_change()])
+
+    for browser in (as_alice, as_bob):
+        text, address, _why = main_button(browser, plan)
+        assert (text, address) == ("Go to plan 2", reverse("reviews:show-plan", args=[plan.review.number, 2]))
+
+
+def test_main_button_is_what_the_author_can_do_and_whom_an_approver_waits_for(as_alice, as_bob, alice):
+    plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.ERROR, error="no")])
+    manifests = reverse("reviews:replace-manifests", args=[plan.review.number])
+
+    assert main_button(as_alice, plan) == ("Upload new manifests", manifests, "1 object has errors")
+    assert main_button(as_bob, plan) == ("Approve plan 1", "", "1 object has errors. Waiting for alice.")
+
+
+def test_plan_under_another_policy_is_planned_again_by_its_author(as_alice, as_bob, plan):
+    make_policy(approvals=2)
+
+    assert main_button(as_alice, plan)[0] == "Re-plan"
+    assert main_button(as_bob, plan)[2].endswith(": re-plan. Waiting for alice.")

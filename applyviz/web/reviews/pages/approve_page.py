@@ -20,9 +20,8 @@ from applyviz.engine.risks.sentences import title
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
-from applyviz.web.components.object_links import link_change
 from applyviz.web.reviews.pages.acknowledgments import present_all_acts
-from applyviz.web.reviews.pages.approval_state import link_in_changes
+from applyviz.web.reviews.pages.approval_state import link_blocker, link_in_changes
 from applyviz.web.reviews.pages.live_bar import LiveBar, present_live_bar
 from applyviz.web.reviews.pages.object_groups import ObjectItem, present_item
 from applyviz.web.reviews.pages.plan_names import (
@@ -171,7 +170,7 @@ def _list_acknowledged(plan: Plan, person: Person, changes: Sequence[ObjectChang
         # A risk of the plan as a whole stands at no object.
         row = rows.get(position)
         objects.setdefault(kind, []).extend(
-            [RiskObject(row.name, row.kind, link_change(plan, position))] if row else []
+            [RiskObject(row.name, row.kind, link_in_changes(plan, position))] if row else []
         )
         if not act.noted:
             open_kinds.add(kind)
@@ -185,11 +184,7 @@ def _list_operations(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Opera
     lists = []
     for operation in LISTED:
         items = tuple(
-            present_item(
-                c,
-                url=reverse("reviews:show-object", args=[plan.review.number, plan.number, c.position, "changes"]),
-                is_current=False,
-            )
+            present_item(c, url=link_in_changes(plan, c.position), is_current=False)
             for c in changes
             if c.operation == operation
         )
@@ -199,11 +194,10 @@ def _list_operations(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Opera
 
 
 def _present_high_risks(plan: Plan, changes: Sequence[ObjectChange], many: int) -> tuple[HighRisk, ...]:
-    base = [plan.review.number, plan.number]
     return list_high_risks(
         changes,
         gather_risks(changes, many=many, unknown=commit_people.find_unknown(plan)),
-        url_of=lambda position: reverse("reviews:show-object", args=[*base, position, "changes"]),
+        url_of=lambda position: link_in_changes(plan, position),
     )
 
 
@@ -230,13 +224,13 @@ def _describe_way_back(changes: Sequence[ObjectChange]) -> str:
 def _list_blockers(plan: Plan, person: Person) -> tuple[Blocker, ...]:
     """Return the blockers, each with a link to resolve it."""
     back, hidden = reverse("reviews:show-plan", args=[plan.review.number, plan.number]), hidden_positions(plan)
-    found = sentences.describe_all(plan_blockers.find_plan_blockers(plan, hidden=hidden))
-    blockers = [Blocker(text, back) for text in found]
+    found = plan_blockers.find_plan_blockers(plan, hidden=hidden)
+    blockers = [Blocker(sentences.describe(one), link_blocker(plan, one) or back) for one in found]
     own = plan_blockers.find_role_blockers(plan, for_user=person)
     if own:
         return (*blockers, *(Blocker(sentences.describe(one)) for one in own))
     unviewed = plan_blockers.find_unviewed(plan, by=person, hidden=hidden)
-    links = (Blocker(sentences.describe(one), link_in_changes(plan, one.positions[0])) for one in unviewed)
+    links = (Blocker(sentences.describe(one), link_blocker(plan, one)) for one in unviewed)
     return (*blockers, *links)
 
 
