@@ -44,7 +44,7 @@ UNJUDGED: Mapping[RiskKind, str] = {
             *(RiskKind.ATOMIC_LIST_REPLACED, RiskKind.TOPOLOGY_CHANGED, RiskKind.DEPRECATED_VERSION),
             *(RiskKind.CONVERSION_NOT_ASKED, RiskKind.ADMISSION_RULES_CHANGED, RiskKind.CLUSTER_SCOPED),
             *(RiskKind.SYSTEM_NAMESPACE, RiskKind.REMOVAL_WITHOUT_EFFECT, RiskKind.STATUS_IGNORED),
-            *(RiskKind.OPEN_POLICY, RiskKind.INJECTED_VALUE, RiskKind.INVALID_ENTRY),
+            *(RiskKind.OPEN_POLICY, RiskKind.EXPOSED, RiskKind.INJECTED_VALUE, RiskKind.INVALID_ENTRY),
         ),
         _OPEN,
     ),

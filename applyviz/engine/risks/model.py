@@ -37,6 +37,7 @@ class RiskKind(StrEnum):
     REMOVAL_WITHOUT_EFFECT = "removal-without-effect"
     STATUS_IGNORED = "status-ignored"
     OPEN_POLICY = "open-policy"
+    EXPOSED = "exposed"
     INJECTED_VALUE = "injected-value"
     INVALID_ENTRY = "invalid-entry"
     DEFAULTED_SIBLING = "defaulted-sibling"

@@ -35,7 +35,8 @@ def restart(f: Mapping[str, str]) -> tuple[str, ...]:
     if f.get("nodes"):
         return (restarts + "rolling update; on every node the old pod stops before the new one starts.",)
     kept = _count_pods(f["kept"], "keeps", "keep") + " the old template (partition)." if "kept" in f else ""
-    return (restarts + "rolling update.", *((kept,) if kept else ()))
+    rolls = "rolling update, on every node." if f.get("each") == "node" else "rolling update."
+    return (restarts + rolls, *((kept,) if kept else ()))
 
 
 def wait(f: Mapping[str, str]) -> tuple[str, ...]:

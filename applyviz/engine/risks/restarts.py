@@ -161,7 +161,8 @@ def _find_released(kind: str, live: JSONObject, result: JSONObject, pods: int | 
 def _describe(subject: RiskSubject, rollout: UpdateRules, pods: int | None, facts: Mapping[str, str]) -> Risk:
     level = RiskLevel.HIGH if rollout.strategy == "Recreate" else RiskLevel.MEDIUM
     stops = {"stops": "all"} if rollout.stops_all(pods or 0) else {"nodes": "in turn"} if rollout.stops_first else {}
-    found = {**facts, "strategy": rollout.strategy, **stops}
+    on = {"each": "node"} if rollout.kind == "DaemonSet" else {}
+    found = {**facts, "strategy": rollout.strategy, **stops, **on}
     return Risk(RiskKind.PODS_RESTART, level, fields(*_TEMPLATE), found, position_of(subject, _TEMPLATE))
 
 

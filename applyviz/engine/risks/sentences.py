@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.risks import restart_sentences
+from applyviz.engine.risks import reach_sentences, restart_sentences
 from applyviz.engine.risks.advice import ADVICE, Advice
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.engine.risks.ownership_sentences import MOVES
@@ -213,6 +213,7 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
         "The manifest sets status, which this apply ignores: only the status subresource writes it."
     ),
     RiskKind.OPEN_POLICY: "An empty rule in {direction} allows all traffic, whatever the other rules say.",
+    RiskKind.EXPOSED: "Clients outside the cluster can reach Service {name}: {way}, {ports}.",
     RiskKind.INJECTED_VALUE: (
         "The manifest replaces the caBundle that {owners} wrote: calls fail where the certificate does not match it."
     ),
@@ -250,11 +251,11 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.IN_USE: _in_use,
     RiskKind.PRUNE_SHARE: _prune,
     RiskKind.PRUNE_CHANGED: _prune_changed,
-    RiskKind.RBAC_CHANGED: "{kind} {name} controls permissions.",
-    RiskKind.CRD_CHANGED: "CustomResourceDefinition {name} defines the schema of all objects of its kind.",
-    RiskKind.API_SERVICE_CHANGED: "APIService {name} determines which server handles its API group.",
-    RiskKind.ADMISSION_RULES_CHANGED: "{kind} {name} controls which requests the API server accepts.",
-    RiskKind.NAMESPACE_CHANGED: "Changes to Namespace {name} can affect everything in it.",
+    RiskKind.RBAC_CHANGED: reach_sentences.describe_permissions,
+    RiskKind.CRD_CHANGED: reach_sentences.describe_definition,
+    RiskKind.API_SERVICE_CHANGED: reach_sentences.describe_server,
+    RiskKind.ADMISSION_RULES_CHANGED: reach_sentences.describe_admission,
+    RiskKind.NAMESPACE_CHANGED: reach_sentences.describe_namespace,
     RiskKind.CLUSTER_SCOPED: "{kind} {name} is cluster-scoped: it affects the whole cluster.",
     RiskKind.SYSTEM_NAMESPACE: "Kubernetes itself runs in namespace {namespace}.",
     RiskKind.DELETED: _deleted,

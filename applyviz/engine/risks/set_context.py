@@ -13,6 +13,7 @@ from applyviz.engine.objects.paths import FieldPath, field, fields
 from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.engine.risks.immutable import find_definition
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.reach_facts import list_reach_facts
 from applyviz.engine.risks.walking import map_at, metadata_of, position_of, texts_of
 
 PART_OF = "applyset.kubernetes.io/part-of"
@@ -125,7 +126,7 @@ def find_reach(subject: RiskSubject) -> Iterator[Risk]:
     facts = {"kind": subject.ref.gvk.kind, "name": subject.ref.name}
     reach = _reach_of(subject)
     if reach is not None:
-        yield Risk(reach[0], reach[1], (), facts)
+        yield Risk(reach[0], reach[1], (), facts | list_reach_facts(reach[0], subject))
     is_namespace = reach is not None and reach[0] is RiskKind.NAMESPACE_CHANGED
     namespace = subject.ref.name if is_namespace else subject.ref.namespace
     if namespace.startswith(_SYSTEM_PREFIX):

@@ -20,6 +20,7 @@ TITLES: dict[RiskKind, str] = {
     RiskKind.REMOVAL_WITHOUT_EFFECT: "Removal without effect",
     RiskKind.STATUS_IGNORED: "Status is ignored",
     RiskKind.OPEN_POLICY: "Allows all traffic",
+    RiskKind.EXPOSED: "Reachable from outside",
     RiskKind.INJECTED_VALUE: "Injected certificate replaced",
     RiskKind.INVALID_ENTRY: "Unreadable entry",
     RiskKind.RETYPED_VALUE: "Value re-typed by YAML",

@@ -1,0 +1,42 @@
+"""A Service that clients outside the cluster can reach.
+
+Rule: https://kubernetes.io/docs/concepts/services-networking/service/#publishing-services-service-types: a LoadBalancer
+and a NodePort open a port on every node or on an address of the provider; `externalIPs` open one on these addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.naming import join_names
+from applyviz.engine.risks.walking import list_at, position_of
+
+_OPEN = ("LoadBalancer", "NodePort")
+
+
+def _find_ways(service: JSONObject | None) -> dict[str, str]:
+    """Return how a Service is open to the outside, with the field that opens it."""
+    kind = get_at(service, ("spec", "type"))
+    ways = {str(kind): "type"} if kind in _OPEN else {}
+    addresses = [str(address) for address in list_at(service, "spec", "externalIPs")]
+    return ways | ({join_names(addresses): "externalIPs"} if addresses else {})
+
+
+def _name_ports(service: JSONObject | None) -> str:
+    ports = [str(get_at(port, ("port",))) for port in list_at(service, "spec", "ports")]
+    return f"{'port' if len(ports) == 1 else 'ports'} {join_names(ports)}" if ports else "without a port"
+
+
+def find(subject: RiskSubject) -> Iterator[Risk]:
+    """Yield each way by which a Service becomes reachable from outside."""
+    if subject.ref.key[:2] != ("", "Service") or subject.manifest is None:
+        return
+    before = _find_ways(subject.live)
+    for way, name in _find_ways(subject.result or subject.manifest).items():
+        if way not in before:
+            facts = {"name": subject.ref.name, "way": way, "ports": _name_ports(subject.result or subject.manifest)}
+            position = position_of(subject, ("spec", name))
+            yield Risk(RiskKind.EXPOSED, RiskLevel.MEDIUM, fields("spec", name), facts, position)
