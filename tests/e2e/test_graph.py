@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from applyviz.web.reviews.pages.graph.text_width import measure
+
 pytestmark = pytest.mark.e2e
 GRAPH = "/reviews/2/plans/1/graph/"
 
@@ -56,3 +58,73 @@ def test_phone_shows_the_references_as_a_list(sign_in):
     expect(page.locator("svg[data-graph]")).to_be_hidden()
     expect(page.locator(".graph-phone .references")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+# Each text of a box beside the box that it belongs to, in the pixels of the picture.
+FIND_OVERFLOWING = """() => [...document.querySelectorAll("svg[data-graph] :is(.node, .dock)")].flatMap(node => {
+  const box = node.querySelector(".box").getBoundingClientRect();
+  return [...node.querySelectorAll("text")].filter(text => {
+    const at = text.getBoundingClientRect();
+    return at.width && (at.right > box.right + 0.5 || at.left < box.left - 0.5);
+  }).map(text => text.textContent);
+})"""
+# The widths that the server counts with are never less than those of the font.
+MEASURE = """([letters, font]) => {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = font;
+  return letters.map(letter => pen.measureText(letter).width);
+}"""
+
+
+@pytest.mark.parametrize("query", ["", "?fold=0"])
+def test_texts_stay_inside_their_boxes(sign_in, query):
+    page = sign_in("alice")
+    page.goto(GRAPH + query)
+    page.evaluate("document.fonts.ready.then(() => true)")
+
+    assert page.evaluate(FIND_OVERFLOWING) == []
+
+
+def test_letters_are_never_wider_than_the_server_counts(sign_in):
+    page = sign_in("alice")
+    page.goto(GRAPH)
+    page.evaluate("document.fonts.ready.then(() => true)")
+    letters = [chr(code) for code in range(0x20, 0x7F)] + list("·→…")
+    widths = page.evaluate(MEASURE, [letters, "420 100px 'Inter Variable'"])
+
+    wider = {letter: width for letter, width in zip(letters, widths, strict=True) if width > measure(letter, 100) + 0.5}
+    assert wider == {}
+
+
+def test_picture_is_zoomed_by_buttons_keys_and_pinch(sign_in):
+    page = sign_in("alice")
+    page.goto(GRAPH)
+    picture = page.locator("svg[data-graph]")
+    whole = picture.evaluate("one => one.clientWidth")
+
+    page.get_by_role("button", name="Zoom in").click()
+    expect(page.locator('[data-zoom="0"]')).to_have_text("125%")
+    assert picture.evaluate("one => one.clientWidth") == pytest.approx(whole * 1.25, abs=1)
+    page.keyboard.press("-")
+    page.keyboard.press("-")
+    expect(page.locator('[data-zoom="0"]')).to_have_text("85%")
+    page.keyboard.press("0")
+    expect(page.locator('[data-zoom="0"]')).to_have_text("100%")
+    picture.hover(position={"x": 300, "y": 200})
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -100)
+    page.keyboard.up("Control")
+    expect(page.locator('[data-zoom="0"]')).to_have_text("165%")
+
+
+def test_object_is_found_while_typing(sign_in):
+    page = sign_in("alice")
+    page.goto(GRAPH)
+    page.keyboard.press("f")
+    page.keyboard.type("inventory")
+    expect(page.locator("[data-node].is-found")).to_have_count(2)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="update Service inventory")).to_be_focused()
+
+    page.goto(f"{GRAPH}?find=loyal")
+    expect(page.locator(".graph-panel h2")).to_contain_text("Promotion/loyalty")

@@ -7,6 +7,7 @@ in their order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from applyviz.engine.layout.model import COLUMNS, PITCH, Box, Line
 from applyviz.engine.layout.rows import list_neighbors
@@ -46,7 +47,7 @@ def place_band(boxes: Sequence[Box], lines: Sequence[Line], top: int) -> tuple[l
             if column == len(COLUMNS):
                 column, row = 0, row + 1
             old = by_number[number]
-            placed.append(Box(number, column, old.is_pill, old.has_docks))
+            placed.append(replace(old, column=column))
             tops[number] = top + row * PITCH + (9 if old.is_pill else 0)
             column += 1
     return placed, tops

@@ -25,12 +25,14 @@ class Box:
     """A box of a picture; `number` identifies it, `column` counts from 0.
 
     - `is_pill`: it is small; `has_docks`: it has a row of docks below it.
+    - `group`: boxes of a group stand together, below those of the group before it.
     """
 
     number: int
     column: int
     is_pill: bool = False
     has_docks: bool = False
+    group: int = 0
 
     @property
     def height(self) -> int:

@@ -9,9 +9,9 @@ from itertools import pairwise
 import pytest
 
 from applyviz.engine.layout.band import place_band
-from applyviz.engine.layout.drawing import draw
-from applyviz.engine.layout.model import COLUMNS, DOCKED, HEIGHT, PILL, PITCH, TOP, Box, Line
-from applyviz.engine.layout.routes import BUS_FROM, find_buses, route
+from applyviz.engine.layout.drawing import Drawing, draw
+from applyviz.engine.layout.model import COLUMNS, DOCKED, HEIGHT, PILL, PITCH, TOP, WIDTH, Box, Line
+from applyviz.engine.layout.routes import BUS_FROM, find_nets, route
 from applyviz.engine.layout.rows import order_middle, place_rows, spread
 
 
@@ -77,20 +77,97 @@ def test_no_two_boxes_overlap_and_order_of_input_changes_nothing(seed: int) -> N
     assert first.picture.height > max(first.picture.tops.values())
 
 
-def test_many_lines_to_one_box_share_a_trunk() -> None:
-    boxes = [*(Box(n, 2) for n in range(BUS_FROM)), Box(50, 3), Box(51, 3), Box(52, 3)]
-    lines = [Line(n, target) for target in (50, 51) for n in range(BUS_FROM)] + [Line(0, 52)]
+def trace(path: str) -> list[tuple[float, float]]:
+    """Return points along a path, close enough to each other to meet every box on the way."""
+    points: list[tuple[float, float]] = []
+    for letter, text in re.findall(r"([MHVCQ])([^MHVCQ]*)", path):
+        n = [float(one) for one in text.split()]
+        x, y = points[-1] if points else (0.0, 0.0)
+        ends = {"M": lambda n=n: [(n[0], n[1])], "H": lambda n=n, y=y: [(n[0], y)], "V": lambda n=n, x=x: [(x, n[0])]}
+        corners = ends[letter]() if letter in ends else list(zip(n[::2], n[1::2], strict=True))
+        if letter == "M":
+            points += corners
+            continue
+        bent = [(x, y), *corners]
+        for step in range(1, 101):
+            points.append(bend(bent, step / 100))
+    return points
 
-    buses = find_buses({box.number: box for box in boxes}, lines)
+
+def bend(points: list[tuple[float, float]], at: float) -> tuple[float, float]:
+    """Return the point of a Bézier curve, or of a straight line."""
+    while len(points) > 1:
+        points = [(a[0] + (b[0] - a[0]) * at, a[1] + (b[1] - a[1]) * at) for a, b in pairwise(points)]
+    return points[0]
+
+
+def find_crossed(boxes: list[Box], drawing: Drawing) -> set[tuple[Line, int]]:
+    """Return each line with the boxes that it runs through."""
+    tops, columns = drawing.picture.tops, drawing.columns
+    areas = [(box.number, COLUMNS[columns[box.number]], tops[box.number], box.height) for box in boxes]
+    found = set()
+    for line, path in drawing.picture.paths.items():
+        for x, y in trace(path):
+            for number, left, top, height in areas:
+                if left < x < left + WIDTH and top < y < top + height:
+                    found.add((line, number))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lines_run_around_boxes_and_never_through_them(seed: int) -> None:
+    numbers = random.Random(seed)
+    boxes = [Box(n, numbers.randrange(5), numbers.random() < 0.2, numbers.random() < 0.2) for n in range(60)]
+    band = [Box(100 + n, 0, numbers.random() < 0.3) for n in range(12)]
+    pairs = [(numbers.choice(boxes), numbers.choice(boxes)) for _ in range(110)]
+    pairs += [(numbers.choice(band), numbers.choice(band)) for _ in range(14)]
+    lines = list(dict.fromkeys(Line(a.number, b.number) for a, b in pairs if a.number != b.number))
+
+    drawing = draw(boxes, band, lines, middle=2)
+
+    assert len(drawing.picture.paths) == len(lines)
+    assert find_crossed([*boxes, *band], drawing) == set()
+
+
+@pytest.mark.parametrize("is_in", [True, False])
+@pytest.mark.parametrize("columns", [(2, 3), (2, 4), (0, 1), (3, 4), (1, 3)])
+def test_a_fan_shares_one_trunk_in_each_gap(columns: tuple[int, int], is_in: bool) -> None:
+    left, right = columns
+    one, many = (right, left) if is_in else (left, right)
+    boxes = [*(Box(n, many) for n in range(BUS_FROM)), Box(50, one), Box(51, 3), Box(52, 3)]
+    lines = [Line(n, 50) if is_in else Line(50, n) for n in range(BUS_FROM)]
+
+    nets = find_nets({box.number: box for box in boxes}, lines)
+    drawing = draw(boxes, [], lines, middle=2)
+
+    assert set(nets.values()) == {("in" if is_in else "out", 50, 0)}
+    trunks = [re.findall(r"Q(\d+) ", path) for path in drawing.picture.paths.values()]
+    assert len({x for found in trunks for x in found}) <= right - left
+    last = {path.rpartition("H")[2] if is_in else path.partition("H")[0] for path in drawing.picture.paths.values()}
+    assert len(last) == 1, "they have one end together"
+    assert find_crossed(boxes, drawing) == set()
+
+
+def test_few_lines_to_one_box_have_no_trunk() -> None:
+    boxes = [*(Box(n, 2) for n in range(BUS_FROM - 1)), Box(50, 3)]
+    lines = [Line(n, 50) for n in range(BUS_FROM - 1)]
+
     paths = route(boxes, lines, place_rows(boxes, lines, middle=2))
 
-    assert sorted(buses) == [50, 51]
-    assert buses[50] - buses[51] == 8
-    assert {re.search(r"V|C|H", path[1:]).group() for path in paths.values()} <= {"H", "C"}
-    on_trunk = [path for line, path in paths.items() if line.target == 50 and "V" in path]
-    assert len(on_trunk) >= BUS_FROM - 2
-    assert all(f"Q{buses[50]} " in path for path in on_trunk)
-    assert "Q" not in paths[Line(0, 52)]
+    assert not any("Q" in path for path in paths.values())
+
+
+def test_groups_stand_below_each_other_and_have_a_heading_if_there_are_several() -> None:
+    boxes = [Box(1, 2, group=1), Box(2, 2), Box(3, 1)]
+    band = [Box(4, 0), Box(5, 0, group=1)]
+
+    drawing = draw(boxes, band, [Line(3, 1), Line(3, 2)], middle=2)
+
+    assert [group for group, _ in drawing.groups] == [0, 1, 0, 1]
+    tops = drawing.picture.tops
+    assert tops[2] < tops[1]
+    assert [tops[2], tops[1]] == [top + 24 for _, top in drawing.groups[:2]]
+    assert draw(boxes[1:], [], [], middle=2).groups == ()
 
 
 def test_lines_go_from_left_to_right_around_a_column_and_back() -> None:
@@ -103,8 +180,8 @@ def test_lines_go_from_left_to_right_around_a_column_and_back() -> None:
     assert paths[Line(2, 3)] == f"M{COLUMNS[3]} 64C{COLUMNS[3] - 16} 64 {COLUMNS[3] - 16} 112 {COLUMNS[3]} 112"
     assert paths[Line(1, 2)].startswith("M620 ")
     assert paths[Line(4, 1)].startswith("M620 ")
-    assert paths[Line(4, 1)].endswith("960 220")
-    assert "H912C936" in paths[Line(1, 4)]
+    assert {paths[line].rpartition(" ")[2] for line in (Line(4, 1), Line(1, 4))} == {"216H960", "224H960"}
+    assert all(re.search(r" (40|88|90)H", paths[line]) for line in (Line(4, 1), Line(1, 4))), "between two boxes"
 
 
 def test_chains_of_the_band_stand_in_rows_and_single_boxes_fill_them() -> None:

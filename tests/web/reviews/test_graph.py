@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.planning.graph.facts import list_facts
 from applyviz.engine.planning.graph.graph import relate
 from applyviz.engine.planning.model.graph import GraphNode
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
@@ -18,6 +19,7 @@ from applyviz.engine.risks.model import RelatedObjects
 from applyviz.records.models import Plan
 from applyviz.web.reviews.pages.graph.choice import GraphChoice
 from applyviz.web.reviews.pages.graph.nodes import NodeNames, ShownNode
+from applyviz.web.reviews.pages.graph.text_width import fit, measure
 from applyviz.workflow.plans import graphs, planner
 from tests.web import reading, rows
 
@@ -229,3 +231,82 @@ def test_plan_of_many_namespaces_shows_kinds_and_opens_one_level_at_a_time(as_al
     assert 40 < len(opened) <= 150
     assert len([text for text in opened if text.startswith("create 1 Deployment")]) > 30
     assert any(text.startswith("create Deployment web") for text in read("?open=shop-7/deployment"))
+
+
+def test_similar_objects_are_one_group_and_open(as_alice, alice):
+    names = [f"board-{n}" for n in range(5)]
+    volumes = "".join(f"        - {{name: {name}, configMap: {{name: {name}}}}}\n" for name in names)
+    text = deployment("grafana", "1") + "      volumes:\n" + volumes
+    boards = [change(config("1", name=name), Operation.CREATE) for name in names]
+    plan = make_plan(alice, [change(text, Operation.CREATE), *boards])
+
+    closed, opened, flat = (
+        labels(reading.read(as_alice, address(plan, query))) for query in ("", "?open=shop/configmap", "?fold=0")
+    )
+
+    assert [text for text in closed if "ConfigMap" in text and "board" in text] == [
+        "create 5 ConfigMap: board-0, board-1, board-2, board-3, board-4"
+    ]
+    for found in (opened, flat):
+        assert len([text for text in found if text.startswith("create ConfigMap board-")]) == 5
+
+
+def test_objects_stand_together_by_namespace(as_alice, alice):
+    other = [text.replace("namespace: shop", "namespace: other") for text in (deployment("b", "1"), config("1"))]
+    plan = make_plan(alice, [change(deployment("a", "1")), change(config("1")), *map(change, other)])
+
+    page = reading.read(as_alice, address(plan))
+    single = reading.read(as_alice, address(make_plan(alice, [change(deployment("a", "1"))])))
+
+    def headings(of) -> list[str]:
+        texts = reading.find_all(of, "text")
+        return [reading.text_of(text) for text in texts if reading.attribute(text, "class") == "group"]
+
+    assert headings(page) == ["other", "shop"]
+    assert headings(single) == []
+
+
+def test_selector_whose_pods_are_unknown_is_no_line(as_alice, alice):
+    plan = make_plan(alice, [change(service("web", "made-by-an-operator"), Operation.CREATE)])
+
+    assert [text for text in labels(reading.read(as_alice, address(plan))) if "no pod" in text] == []
+    assert "not checked" in as_alice.get(address(plan, "?view=table")).content.decode()
+
+
+def test_object_is_found_by_a_part_of_its_name(as_alice, shop):
+    page = reading.read(as_alice, address(shop, "?find=two"))
+    (panel,) = reading.find_all(page, "aside")
+    assert "ConfigMap/two" in reading.text_of(panel)
+
+    nothing = as_alice.get(address(shop, "?find=nowhere")).content.decode()
+    assert "No object matches “nowhere”." in nothing
+
+
+@pytest.mark.parametrize(
+    ("annotation", "named", "line"),
+    [("", "web", "1 → 2"), ("", "other", "1 → 2"), ("side", "web", "7 → 8"), ("", "main-stays", "side 7 → 8")],
+)
+def test_version_is_that_of_the_main_container(annotation, named, line):
+    def workload(tag: str, side: str) -> str:
+        first = "web" if named in ("web", "main-stays") else "app"
+        note = f"annotations: {{kubectl.kubernetes.io/default-container: {annotation}}}, " if annotation else ""
+        containers = f"{{name: side, image: 'mesh:{side}'}}, {{name: {first}, image: 'shop:{tag}'}}"
+        if named == "other":
+            containers = f"{{name: app, image: 'shop:{tag}'}}, {{name: a-side, image: 'mesh:{side}'}}"
+        return (
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\nspec:\n"
+            f"  template: {{metadata: {{{note}labels: {{app: web}}}}, spec: {{containers: [{containers}]}}}}\n"
+        )
+
+    tag = "1" if named == "main-stays" else "2"
+    facts = list_facts(change(workload(tag, "8"), live=workload("1", "7")))
+
+    of = f"{facts['image_of']} " if "image_of" in facts else ""
+    assert f"{of}{facts['image_before']} → {facts['image_after']}" == line
+
+
+def test_texts_are_cut_where_their_box_ends():
+    assert fit("restarts 2", 11, 142) == "restarts 2"
+    cut = fit("W" * 40, 11, 142)
+    assert (cut.endswith("…"), measure(cut, 11) <= 142) == (True, True)
+    assert fit("界" * 40, 12, 60, is_mono=True) == "界界界界…"

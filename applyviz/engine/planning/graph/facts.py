@@ -11,6 +11,8 @@ from applyviz.engine.planning.graph.pod_risks import list_changed_keys
 from applyviz.engine.planning.model.overview import list_moves
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.summary import list_image_changes, read_images
+from applyviz.engine.references.pods import find_pod_template
+from applyviz.engine.references.reading import list_entries, text_at
 from applyviz.engine.risks.model import RiskKind
 
 _LIMITS = {
@@ -18,6 +20,8 @@ _LIMITS = {
     "PodDisruptionBudget": ("minAvailable", "maxUnavailable"),
 }
 _LONGEST = 40
+_CONTAINERS = ("containers", "initContainers")
+_DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
 def _shorten(image: str) -> str:
@@ -38,12 +42,31 @@ def _list_limits(kind: str, before: JSONObject | None, after: JSONObject | None)
     return found
 
 
+def _rank_containers(change: PlannedObject) -> list[str]:
+    """Return the containers of an object as it will be, the main one first and init containers last.
+
+    - The main one is the annotated default of kubectl, else the one named like the object, else the first.
+    """
+    template = find_pod_template(change.versions.after or {})
+    if template is None:
+        return []
+    names = [text_at(one, "name") for group in _CONTAINERS for _, one in list_entries(template.spec.get(group))]
+    annotated = text_at(change.versions.after, *template.path[:-1], "metadata", "annotations", _DEFAULT_CONTAINER)
+    main = next((name for name in (annotated, change.ref.name) if name in names), "")
+    return [main, *(name for name in names if name != main)] if main else names
+
+
 def _list_images(change: PlannedObject) -> dict[str, str]:
-    moved = next(list_image_changes(change), None)
-    if moved is not None:
-        return {"image_before": _shorten(moved.before), "image_after": _shorten(moved.after)}
+    ranked = _rank_containers(change)
+    moved = {one.container: one for one in list_image_changes(change)}
+    name = next((name for name in ranked if name in moved), "")
+    if name:
+        # The version of another container than the main one is named for that container.
+        side = {"image_of": name} if name != ranked[0] else {}
+        return {"image_before": _shorten(moved[name].before), "image_after": _shorten(moved[name].after), **side}
     images = read_images(change.versions.after) if change.operation is Operation.CREATE else {}
-    return {"image_after": _shorten(next(iter(images.values())))} if images else {}
+    first = next((images[name] for name in ranked if name in images), "")
+    return {"image_after": _shorten(first)} if first else {}
 
 
 def _list_restart(change: PlannedObject) -> dict[str, str]:

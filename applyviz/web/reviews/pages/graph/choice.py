@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
+_LONGEST = 253
+
 
 @dataclass(frozen=True, slots=True)
 class GraphChoice:
     """The query of the tab.
 
     - `node`: whose reach is drawn, as `NodeNames` names it; `opened`: the group of a large plan that is opened.
+    - `find`: a part of the name of the node that is wanted; links do not keep it.
     - `is_table`: the references as rows; `is_folded`: unchanged objects together; `has_neighbors`: live ones too.
     """
 
@@ -20,6 +23,7 @@ class GraphChoice:
     is_table: bool = False
     is_folded: bool = True
     has_neighbors: bool = True
+    find: str = ""
     page: int = 1
 
     @classmethod
@@ -31,6 +35,7 @@ class GraphChoice:
             is_table=query.get("view") == "table",
             is_folded=query.get("fold") != "0",
             has_neighbors=query.get("live") != "0",
+            find=query.get("find", "").strip()[:_LONGEST],
             page=page,
         )
 

@@ -1,8 +1,9 @@
 """Fewer nodes: unchanged ones together, and in a large plan one node for each namespace and kind.
 
-Rule: what is unchanged and connected to nothing that changes is folded by kind. A plan with more than 150 nodes shows
-groups; one group is opened at a time, and shows at most 100 of its objects. Of more than 50 groups, those of one kind
-are one until the kind is opened.
+Rule: what is unchanged and connected to nothing that changes is folded by kind. Four or more objects of one kind and
+namespace to which the same happens, and which refer to the same objects, are one group. A plan with more than 150 nodes
+shows groups; one group is opened at a time, and shows at most 100 of its objects. Of more than 50 groups, those of one
+kind are one until the kind is opened.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from applyviz.engine.planning.model.graph import GraphEdge, GraphNode
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.references.model import ReferenceKind
 from applyviz.engine.risks.model import RiskLevel
-from applyviz.web.reviews.pages.graph.nodes import ShownNode
+from applyviz.web.reviews.pages.graph.nodes import WORKLOAD, ShownNode
 
 MOST_NODES = 150
 _MOST_OPENED = 100
 _NAMES = 12
+_SIBLINGS = 4
 _ANY = "*"
 _LOUDNESS = (RiskLevel.HIGH, RiskLevel.MEDIUM)
 # Against the direction of traffic: drawn by the selector of the Service.
@@ -75,6 +77,7 @@ def _present_group(space: str, members: Sequence[ShownNode]) -> ShownNode:
         None,
         len(members),
         tuple(member.node.name for member in members[:_NAMES]),
+        tuple(member.number for member in members),
     )
 
 
@@ -119,8 +122,44 @@ def _fold_calm(nodes: Sequence[ShownNode], edges: Sequence[GraphEdge], chosen: i
             kept.append(replace(first, column=None))
             continue
         names = tuple(member.node.name for member in members[:_NAMES])
-        kept.append(replace(first, operation=Operation.UNCHANGED, column=None, count=len(members), names=names))
+        numbers = tuple(member.number for member in members)
+        fold = replace(first, operation=Operation.UNCHANGED, column=None, names=names, members=numbers)
+        kept.append(replace(fold, count=len(members)))
     return kept
+
+
+def _find_siblings(
+    nodes: Sequence[ShownNode], edges: Iterable[GraphEdge], *, opened: str, chosen: int | None
+) -> list[list[ShownNode]]:
+    """The objects of one kind and namespace with one operation and the same references, where there are several."""
+    beside: dict[int, set[tuple[int, bool]]] = {}
+    for edge in edges:
+        beside.setdefault(edge.source, set()).add((edge.target, True))
+        beside.setdefault(edge.target, set()).add((edge.source, False))
+    docked_at = {shown.dock_of for shown in nodes}
+    groups: dict[tuple[object, ...], list[ShownNode]] = {}
+    for shown in nodes:
+        node = shown.node
+        is_single = shown.column == WORKLOAD or shown.dock_of is not None or shown.number in docked_at
+        if is_single or shown.count or not node.name or shown.number == chosen or name_group(node) == opened:
+            continue
+        same = (node.group, node.kind, node.namespace, shown.operation, frozenset(beside.get(shown.number, ())))
+        groups.setdefault((*same, node.is_missing, node.is_seen), []).append(shown)
+    return [members for members in groups.values() if len(members) >= _SIBLINGS]
+
+
+def _fold_siblings(
+    nodes: Sequence[ShownNode], edges: Sequence[GraphEdge], *, opened: str, chosen: int | None
+) -> tuple[list[ShownNode], list[GraphEdge]]:
+    """The nodes with one for all of each kind that refer to the same objects, and the edges to it."""
+    siblings = _find_siblings(nodes, edges, opened=opened, chosen=chosen)
+    stands_for = {member.number: members[0].number for members in siblings for member in members}
+    groups = {members[0].number: _present_group(members[0].node.namespace, members) for members in siblings}
+    kept = [groups.get(one.number, one) for one in nodes if stands_for.get(one.number, one.number) == one.number]
+    moved = [
+        replace(e, source=stands_for.get(e.source, e.source), target=stands_for.get(e.target, e.target)) for e in edges
+    ]
+    return kept, moved
 
 
 def choose_nodes(
@@ -138,13 +177,17 @@ def choose_nodes(
     - `wide`: policies for many pods; their lines are left out, and they too while they are unchanged.
     """
     shown = [one for one in nodes if has_neighbors or one.node.position >= 0 or one.node.is_missing]
+    # Pods of which nothing is known are no object: a selector may match some, so the table alone has its reference.
+    shown = [one for one in shown if one.node.name or one.node.is_missing]
     shown = [one for one in shown if one.number not in wide or not one.is_calm or one.number == chosen]
     drawn = [edge for edge in edges if edge.kind not in _SILENT and edge.source not in wide]
     if is_folded:
         shown = _fold_calm(shown, drawn, chosen)
+        shown, drawn = _fold_siblings(shown, drawn, opened=opened, chosen=chosen)
     if len(shown) <= MOST_NODES:
         return ShownGraph(tuple(shown), tuple(drawn))
-    shown, stands_for = _group_all(shown, opened)
+    at_chosen = next((name_group(one.node) for one in shown if one.number == chosen), "")
+    shown, stands_for = _group_all(shown, opened or at_chosen)
     moved = (
         replace(edge, source=stands_for[edge.source], target=stands_for[edge.target])
         for edge in drawn

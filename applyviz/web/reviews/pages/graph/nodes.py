@@ -6,7 +6,7 @@ scale, protect or limit a workload are docked at it. All other objects are liste
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from applyviz.engine.planning.model.graph import GraphEdge, GraphNode, PlanGraph
@@ -38,7 +38,7 @@ class ShownNode:
     """One node; `number` is its place in the graph.
 
     - `operation`: None of a live neighbor, of what is missing and of a group; `column`: None below the picture.
-    - `count`: how many objects a group or a fold stands for; `names` are some of them.
+    - `count`: how many objects a group or a fold stands for; `names` are some of them, `members` all their numbers.
     """
 
     number: int
@@ -49,6 +49,7 @@ class ShownNode:
     dock_of: int | None = None
     count: int = 0
     names: tuple[str, ...] = ()
+    members: tuple[int, ...] = ()
 
     @property
     def is_calm(self) -> bool:
@@ -120,6 +121,20 @@ class NodeNames:
     def find(self, name: str) -> int | None:
         """The node of a name."""
         return self._numbers.get(name.lower())
+
+    def search(self, text: str) -> int | None:
+        """The first node whose name is a text, begins with it, or holds it, in this order."""
+        text = text.lower()
+        tests: tuple[Callable[[str], bool], ...] = (
+            lambda name: text in (name, name.rpartition("/")[2]),
+            lambda name: name.rpartition("/")[2].startswith(text),
+            lambda name: text in name,
+        )
+        for test in tests if text else ():
+            for name, number in self._numbers.items():
+                if test(name):
+                    return number
+        return None
 
     def name(self, number: int) -> str:
         """The name of a node."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -15,18 +16,18 @@ from applyviz.engine.references.model import ReferenceKind
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.reviews.pages.graph.folding import ShownGraph
 from applyviz.web.reviews.pages.graph.nodes import DOCKING, WORKLOAD, ShownNode
+from applyviz.web.reviews.pages.graph.text_width import measure
 from applyviz.web.reviews.pages.graph.words import (
+    DOCK_SIZE,
     describe_node,
+    fit_line,
+    fit_name,
     label_dock,
     label_pill,
     name_node,
     read_aloud,
-    shorten,
 )
 
-_DOCK_ROOM = 176
-_LETTER = 6.1
-_NAME = 20
 # Drawn from what defines or owns to what follows from it.
 _BACKWARD = frozenset((ReferenceKind.INSTANCE, ReferenceKind.OWNER))
 _RANK = ("exists", "live", "optional", "new", "stale", "dangling", "reach")
@@ -82,7 +83,10 @@ class DrawnLine:
 
 @dataclass(frozen=True, slots=True)
 class DrawnGraph:
-    """The whole picture; `band` is the height at which what nothing leads to begins, 0 without it."""
+    """The whole picture; `band` is the height at which what nothing leads to begins, 0 without it.
+
+    - `groups`: where each namespace begins, with its name; none where there is only one.
+    """
 
     nodes: tuple[DrawnNode, ...]
     docks: tuple[DrawnDock, ...]
@@ -91,6 +95,7 @@ class DrawnGraph:
     width: int
     height: int
     band: int
+    groups: tuple[tuple[int, str], ...] = ()
 
 
 def name_line_style(edge: GraphEdge) -> str:
@@ -176,8 +181,8 @@ class Painter:
         is_pill = _is_pill(shown)
         return DrawnNode(
             number=shown.number,
-            name=label_pill(shown) if is_pill else shorten(name_node(shown), _NAME),
-            line="" if is_pill else describe_node(shown),
+            name=label_pill(shown) if is_pill else fit_name(name_node(shown)),
+            line="" if is_pill else fit_line(describe_node(shown)),
             label=read_aloud(shown),
             url=self.link(shown),
             x=COLUMNS[drawing.columns[shown.number]],
@@ -198,8 +203,8 @@ class Painter:
         for n, shown in enumerate(docks):
             label = label_dock(shown)
             rest = f"+{len(docks) - n}"
-            width = round(len(label) * _LETTER) + 16
-            if n == 2 or (n and x + width > at.x + WIDTH + 12):
+            width = round(measure(label, DOCK_SIZE)) + 16
+            if n == 2 or (n and x + width > at.x + WIDTH):
                 aloud = ", ".join(read_aloud(one) for one in docks[n:])
                 found.append(DrawnDock(rest, aloud, self.link(shown), x, y, 28, "tone-calm"))
                 break
@@ -214,6 +219,29 @@ def _list_heads() -> tuple[tuple[int, str], ...]:
     return tuple(zip(COLUMNS, words, strict=True))
 
 
+def _find_namespaces(nodes: Mapping[int, ShownNode], lines: Iterable[Line]) -> dict[int, str]:
+    """The namespace of each node; an object of the whole cluster stands with the first that it is connected to."""
+    found = {number: shown.node.namespace for number, shown in nodes.items() if shown.node.namespace}
+    beside: dict[int, list[int]] = {}
+    for line in lines:
+        beside.setdefault(line.source, []).append(line.target)
+        beside.setdefault(line.target, []).append(line.source)
+    waiting = list(found)
+    for number in waiting:
+        for other in beside.get(number, ()):
+            if other in nodes and other not in found:
+                found[other] = found[number]
+                waiting.append(other)
+    return found
+
+
+def _number_groups(namespaces: Iterable[str]) -> dict[str, int]:
+    """The namespaces in the order in which they are drawn: those with most nodes first, the whole cluster last."""
+    counts = Counter(namespaces)
+    ordered = sorted(counts, key=lambda name: (not name, -counts[name], name))
+    return {name: number for number, name in enumerate(ordered)}
+
+
 def draw_graph(graph: ShownGraph, painter: Painter) -> DrawnGraph:
     """The picture of what is shown."""
     by_number = {shown.number: shown for shown in graph.nodes}
@@ -225,8 +253,16 @@ def draw_graph(graph: ShownGraph, painter: Painter) -> DrawnGraph:
     drawn = set(by_number) - docked
     looks = _merge_lines(graph, drawn, painter.reach)
     main = _find_main(graph.nodes, list(looks)) - docked
+    spaces = _find_namespaces({number: by_number[number] for number in drawn}, looks)
+    groups = _number_groups(spaces.get(number, "") for number in drawn)
     boxes = {
-        number: Box(number, shown.column or 0 if number in main else 0, _is_pill(shown), number in docks)
+        number: Box(
+            number,
+            shown.column or 0 if number in main else 0,
+            _is_pill(shown),
+            number in docks,
+            groups[spaces.get(number, "")],
+        )
         for number, shown in by_number.items()
         if number in drawn
     }
@@ -236,6 +272,7 @@ def draw_graph(graph: ShownGraph, painter: Painter) -> DrawnGraph:
         list(looks),
         middle=WORKLOAD,
     )
+    names = list(groups)
     beside: dict[int, list[int]] = {}
     for line in looks:
         beside.setdefault(line.source, []).append(line.target)
@@ -250,6 +287,7 @@ def draw_graph(graph: ShownGraph, painter: Painter) -> DrawnGraph:
         width=PICTURE,
         height=drawing.picture.height,
         band=drawing.band,
+        groups=tuple((top, names[group] or _("cluster-scoped")) for group, top in drawing.groups),
     )
 
 

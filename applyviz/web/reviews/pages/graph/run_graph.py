@@ -16,7 +16,7 @@ from applyviz.web.reviews.pages.graph.folding import choose_nodes
 from applyviz.web.reviews.pages.graph.nodes import NodeNames, ShownNode, find_reach, find_wide_policies, list_nodes
 from applyviz.web.reviews.pages.graph.picture import DrawnGraph, draw_graph
 from applyviz.web.reviews.pages.graph.run_states import NodeState, RunPainter, find_states
-from applyviz.web.reviews.pages.graph.tab import Switch, link_node, list_switches, list_views
+from applyviz.web.reviews.pages.graph.tab import Switch, link_node, list_switches, list_views, state_not_found
 from applyviz.web.reviews.pages.graph.words import name_short
 from applyviz.web.reviews.pages.plan_context import list_changes
 from applyviz.web.runs.pages.object_states import OBJECT_STATE_STYLES, ObjectState, rank_by_state
@@ -81,6 +81,8 @@ class RunGraph:
     chosen: ChosenState | None
     is_table: bool
     clear_url: str
+    find: str
+    notice: str
 
 
 def _list_legend(states: Mapping[int, NodeState]) -> tuple[StateLegend, ...]:
@@ -136,7 +138,8 @@ def _draw(
     urls: Mapping[int, str],
 ) -> tuple[DrawnGraph | None, ShownNode | None]:
     names = NodeNames(nodes)
-    chosen = names.find(choice.node) if choice.node else None
+    chosen = names.find(choice.node) if choice.node else names.search(choice.find)
+    choice = choice if chosen is None else replace(choice, node=names.name(chosen))
     reach = find_reach(graph.edges, chosen) if chosen is not None else set()
     shown = choose_nodes(
         list(nodes),
@@ -182,5 +185,7 @@ def present_run_graph(run: ApplyRun, choice: GraphChoice, *, for_user: Person) -
         legend=_list_legend(states),
         chosen=_present_chosen(chosen, states, {result.position: result for result in results}),
         is_table=choice.is_table,
-        clear_url=choice.link(node="", opened="") if choice.node or choice.opened else "",
+        clear_url=choice.link(node="", opened="") if choice.node or choice.find or choice.opened else "",
+        find=choice.find,
+        notice="" if chosen is not None else state_not_found(choice),
     )

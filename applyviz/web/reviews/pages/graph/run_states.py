@@ -17,10 +17,11 @@ from applyviz.records.models import ObjectResult
 from applyviz.web.components.badges import Appearance
 from applyviz.web.reviews.pages.graph.nodes import ShownNode
 from applyviz.web.reviews.pages.graph.picture import DrawnDock, DrawnNode, Painter
-from applyviz.web.reviews.pages.graph.words import shorten
+from applyviz.web.reviews.pages.graph.text_width import fit
+from applyviz.web.reviews.pages.graph.words import LINE_SIZE
 from applyviz.web.runs.pages.object_states import OBJECT_STATE_STYLES, ObjectState, find_object_state
 
-_LINE = 24
+_ROOM = 128
 _BAR = 4
 # In a group the first of these states that one of its objects has counts.
 _LOUDEST = (
@@ -126,7 +127,7 @@ def _sum_up(members: Sequence[NodeState]) -> NodeState | None:
 class RunPainter(Painter):
     """The painter of a run: nodes have the color of their state; those that the run does not write stay calm.
 
-    - `nodes` are all nodes of the plan, of which a group sums up those of its kind and namespace.
+    - `nodes` are all nodes of the plan, of which a group sums up its members.
     """
 
     states: Mapping[int, NodeState]
@@ -138,14 +139,8 @@ class RunPainter(Painter):
             return self.states.get(shown.node.position)
         if shown.operation is Operation.UNCHANGED:
             return None
-        members = [
-            self.states[one.node.position]
-            for one in self.nodes
-            if one.node.kind == shown.node.kind
-            and shown.node.namespace in ("*", one.node.namespace)
-            and one.node.position in self.states
-        ]
-        return _sum_up(members)
+        positions = (self.nodes[number].node.position for number in shown.members)
+        return _sum_up([self.states[position] for position in positions if position in self.states])
 
     def paint_node(self, shown: ShownNode, drawing: Drawing, beside: Sequence[int]) -> DrawnNode:
         """Return the shapes and texts of one node in the color of its state."""
@@ -155,7 +150,7 @@ class RunPainter(Painter):
             return replace(drawn, style=f"{drawn.style} run-calm")
         return replace(
             drawn,
-            line=shorten(state.words, _LINE),
+            line=fit(state.words, LINE_SIZE, _ROOM),
             label=f"{drawn.label}, {state.aloud}",
             style=f"{drawn.style} {state.css}",
             risk="",

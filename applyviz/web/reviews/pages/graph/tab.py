@@ -49,6 +49,7 @@ class GraphTab:
     node_legend: tuple[LegendRow, ...] = ()
     clear_url: str = ""
     export_url: str = ""
+    find: str = ""
 
 
 def _state_facts(nodes: Sequence[ShownNode], graph: PlanGraph) -> str:
@@ -69,6 +70,11 @@ def _state_notice(edges: Sequence[GraphEdge]) -> str:
     if not refused:
         return ""
     return _("%(count)d references were not checked: reading their targets was forbidden (403).") % {"count": refused}
+
+
+def state_not_found(choice: GraphChoice) -> str:
+    """Return that no object has the wanted name; "" if none is wanted."""
+    return _("No object matches “%(text)s”.") % {"text": choice.find} if choice.find and not choice.node else ""
 
 
 def link_node(shown: ShownNode, choice: GraphChoice, names: NodeNames) -> str:
@@ -107,7 +113,7 @@ def list_views(choice: GraphChoice) -> tuple[Switch, ...]:
 def list_switches(choice: GraphChoice) -> tuple[Switch, ...]:
     """Return what can be shown and folded in the picture."""
     return (
-        Switch(_("Fold unchanged"), choice.link(is_folded=not choice.is_folded), choice.is_folded),
+        Switch(_("Fold unchanged and similar"), choice.link(is_folded=not choice.is_folded), choice.is_folded),
         Switch(_("Live neighbors"), choice.link(has_neighbors=not choice.has_neighbors), choice.has_neighbors),
     )
 
@@ -115,7 +121,8 @@ def list_switches(choice: GraphChoice) -> tuple[Switch, ...]:
 def _present_picture(context: PlanContext, graph: PlanGraph, nodes: list[ShownNode], choice: GraphChoice) -> GraphTab:
     names = NodeNames(nodes)
     links = _Links(context, choice, names)
-    chosen = names.find(choice.node) if choice.node else None
+    chosen = names.find(choice.node) if choice.node else names.search(choice.find)
+    choice = choice if chosen is None else replace(choice, node=names.name(chosen))
     reach = find_reach(graph.edges, chosen) if chosen is not None else set()
     shown = choose_nodes(
         nodes,
@@ -136,7 +143,9 @@ def _present_picture(context: PlanContext, graph: PlanGraph, nodes: list[ShownNo
         panel=panel,
         line_legend=list_line_legend(graph.edges),
         node_legend=list_node_legend(nodes),
-        clear_url=choice.link(node="", opened="") if choice.node or choice.opened else "",
+        notice="" if chosen is not None else state_not_found(choice),
+        clear_url=choice.link(node="", opened="") if choice.node or choice.find or choice.opened else "",
+        find=choice.find,
         export_url=reverse("reviews:export-graph", args=context.address) + choice.link(),
     )
 
@@ -156,7 +165,7 @@ def present_graph(context: PlanContext, choice: GraphChoice) -> GraphTab:
         tab,
         views=list_views(choice),
         facts=_state_facts(nodes, graph),
-        notice=_state_notice(graph.edges),
+        notice=tab.notice or _state_notice(graph.edges),
         table=table,
         earlier_url=f"{pages}&page={table.earlier}" if table.earlier else "",
         later_url=f"{pages}&page={table.later}" if table.later else "",

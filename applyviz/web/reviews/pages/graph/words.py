@@ -11,6 +11,7 @@ from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES
 from applyviz.web.reviews.pages.graph.nodes import WORKLOAD, ShownNode
+from applyviz.web.reviews.pages.graph.text_width import fit
 
 _SHORT = {
     "HorizontalPodAutoscaler": "HPA",
@@ -44,12 +45,14 @@ _ONE_WORD = (
     Operation.ERROR,
     Operation.LEFT_OUT,
 )
-_LINE = 29
+LINE_SIZE, DOCK_SIZE = 11, 10.5
+_NAME_SIZE = 12
+_NAME_ROOM, _LINE_ROOM, _PILL_ROOM, _DOCK_ROOM = 144, 142, 156, 160
 
 
-def shorten(text: str, length: int) -> str:
-    """A text that fits, with an ellipsis where it does not."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+def fit_name(name: str) -> str:
+    """Return the first line of a node as far as it has room."""
+    return fit(name, _NAME_SIZE, _NAME_ROOM, is_mono=True)
 
 
 def name_kind(kind: str) -> str:
@@ -95,7 +98,8 @@ def _describe_workload(facts: Mapping[str, str], operation: Operation | None) ->
     if "conflicts" in facts:
         yield _("conflict")
     elif "image_before" in facts:
-        yield f"{facts['image_before']} → {facts['image_after']}"
+        of = f"{facts['image_of']} " if "image_of" in facts else ""
+        yield f"{of}{facts['image_before']} → {facts['image_after']}"
     yield _describe_restart(facts)
     if operation is Operation.CREATE and "pods" in facts:
         count = int(facts["pods"])
@@ -145,11 +149,16 @@ def _list_words(shown: ShownNode) -> Iterator[str]:
 
 
 def describe_node(shown: ShownNode) -> str:
-    """The second line of a node."""
+    """The second line of a node, whole."""
     if shown.count:
-        return shorten(", ".join(shown.names), _LINE)
+        return ", ".join(shown.names)
     kind = [] if shown.node.kind in _SAID or not shown.node.name else [name_kind(shown.node.kind)]
-    return shorten(" · ".join([*kind, *filter(None, _list_words(shown))]), _LINE)
+    return " · ".join([*kind, *filter(None, _list_words(shown))])
+
+
+def fit_line(line: str) -> str:
+    """Return the second line of a node as far as it has room."""
+    return fit(line, LINE_SIZE, _LINE_ROOM)
 
 
 def describe_change(shown: ShownNode) -> str:
@@ -161,16 +170,17 @@ def label_dock(shown: ShownNode) -> str:
     """The words of a dock: kind, glyph and limit."""
     glyph = OBJECT_STYLES[shown.operation].glyph if shown.operation is not None else "·"
     limit = _describe_limit(shown.node.facts) if "limit" in shown.node.facts else _describe_fields(shown.node.facts)
-    return f"{name_kind(shown.node.kind)} {glyph} {limit}".strip()
+    return fit(f"{name_kind(shown.node.kind)} {glyph} {limit}".strip(), DOCK_SIZE, _DOCK_ROOM)
 
 
 def label_pill(shown: ShownNode) -> str:
     """The words of a node that is folded."""
     kind = name_kind(shown.node.kind)
     if shown.count:
-        return _("+%(count)d unchanged: %(kind)s") % {"count": shown.count, "kind": kind}
+        text = _("+%(count)d unchanged: %(kind)s") % {"count": shown.count, "kind": kind}
+        return fit(text, LINE_SIZE, _PILL_ROOM)
     sign = "=" if shown.operation is not None else "·"
-    return shorten(f"{sign} {kind} {shown.node.name}", _LINE)
+    return fit(f"{sign} {kind} {shown.node.name}", LINE_SIZE, _PILL_ROOM)
 
 
 def read_aloud(shown: ShownNode) -> str:
