@@ -142,6 +142,63 @@ def test_risk_tag_opens_the_drawer_at_that_risk(changes):
     expect(changes.locator("#risk-conflict")).to_be_focused()
 
 
+WIDTHS = pytest.mark.parametrize("width", [1440, 390])
+
+
+@WIDTHS
+def test_field_that_left_the_file_and_stays_is_a_row_and_says_who_keeps_it(changes, width):
+    page = changes
+    page.set_viewport_size({"width": width, "height": 900})
+    row = page.locator(".change.tone-keep", has_text="replicas").first
+    row.scroll_into_view_if_needed()
+
+    expect(row).to_contain_text("no longer in the manifest, but kept: kube-controller-manager (scale) owns it")
+    expect(row.locator(".path").first).to_be_visible()
+
+
+@WIDTHS
+def test_owner_history_of_a_conflict_is_not_clipped(changes, width):
+    page = changes
+    page.set_viewport_size({"width": width, "height": 900})
+    past = page.locator(".is-conflict .past").first
+    past.scroll_into_view_if_needed()
+    expect(past.locator(".schema")).to_contain_text("Earlier runs")
+
+    sizes = past.evaluate("one => [one.scrollHeight - one.clientHeight, getComputedStyle(one).overflowY]")
+    assert sizes == [0, "visible"]
+    assert past.locator("dd", has_text="run 1").is_visible()
+
+
+@WIDTHS
+def test_images_come_first_and_a_group_says_what_is_identical(changes, width):
+    page = changes
+    page.set_viewport_size({"width": width, "height": 900})
+    cart = page.locator("[data-scroll-object]", has=page.locator("h3", has_text="Deployment/cart"))
+    expect(cart.locator(".change .path").first).to_contain_text("image")
+    block = page.locator("[data-scroll-object].is-alike h3")
+    expect(block).to_contain_text("app.kubernetes.io/version: 1.4.2 → 1.5.0")
+    levels = page.locator("[data-group='update'] [data-item]").evaluate_all(
+        "all => all.map(one => one.querySelector('.level').classList.contains('is-none'))"
+    )
+    assert levels == sorted(levels), "objects at risk come first"
+
+
+@WIDTHS
+@pytest.mark.parametrize(
+    ("risk", "says"),
+    [
+        ("rbac", "Gains watch on promotions; patch on promotions/status."),
+        ("crd", "New optional field spec.banner.link: objects that exist stay valid."),
+    ],
+)
+def test_risk_says_what_follows_from_it(changes, width, risk, says):
+    page = changes
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/reviews/2/plans/1/risks/")
+
+    expect(page.locator(f"#risk-{risk}")).to_contain_text(says)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("query", ["", "?show=all", "?view=diff", "?view=yaml"])
 def test_scroll_has_no_finding(sign_in, query):
@@ -159,8 +216,10 @@ def test_phone_is_one_column_with_targets_for_thumbs(sign_in):
     page.goto(CHANGES)
 
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_role("button", name="Objects").click()
     heights = page.locator("[data-item]:visible a").evaluate_all("all => all.map(a => a.offsetHeight)")
     assert min(heights) >= 44
+    page.keyboard.press("Escape")
     assert min(page.locator(".change > details > summary").evaluate_all("all => all.map(a => a.offsetHeight)")) >= 44
 
 

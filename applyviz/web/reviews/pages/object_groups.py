@@ -303,16 +303,21 @@ class Arranged:
     alike: SameChange | None = None
 
 
+def _rank_risk(change: ObjectChange) -> int:
+    """The order of objects by their highest risk."""
+    return {RiskLevel.HIGH.value: 0, RiskLevel.MEDIUM.value: 1}.get(change.highest_risk, 2)
+
+
 def arrange(changes: Iterable[ObjectChange], same: Iterable[SameChange] = ()) -> tuple[Arranged, ...]:
-    """All groups that are not empty, in the order of reading; each object belongs to one."""
+    """All groups that are not empty, in the order of reading; each object belongs to one, those at risk first."""
     alike = list(same)
     group_of = {position: n for n, one in reversed(list(enumerate(alike))) for position in one.positions}
     loud: list[ObjectChange] = []
     taken: dict[int | str, list[ObjectChange]] = {}
-    for change in sorted(changes, key=lambda c: c.position):
+    for change in sorted(changes, key=lambda c: (_rank_risk(c), c.position)):
         group = group_of.get(change.position, change.operation)
         (loud if needs_attention(change) else taken.setdefault(group, [])).append(change)
-    loud.sort(key=lambda c: (_LOUDNESS[c.operation], c.position))
+    loud.sort(key=lambda c: (_LOUDNESS[c.operation], _rank_risk(c), c.position))
     groups = [Arranged("attention", _("Needs attention"), tuple(loud))]
     for n, one in enumerate(alike):
         title = _("Identical changes") if one.is_same else _("Same fields, different values")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 from django.urls import reverse
 
+from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
@@ -85,7 +86,8 @@ def present_field_schema(plan: Plan, position: int, index: int, *, for_user: Per
     facts = worker_requests.find_facts(plan, change.ref.gvk, reason.path, by=for_user, after=after)
     about = present_schema(facts, reason.path)
     you = options_from_json(plan.options).field_manager
-    return with_past(about, reason.owners_before, field_facts.list_past(plan, row, reason.path), you=you)
+    found = with_past(about, reason.owners_before, field_facts.list_past(plan, row, reason.path), you=you)
+    return replace(found, is_folded=reason.operation is FieldOperation.CONFLICT)
 
 
 def present_field_line(plan: Plan, position: int, index: int) -> LineOrigin | None:

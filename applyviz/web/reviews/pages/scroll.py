@@ -181,6 +181,7 @@ class _Scroll:
         return AlikeBlock(
             key=entry.key,
             title=_("%(count)d %(kind)s with the same change") % facts,
+            what=alike.text,
             risks=tag_risks(risks, self._link_risk),
             sample=replace(sample, is_viewed=False),
             members=tuple(map(self._link_member, rows[:NAMED])),
@@ -194,6 +195,7 @@ class _Scroll:
 
     def _present(self, entries: Sequence[_Entry]) -> Iterator[ScrollObject | AlikeBlock]:
         found = self._read([entry.changes[0].position for entry in entries])
+        self._desk.applied.prepare(found)
         for entry in entries:
             first = entry.changes[0]
             if first.position not in found:

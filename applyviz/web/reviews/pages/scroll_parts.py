@@ -51,11 +51,13 @@ class MemberLink:
 class AlikeBlock:
     """Objects that change identically: the fields of one, and the names of all.
 
-    - `sample` is the object whose fields are shown; `similar` change more, or to other values.
+    - `what` is that change in words; `sample` is the object whose fields are shown.
+    - `similar` change more, or to other values.
     """
 
     key: str
     title: str
+    what: str
     risks: tuple[RiskTag, ...]
     sample: ScrollObject
     members: tuple[MemberLink, ...]

@@ -56,7 +56,10 @@ class PastRow:
 
 @dataclass(frozen=True, slots=True)
 class FieldSchema:
-    """The details of a field; `has_past`: its history was requested."""
+    """The details of a field; `has_past`: its history was requested.
+
+    - `is_folded`: the history is what counts, and the schema is folded below it.
+    """
 
     path: str
     description: str
@@ -64,6 +67,12 @@ class FieldSchema:
     owners: tuple[Wrote, ...] = ()
     past: tuple[PastRow, ...] = ()
     has_past: bool = False
+    is_folded: bool = False
+
+    @property
+    def has_schema(self) -> bool:
+        """Return whether a schema says anything of the field."""
+        return bool(self.description or self.notes)
 
 
 def _describe_merge(node: FieldFacts) -> Iterator[str]:

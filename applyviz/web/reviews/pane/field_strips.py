@@ -40,7 +40,7 @@ def _read_values(
     else:
         is_known = knows_last_applied(reason, manager=you, is_new=versions.live is None)
         last_applied = live if is_known else ABSENT
-        if not is_known and applied is not None and reason.operation is FieldOperation.CONFLICT:
+        if not is_known and applied is not None and reason.operation in (FieldOperation.CONFLICT, FieldOperation.KEPT):
             recorded = applied.find(reason.path)
             is_known, last_applied = (False, ABSENT) if is_masked(recorded) else (True, recorded)
     return FourValues(last_applied, manifest, live, after), is_known

@@ -11,11 +11,12 @@ from enum import StrEnum
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
-from applyviz.engine.explain.reasons import FieldOperation, FieldReason
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.explain.surprises import is_surprising
-from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.lookups import FieldFinder
+from applyviz.engine.objects.paths import FieldPath, field, render_path
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import RiskKind
@@ -27,8 +28,10 @@ from applyviz.web.components.values import ABSENT, Shown
 from applyviz.web.reviews.pane.field_strips import present_result_strips
 from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, name_conflicts, present_field, select_reasons
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ResolutionCard
+from applyviz.workflow.plans.applied_manifests import is_kept_by_others
 
 ROWS = 60
+_IMAGE = field("image")
 _LEAST_SHARED = 5
 _BOUNDARIES = ":/="
 # These risks explain one field, in words that are better than those of the rule.
@@ -152,21 +155,61 @@ def _find_notes(change: PlannedObject) -> dict[FieldPath, str]:
     return notes
 
 
-def _describe(change: PlannedObject, reason: FieldReason, notes: Mapping[FieldPath, str]) -> str:
+def _describe_dropped(reason: FieldReason) -> str:
+    """Return who keeps a field that left the manifest: an autoscaler writes the scale of an object."""
+    names = [
+        _("%(manager)s (scale)") % {"manager": o.manager} if o.subresource == "scale" else o.manager
+        for o in reason.owners_after
+    ]
+    owners = ", ".join(dict.fromkeys(names))
+    text = ngettext(
+        "no longer in the manifest, but kept: %(owners)s owns it",
+        "no longer in the manifest, but kept: %(owners)s own it",
+        len(set(names)),
+    )
+    return text % {"owners": owners}
+
+
+def _describe(
+    change: PlannedObject, reason: FieldReason, notes: Mapping[FieldPath, str], applied: FieldFinder | None
+) -> str:
     if reason.path in notes:
         return notes[reason.path]
+    if is_kept_by_others(reason) and _is_dropped(reason, applied):
+        return _describe_dropped(reason)
     if reason.operation is FieldOperation.CONFLICT:
         return ""  # the row is open and says it
     is_live = change.versions.in_live.find(reason.path) is not ABSENT
     return describe_reason(reason) if is_surprising(reason, is_live=is_live) else ""
 
 
-def select_rows(change: PlannedObject, chosen: RowFilter) -> list[tuple[int, FieldReason]]:
-    """The reasons that the scroll shows, each with its place in the change."""
+def _rank(row: tuple[int, FieldReason]) -> tuple[bool, int]:
+    """The order of changed fields: images first, then as the object has them."""
+    return row[1].path[-1] != _IMAGE, row[0]
+
+
+def _is_dropped(reason: FieldReason, applied: FieldFinder | None) -> bool:
+    """Return whether a field that stays was in the manifest before; `applied` is what a run last applied."""
+    if reason.operation is not FieldOperation.KEPT:
+        return False
+    if reason.reason is Reason.RELEASED:
+        return True
+    return is_kept_by_others(reason) and applied is not None and applied.find(reason.path) is not ABSENT
+
+
+def select_rows(
+    change: PlannedObject, chosen: RowFilter, applied: FieldFinder | None = None
+) -> list[tuple[int, FieldReason]]:
+    """The reasons that the scroll shows, each with its place in the change.
+
+    - A field that left the manifest and stays is among the changed ones, although its value does not change.
+    """
     if chosen is RowFilter.ALL:
         return select_reasons(change, FieldFilter.ALL)
     if chosen is RowFilter.CHANGED:
-        return select_reasons(change, FieldFilter.CHANGES)
+        changed = dict(select_reasons(change, FieldFilter.CHANGES))
+        dropped = {n: r for n, r in select_reasons(change, FieldFilter.KEPT) if _is_dropped(r, applied)}
+        return sorted((changed | dropped).items(), key=_rank)
     return sorted({index: reason for f in _MOVING for index, reason in select_reasons(change, f)}.items())
 
 
@@ -203,5 +246,7 @@ def present_flat_rows(
             ResultCard(card, strips[card.resolution]) for card in (row.conflict_row.cards if row.conflict_row else ())
         )
         summary = "" if move else _summarize(row)
-        rows.append(FlatRow(row, parent, leaf, move, summary, _describe(change, reason, notes), cards))
+        rows.append(
+            FlatRow(row, parent, leaf, move, summary, _describe(change, reason, notes, resolution.applied), cards)
+        )
     return tuple(rows)

@@ -268,7 +268,8 @@ class ConflictReader:
         if change.open_fields or change.conflicts or change.answers or change.blocked_removals:
             return _ConflictPresenter(self, position, change).present()
         here = [self.plan.review.number, self.plan.number, position]
-        return ConflictPage(propose_url=reverse("reviews:propose-rule", args=here)) if self.may_propose else NOTHING
+        propose_url = reverse("reviews:propose-rule", args=here) if self.may_propose else ""
+        return ConflictPage(propose_url=propose_url, applied=self.applied.find_for(position, change))
 
 
 class _ConflictPresenter:
@@ -381,7 +382,7 @@ class _ConflictPresenter:
             patch=present_patch(change.patch, url=self._link_patch("all", 0), edited_url=self._link_edited("all", 0)),
             is_lost=is_lost,
             propose_url=reverse("reviews:propose-rule", args=self._here) if self._may_propose else "",
-            applied=self._shared.applied.find_fields(self._position) if change.conflicts else None,
+            applied=self._shared.applied.find_for(self._position, change),
         )
 
 

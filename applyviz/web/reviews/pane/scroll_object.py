@@ -168,7 +168,7 @@ def _fill_fields(
     created = present_created(change) if chosen is RowFilter.CHANGED else None
     if created is not None:
         return ObjectContent(created=created)
-    reasons = select_rows(change, chosen)
+    reasons = select_rows(change, chosen, resolution.applied)
     if len(reasons) > ROWS:  # conflicts are never left out
         reasons.sort(key=lambda one: one[1].operation is not FieldOperation.CONFLICT)
     return ObjectContent(

@@ -30,12 +30,16 @@ _MARKS: dict[str, str | Promise] = {
     "after": _("changed"),
     "last_applied": _("differs from the manifest"),
 }
+_SHUT = "managedFields:"
 PAGE, WIDTH, AROUND, FOLDS_FROM, FOUND = 1_000, 1_000, 2, 4, 200
 
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """One line; `opens` begins a part that folds, `closes` is a text with one sign per part that ends with it."""
+    """One line; `opens` begins a part that folds, `closes` is a text with one sign per part that ends with it.
+
+    - `is_shut`: the part is folded until the reader opens it; field owners have a page of their own.
+    """
 
     number: int
     indent: str
@@ -45,6 +49,7 @@ class TextLine:
     is_gap: bool = False
     opens: bool = False
     closes: str = ""
+    is_shut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,8 @@ def _present(line: DiffLine, *, is_marked: bool, find: str = "", opens: bool = F
     text = line.line.text
     cut = text if len(text) <= WIDTH else f"{text[:WIDTH]}…"
     is_found = bool(find) and find in text.lower()
-    return TextLine(line.number, "  " * line.line.depth, cut, is_marked, is_found, opens=opens, closes=closes)
+    is_shut = opens and line.line.depth == 1 and text == _SHUT
+    return TextLine(line.number, "  " * line.line.depth, cut, is_marked, is_found, False, opens, closes, is_shut)
 
 
 def _search(lines: Sequence[tuple[DiffLine, bool]], find: str) -> tuple[tuple[TextLine, ...], int]:
