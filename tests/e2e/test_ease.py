@@ -52,6 +52,7 @@ def test_next_object_by_key_is_scrolled_to(page):
 def test_list_on_a_phone_opens_the_object(page):
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{PLAN}/changes/")
+    page.get_by_role("button", name="Objects").click()
 
     page.locator("[data-item] a", has_text="inventory").first.click()
 

@@ -82,6 +82,8 @@ function choose(event) {
   if (new URL(link.href).pathname !== location.pathname) return; // an object that has no place in the scroll
   const position = link.closest("[data-item]").dataset.item;
   event.preventDefault();
+  const list = link.closest("[popover]");
+  if (list?.matches(":popover-open")) list.hidePopover(); // on a phone it lies over the changes
   history.replaceState(history.state, "", link.href);
   const found = document.getElementById(`object-${position}`);
   if (found) goTo(found);
@@ -118,7 +120,11 @@ const keys = {
   k: () => step(-1),
   n: () => stepRow(1),
   p: () => stepRow(-1),
-  f: () => document.querySelector("[data-find]").focus(),
+  f: () => {
+    const field = document.querySelector("[data-find]");
+    if (!field.checkVisibility()) field.closest("[popover]").showPopover();
+    field.focus();
+  },
   x: () => {
     const object = document.activeElement?.closest?.("[data-scroll-object]") ?? current();
     if (!object) return;

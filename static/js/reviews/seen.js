@@ -26,9 +26,9 @@ function findBand(element) {
     return [Math.max(box.top, head?.bottom ?? 0), Math.min(box.bottom, innerHeight)];
   }
   let [top, bottom] = [0, innerHeight];
-  for (const one of document.querySelectorAll("[data-review-header], .column-heads")) {
+  for (const one of document.querySelectorAll("[data-review-header], .title-bar, .column-heads")) {
     const box = one.getBoundingClientRect();
-    if (getComputedStyle(one).position === "sticky" && box.height && box.top <= top + 1) top = Math.max(top, box.bottom);
+    if (["sticky", "fixed"].includes(getComputedStyle(one).position) && box.height && box.top <= top + 1) top = Math.max(top, box.bottom);
   }
   const bar = document.querySelector(".review-header .go");
   const over = bar?.getBoundingClientRect();

@@ -1,0 +1,170 @@
+"""A phone of 390 pixels: a bar with the way back and the title, changes first, nothing cut, targets for thumbs."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.e2e
+PLAN = "/reviews/2/plans/1"
+SIZE = {"width": 390, "height": 844}
+MOST_HEADER, FIRST_ROW, LEAST = 200, 420, 44
+PAGES = [
+    "/",
+    "/reviews/",
+    f"{PLAN}/overview/",
+    f"{PLAN}/changes/",
+    f"{PLAN}/graph/",
+    f"{PLAN}/owners/",
+    f"{PLAN}/requests/",
+    f"{PLAN}/activity/",
+    f"{PLAN}/risks/",
+    f"{PLAN}/confirm/",
+    "/runs/1/",
+    "/history/",
+    "/clusters/demo/",
+    "/playground/",
+    "/guide/",
+]
+# Text that ends in an ellipsis or is cut off at the edge of its box; the title of the bar is on the page below, too.
+FIND_CUT = """() => [...document.querySelectorAll("body *")]
+  .filter(one => one.checkVisibility({ visibilityProperty: true }) && one.childNodes.length
+    && !one.closest(".sr-only, .skip, thead, pre, code, .title-bar, .created, .diff, .lines, svg")
+    && !one.matches("textarea, input, select"))
+  .filter(one => {
+    const style = getComputedStyle(one);
+    const box = one.getBoundingClientRect();
+    if (box.width <= 1 || box.height <= 1) return false;
+    const isWide = ["hidden", "clip"].includes(style.overflowX) && one.scrollWidth > one.clientWidth + 1;
+    const isTall = ["hidden", "clip"].includes(style.overflowY) && one.scrollHeight > one.clientHeight + 1;
+    return isWide || isTall || box.right > innerWidth + 1 && !one.closest("[tabindex='0'], nav");
+  })
+  .map(one => `${one.tagName} ${one.className}: ${one.innerText.trim().slice(0, 60)}`)"""
+# A link within a sentence is exempt (WCAG 2.5.8); a checkbox is as large as its label.
+FIND_SMALL = """least => [...document.querySelectorAll(
+  "a[href], button, summary, select, input:not([type=hidden]), textarea, [role=button], [role=link]")]
+  .map(one => one.matches("[type=checkbox], [type=radio]") ? one.labels?.[0] ?? one : one)
+  .filter(one => one.checkVisibility({ visibilityProperty: true })
+    && !one.closest("noscript, .skip, .sr-only, svg, details:not([open]) > :not(summary)"))
+  .filter(one => {
+    const line = one.matches("a, .linklike") && one.closest("p, dd, td, .why, .said, figcaption");
+    const around = line ? line.innerText.replaceAll(one.innerText, "").trim() : "";
+    return !(getComputedStyle(one).display === "inline" && /\\w+\\W+\\w+/.test(around));
+  })
+  .filter(one => Math.max(one.getBoundingClientRect().height, one.querySelector("*")?.offsetHeight ?? 0) < least - 0.5)
+  .map(one => `${one.tagName}.${one.className} in ${one.parentElement.tagName}.${one.parentElement.className} `
+    + `"${one.innerText.trim().slice(0, 30)}": ${one.getBoundingClientRect().height}`)"""
+
+
+@pytest.fixture
+def phone(sign_in) -> Page:
+    """The browser of an approver, as small as a phone."""
+    page = sign_in("bob", has_touch=True, is_mobile=True, reduced_motion="reduce")
+    page.set_viewport_size(SIZE)
+    return page
+
+
+def end_of(page: Page, part: str) -> float:
+    box = page.locator(part).first.bounding_box()
+    assert box is not None
+    return box["y"] + box["height"]
+
+
+@pytest.mark.parametrize("tab", ["overview", "changes", "graph", "owners", "requests", "activity"])
+def test_header_of_a_review_is_low(phone, tab):
+    phone.goto(f"{PLAN}/{tab}/")
+
+    assert end_of(phone, "#tab-links") <= MOST_HEADER
+
+
+def test_bar_leads_back_and_stays(phone):
+    phone.goto(f"{PLAN}/changes/")
+    bar = phone.locator(".title-bar")
+    expect(bar.get_by_role("heading", level=1)).to_contain_text("Upgrade the web shop")
+    phone.mouse.wheel(0, 2000)
+    expect(bar).to_be_in_viewport(ratio=1)
+
+    bar.get_by_role("link", name="All reviews").click()
+
+    expect(phone).to_have_url("/reviews/")
+
+
+def test_menu_of_the_bar_leads_everywhere(phone):
+    phone.goto(f"{PLAN}/changes/")
+    main = phone.get_by_role("navigation", name="Main")
+    expect(main).to_have_count(0)
+
+    phone.get_by_role("button", name="Menu").click()
+
+    expect(main.get_by_role("link", name="Home")).to_be_visible()
+    expect(phone.get_by_role("button", name="Sign out")).to_be_visible()
+    phone.keyboard.press("Escape")
+    expect(main).to_have_count(0)
+    phone.get_by_role("button", name="Menu").click()
+    main.get_by_role("link", name="Clusters").click()
+    expect(phone).to_have_url("/clusters/")
+
+
+def test_first_changed_row_is_on_the_first_screen(phone):
+    phone.goto(f"{PLAN}/changes/")
+    box = phone.locator(".change > details > summary").first.bounding_box()
+
+    assert box is not None
+    assert box["y"] <= FIRST_ROW
+
+
+def test_list_of_objects_opens_above_the_changes(phone):
+    phone.goto(f"{PLAN}/changes/")
+    objects = phone.locator("#objects")
+    expect(objects).to_be_hidden()
+    phone.get_by_role("button", name="Objects").click()
+    expect(objects).to_be_visible()
+
+    objects.locator("[data-item] a", has_text="inventory").first.click()
+
+    expect(objects).to_be_hidden()
+    heading = phone.locator("[data-scroll-object] h3", has_text="inventory").first
+    expect(heading).to_be_in_viewport()
+    assert heading.evaluate("one => one.getBoundingClientRect().top") >= end_of(phone, ".title-bar")
+
+
+def test_views_open_from_a_button(phone):
+    phone.goto(f"{PLAN}/changes/")
+    phone.get_by_role("button", name="View").click()
+
+    phone.locator("#views").get_by_role("link", name="All fields").click()
+
+    expect(phone).to_have_url(f"{PLAN}/changes/?show=all")
+
+
+def test_step_of_a_run_has_words(phone):
+    phone.goto("/runs/1/")
+
+    last = phone.locator(".run-head .track li").last
+    expect(last.locator("b")).to_be_in_viewport(ratio=1)
+    assert last.evaluate("one => one.offsetHeight") > 15, "no dot, but words"
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_nothing_is_cut_or_wider_than_the_phone(phone, address):
+    phone.goto(address)
+
+    assert phone.evaluate("document.documentElement.scrollWidth") <= SIZE["width"]
+    assert phone.evaluate(FIND_CUT) == []
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_targets_are_as_large_as_a_thumb(phone, address):
+    phone.goto(address)
+
+    assert phone.evaluate(FIND_SMALL, 400), "targets are found"
+    assert phone.evaluate(FIND_SMALL, LEAST) == []
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_targets_at_a_desk_are_large_enough_for_a_pointer(sign_in, address):
+    desk = sign_in("bob", reduced_motion="reduce")
+    desk.goto(address)
+
+    assert desk.evaluate(FIND_SMALL, 400), "targets are found"
+    assert desk.evaluate(FIND_SMALL, 24) == []
