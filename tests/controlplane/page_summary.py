@@ -74,7 +74,7 @@ CLAIMS: Mapping[RiskKind, Claim] = {
     RiskKind.STATUS_IGNORED: lambda told, risk: (
         get_at(told.change.versions.manifest, ("status",)) != get_at(told.after, ("status",))
     ),
-    RiskKind.EXPOSED: lambda told, risk: told.fact(risk.path).after == risk.facts["way"],
+    RiskKind.EXPOSED: lambda told, risk: told.fact(risk.path).after == risk.facts["how"],
     RiskKind.OPEN_POLICY: lambda told, risk: {} in told.fact(risk.path).after,
     RiskKind.INJECTED_VALUE: lambda told, risk: told.fact(risk.path).is_wanted,
     # The server refuses the object, so a run that applied it disproves it.

@@ -45,7 +45,7 @@ def _select(lines: Sequence[Line], boxes: Sequence[Box]) -> list[Line]:
     return [line for line in lines if line.source in inside and line.target in inside]
 
 
-def _stack_groups(boxes: Sequence[Box], top: int, place: Callable[[list[Box], int], Placed]) -> _Part:
+def _stack_groups(boxes: Sequence[Box], top: int, arrange: Callable[[list[Box], int], Placed]) -> _Part:
     """Place the groups one below the other, each with a heading if there are several."""
     part = _Part(top)
     groups = sorted({box.group for box in boxes})
@@ -54,7 +54,7 @@ def _stack_groups(boxes: Sequence[Box], top: int, place: Callable[[list[Box], in
         if len(groups) > 1:
             part.groups.append((group, part.bottom))
             part.bottom += _GROUP_HEADING
-        placed, tops = place(members, part.bottom)
+        placed, tops = arrange(members, part.bottom)
         part.boxes += placed
         part.tops |= tops
         part.bottom = max(tops[box.number] + box.pitch for box in placed)

@@ -71,7 +71,7 @@ class _Columns:
         self._channels: dict[tuple[int, int], dict[Net, int]] = {}
 
     def find_lane(self, gap: int, net: Net) -> int:
-        """Return where the trunk of a net stands in the gap after a column; trunks of a gap stand side by side."""
+        """Return the x of the trunk of a net in the gap after a column; each net of a gap has a separate lane."""
         lanes = self._lanes.setdefault(gap, {})
         left, right = COLUMNS[gap] + WIDTH, COLUMNS[gap + 1]
         is_wide = right - left > 2 * _TRUNK

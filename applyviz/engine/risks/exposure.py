@@ -17,12 +17,12 @@ from applyviz.engine.risks.walking import list_at, position_of
 _OPEN = ("LoadBalancer", "NodePort")
 
 
-def _find_ways(service: JSONObject | None) -> dict[str, str]:
+def _find_openings(service: JSONObject | None) -> dict[str, str]:
     """Return how a Service is open to the outside, with the field that opens it."""
     kind = get_at(service, ("spec", "type"))
-    ways = {str(kind): "type"} if kind in _OPEN else {}
+    openings = {str(kind): "type"} if kind in _OPEN else {}
     addresses = [str(address) for address in list_at(service, "spec", "externalIPs")]
-    return ways | ({join_names(addresses): "externalIPs"} if addresses else {})
+    return openings | ({join_names(addresses): "externalIPs"} if addresses else {})
 
 
 def _name_ports(service: JSONObject | None) -> str:
@@ -34,9 +34,9 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     """Yield each way by which a Service becomes reachable from outside."""
     if subject.ref.key[:2] != ("", "Service") or subject.manifest is None:
         return
-    before = _find_ways(subject.live)
-    for way, name in _find_ways(subject.result or subject.manifest).items():
-        if way not in before:
-            facts = {"name": subject.ref.name, "way": way, "ports": _name_ports(subject.result or subject.manifest)}
+    before = _find_openings(subject.live)
+    for opening, name in _find_openings(subject.result or subject.manifest).items():
+        if opening not in before:
+            facts = {"name": subject.ref.name, "how": opening, "ports": _name_ports(subject.result or subject.manifest)}
             position = position_of(subject, ("spec", name))
             yield Risk(RiskKind.EXPOSED, RiskLevel.MEDIUM, fields("spec", name), facts, position)

@@ -88,8 +88,8 @@ def _name_subject(subject: JSONValue) -> str:
     if not isinstance(subject, Mapping):
         return ""
     namespace = subject.get("namespace")
-    place = f" of namespace {namespace}" if namespace and subject.get("kind") == "ServiceAccount" else ""
-    return f"{subject.get('kind')} {subject.get('name')}{place}"
+    where = f" of namespace {namespace}" if namespace and subject.get("kind") == "ServiceAccount" else ""
+    return f"{subject.get('kind')} {subject.get('name')}{where}"
 
 
 def _name_role(binding: JSONObject) -> str:

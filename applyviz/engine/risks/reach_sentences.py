@@ -1,4 +1,4 @@
-"""What changes for whom when permissions, definitions and objects of the whole cluster change."""
+"""The sentences of changes to permissions, definitions, admission, API services and namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change of a CustomResourceDefinition means for the objects of its kind, as facts for the sentence.
+"""The effect of a change of a CustomResourceDefinition on the objects of its kind, as facts for the sentence.
 
 Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/: schemas are
 compared version by version and field by field. A new field that is not required leaves every object valid, unless the

@@ -213,7 +213,7 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
         "The manifest sets status, which this apply ignores: only the status subresource writes it."
     ),
     RiskKind.OPEN_POLICY: "An empty rule in {direction} allows all traffic, whatever the other rules say.",
-    RiskKind.EXPOSED: "Clients outside the cluster can reach Service {name}: {way}, {ports}.",
+    RiskKind.EXPOSED: "Clients outside the cluster can reach Service {name}: {how}, {ports}.",
     RiskKind.INJECTED_VALUE: (
         "The manifest replaces the caBundle that {owners} wrote: calls fail where the certificate does not match it."
     ),

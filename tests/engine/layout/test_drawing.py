@@ -82,12 +82,12 @@ def trace(path: str) -> list[tuple[float, float]]:
     points: list[tuple[float, float]] = []
     for letter, text in re.findall(r"([MHVCQ])([^MHVCQ]*)", path):
         n = [float(one) for one in text.split()]
-        x, y = points[-1] if points else (0.0, 0.0)
-        ends = {"M": lambda n=n: [(n[0], n[1])], "H": lambda n=n, y=y: [(n[0], y)], "V": lambda n=n, x=x: [(x, n[0])]}
-        corners = ends[letter]() if letter in ends else list(zip(n[::2], n[1::2], strict=True))
         if letter == "M":
-            points += corners
+            points.append((n[0], n[1]))
             continue
+        x, y = points[-1]
+        straight = [(n[0], y)] if letter == "H" else [(x, n[0])]
+        corners = straight if letter in "HV" else list(zip(n[::2], n[1::2], strict=True))
         bent = [(x, y), *corners]
         for step in range(1, 101):
             points.append(bend(bent, step / 100))
