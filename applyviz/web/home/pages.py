@@ -15,12 +15,13 @@ from applyviz.records.enums import Outcome, ReviewState, ReviewStatus, RunState
 from applyviz.records.models import ApplyRun, ObjectResult, Plan
 from applyviz.web.clusters.pages.cluster_health import AS_STRIPS, ClusterHealth, present_health
 from applyviz.web.clusters.pages.findings import present_drifted
-from applyviz.web.clusters.pages.run_rows import RunRow, present_runs
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
+from applyviz.web.components.plan_counts import count_effects
 from applyviz.web.home.attention import SHOWN, AttentionRow, NextAction, Urgency, Waiting, order_attention
 from applyviz.web.reviews.pages.approval_state import link_blocker
 from applyviz.web.reviews.pages.review_list import present_review, show_newest, with_latest_plan
+from applyviz.web.runs.pages.run_rows import RunRow, present_runs
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals.next_steps import AcknowledgeRisks, ApplyPlan, ApprovePlan, ViewObjects
 from applyviz.workflow.approvals.plan_blockers import find_start_blockers

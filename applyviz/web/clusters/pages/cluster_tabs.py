@@ -15,9 +15,9 @@ from applyviz.sandbox.workloads.pod_sets import MOST_PODS
 from applyviz.web.clusters.pages.activity import ActivityStrip, present_activity
 from applyviz.web.clusters.pages.clusters import ClusterRow, can_add, present_row
 from applyviz.web.clusters.pages.findings import Findings, present_findings
-from applyviz.web.clusters.pages.run_rows import RunRow, present_runs
 from applyviz.web.components.tabs import TabLink
 from applyviz.web.reviews.pages.review_list import ReviewRow, present_review, show_newest, with_latest_plan
+from applyviz.web.runs.pages.run_rows import RunRow, present_runs
 from applyviz.workflow import policies, runs
 from applyviz.workflow.clusters import masking_settings, sandboxes
 from applyviz.workflow.foundation.access import Person

@@ -20,13 +20,13 @@ from applyviz.engine.risks.sentences import title
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.components.plan_counts import count_effects
 from applyviz.web.reviews.pages.acknowledgments import present_all_acts
 from applyviz.web.reviews.pages.approval_state import link_blocker, link_in_changes
 from applyviz.web.reviews.pages.live_bar import LiveBar, present_live_bar
 from applyviz.web.reviews.pages.object_groups import ObjectItem, present_item
 from applyviz.web.reviews.pages.plan_names import (
     can_wait,
-    count_effects,
     name_identity,
     name_manager,
     name_mode,

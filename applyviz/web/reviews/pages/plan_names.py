@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
-from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, SetAction
 from applyviz.records.enums import ClusterKind
 from applyviz.records.models import Plan
@@ -43,12 +42,6 @@ def is_deleting(plan: Plan) -> bool:
 def is_patching(plan: Plan) -> bool:
     """Return whether a plan patches objects."""
     return bool(plan.options.get("action") == SetAction.PATCH)
-
-
-def count_effects(plan: Plan) -> int:
-    """Return how many objects the plan would write."""
-    calm = (Operation.UNCHANGED, Operation.NOT_FOUND, Operation.BLOCKED, Operation.ERROR, Operation.LEFT_OUT)
-    return sum(number for operation, number in plan.counts.items() if operation not in calm)
 
 
 def can_wait(plan: Plan) -> bool:

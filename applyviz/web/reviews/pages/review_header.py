@@ -17,10 +17,10 @@ from applyviz.engine.readiness.workloads import ROLLED_OUT
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Outcome, PlanState, RunState, VerificationResult, VerificationState
 from applyviz.records.models import ApplyRun, Plan, Verification
+from applyviz.web.components.plan_counts import count_effects
 from applyviz.web.reviews.pages.approval_state import ApprovalState
 from applyviz.web.reviews.pages.plan_names import (
     can_wait,
-    count_effects,
     is_deleting,
     is_patching,
     name_identity,

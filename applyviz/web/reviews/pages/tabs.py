@@ -15,10 +15,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.models import Plan
+from applyviz.web.components.plan_counts import count_effects
 from applyviz.web.components.tabs import TabLink
 from applyviz.web.reviews.pages.activity_tab import count_entries
 from applyviz.web.reviews.pages.plan_context import PlanContext
-from applyviz.web.reviews.pages.plan_names import count_effects
 
 
 class ReviewTab(StrEnum):

@@ -11,7 +11,7 @@ from django.urls import reverse
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun
 from applyviz.web.components.badges import Appearance
-from applyviz.web.reviews.pages.plan_names import count_effects
+from applyviz.web.components.plan_counts import count_effects
 from applyviz.web.runs.pages.run_page import STATE_STYLES
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.plans.live_values import show_plans
