@@ -140,6 +140,7 @@ review_urls = [  # reviews/
     ),
 ]
 run_urls = [  # runs/
+    path("", runs.list_runs, name="list-runs"),
     path("<int:number>/", runs.show_run, name="show-run"),
     path("<int:number>/events/", runs.stream_moves, name="run-events"),
     path("<int:number>/graph/", run_graph.show_run_graph, name="show-graph"),

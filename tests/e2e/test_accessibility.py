@@ -51,6 +51,8 @@ PAGES = {
         "/reviews/2/plans/1/record/",
         "{review}compare/",
         "/reviews/1/",
+        "/runs/",
+        "/runs/?state=failed",
         "/runs/1/",
         "/runs/1/objects/0/",
         "/clusters/",

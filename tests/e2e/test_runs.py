@@ -5,7 +5,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.accessibility import find_violations
+from tests.e2e.accessibility import find_violations, find_wide
 from tests.e2e.conftest import PATIENCE
 
 pytestmark = pytest.mark.e2e
@@ -60,6 +60,29 @@ def test_what_another_tool_applies_is_verified_and_never_applied(sign_in):
     expect(page.locator("#watch").get_by_text("1 not applied yet")).to_be_visible()
     expect(page.get_by_role("link", name="Approve plan")).to_have_count(0)
     assert find_violations(page) == []
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_runs_are_found_from_the_navigation_and_filtered(sign_in, width):
+    page = sign_in("bob")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/")
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Runs", exact=True).click()
+    rows = page.locator("#runs tbody tr")
+    expect(rows.filter(has_text="run 1")).to_be_visible()
+    if width == 390:
+        page.locator(".filters-label").click()
+    page.get_by_label("State").select_option("canceled")
+    expect(page.get_by_text("No runs match")).to_be_visible()
+    assert "state=canceled" in page.url
+    page.get_by_label("State").select_option("applied")
+    expect(rows.filter(has_text="run 1")).to_be_visible()
+    expect(page.locator("#filter-count")).to_contain_text("(1)")
+    assert (find_violations(page), find_wide(page)) == ([], {})
+    page.set_viewport_size({"width": width, "height": 900})
+    rows.filter(has_text="run 1").get_by_role("link").first.click()
+
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Run 1")
 
 
 def test_search_is_a_key_away_and_leads_to_the_run(sign_in):

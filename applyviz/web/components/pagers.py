@@ -15,17 +15,18 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class ListPage(Generic[Row]):
-    """Some rows of a list, and the numbers of the other pages."""
+    """Some rows of a list, and the numbers of the other pages; `query`: the filters, as their addresses go on."""
 
     rows: tuple[Row, ...]
     number: int
     pages: int
     total: int
+    query: str = ""
 
     @classmethod
-    def of(cls, cut: Page, rows: Iterable[Row]) -> ListPage[Row]:  # type: ignore[type-arg]  # rows of any model
+    def of(cls, cut: Page, rows: Iterable[Row], query: str = "") -> ListPage[Row]:  # type: ignore[type-arg]  # rows of any model
         """Return the rows that present one page of a query."""
-        return cls(tuple(rows), cut.number, cut.paginator.num_pages, cut.paginator.count)
+        return cls(tuple(rows), cut.number, cut.paginator.num_pages, cut.paginator.count, query)
 
     @property
     def before(self) -> int | None:

@@ -5,29 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from applyviz import clock
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.enums import Outcome, ReviewState, ReviewStatus, RunState
-from applyviz.records.models import ApplyRun, ObjectResult, Plan
+from applyviz.records.enums import ReviewState, ReviewStatus, RunState
+from applyviz.records.models import ApplyRun, Plan
 from applyviz.web.clusters.pages.cluster_health import AS_STRIPS, ClusterHealth, present_health
 from applyviz.web.clusters.pages.findings import present_drifted
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
-from applyviz.web.components.plan_counts import count_effects
 from applyviz.web.home.attention import SHOWN, AttentionRow, NextAction, Urgency, Waiting, order_attention
 from applyviz.web.reviews.pages.approval_state import link_blocker
 from applyviz.web.reviews.pages.review_list import present_review, show_newest, with_latest_plan
-from applyviz.web.runs.pages.run_rows import RunRow, present_runs
+from applyviz.web.runs.pages.run_rows import RunRow, add_progress, present_runs
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals.next_steps import AcknowledgeRisks, ApplyPlan, ApprovePlan, ViewObjects
 from applyviz.workflow.approvals.plan_blockers import find_start_blockers
 from applyviz.workflow.approvals.plan_facts import PlanFacts, PlanOutline, find_plan_facts
 from applyviz.workflow.foundation import access, sentences
-from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.blockers import ChangesRequested, ConflictsOpen
 from applyviz.workflow.plans import reviews
 from applyviz.workflow.runs import emergency_apply
@@ -154,21 +152,6 @@ def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
     return mine, others
 
 
-def present_running(found: QuerySet[ApplyRun], *, for_user: Visitor) -> tuple[RunRow, ...]:
-    """Return rows of runs that go on, with how many of their objects are done."""
-    rows = present_runs(found, for_user=for_user)
-    if not rows:
-        return ()
-    results = ObjectResult.objects.filter(run__number__in=[row.number for row in rows]).order_by()
-    counted = results.values_list("run__number").annotate(
-        total=Count("pk"), open=Count("pk", filter=Q(outcome__in=Outcome.unfinished()))
-    )
-    done = {number: (total - left, total) for number, total, left in counted}
-    return tuple(
-        replace(row, done=done[row.number][0], total=done[row.number][1]) if row.number in done else row for row in rows
-    )
-
-
 def _present_emergency(person: Person) -> tuple[Notice, ...]:
     """Return the emergency applies of the last days, for everyone who may see them."""
     since = clock.now() - EMERGENCIES_SHOWN
@@ -190,7 +173,7 @@ def present_home(person: Person) -> Home:
     """Return the home page."""
     mine, others = _present_waiting(person)
     found = runs.list_runs(for_user=person)
-    running = present_running(found.filter(state__in=RunState.unfinished()), for_user=person)
+    running = add_progress(present_runs(found.filter(state__in=RunState.unfinished()), for_user=person))
     is_planning = any(w.review.status in (ReviewStatus.READING, ReviewStatus.PLANNING) for w in others)
     return Home(
         emergency=_present_emergency(person),

@@ -1,4 +1,4 @@
-"""Apply runs: live progress per object, each object's requests and answers, cancel."""
+"""Apply runs: their list, live progress per object, each object's requests and answers, cancel."""
 
 from __future__ import annotations
 
@@ -10,17 +10,30 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
+from applyviz.records.enums import RunState
+from applyviz.web.components.list_filters import ListFilterForm
 from applyviz.web.frame import streams
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.runs.forms import RetryForm, RowsForm, ShownForm, UndoForm
 from applyviz.web.runs.pages.requests import present_requests
 from applyviz.web.runs.pages.retries import present_retry
 from applyviz.web.runs.pages.run_events import find_moves
+from applyviz.web.runs.pages.run_list import present_run_list
 from applyviz.web.runs.pages.run_page import present_pane, present_run
 from applyviz.workflow import runs as use_cases
 from applyviz.workflow import worker_requests
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.plans.live_values import list_hidden_results
+
+
+@requires(Action.VIEW)
+def list_runs(request: PageRequest) -> HttpResponse:
+    """List the runs that match, newest first; as a fragment when filters change or a run goes on."""
+    form = ListFilterForm(request.GET, states=RunState.choices, person=_("Started by"), for_user=request.user)
+    found = present_run_list(form.read(), page=RowsForm.read_page(request.GET), for_user=request.user)
+    is_part = is_fragment(request)
+    context = {"form": form, "page": found.page, "is_moving": found.is_moving, "is_part": is_part}
+    return render(request, "runs/_list.html" if is_part else "runs/list.html", context)
 
 
 @requires(Action.VIEW)

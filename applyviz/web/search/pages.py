@@ -7,7 +7,6 @@ tickets by any part of them.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,7 +17,9 @@ from django.urls import reverse
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectChange, Review
 from applyviz.web.components.badges import Appearance
+from applyviz.web.components.list_filters import match_title, read_number
 from applyviz.web.components.object_links import link_object
+from applyviz.web.runs.pages.run_list import match_run
 from applyviz.web.runs.pages.run_page import STATE_STYLES
 from applyviz.workflow import runs
 from applyviz.workflow.foundation import access
@@ -26,8 +27,6 @@ from applyviz.workflow.foundation.access import Action, Person
 
 SHOWN = 10
 _SHORTEST = 2
-_NUMBER = re.compile(r"#?(\d{1,9})")
-_RUN = re.compile(r"run\s*#?\s*(\d{1,9})", re.IGNORECASE)
 # The end of a range of names: none that Kubernetes allows begins with the prefix and comes later, in any collation.
 _LAST = "z" * 20
 
@@ -83,14 +82,9 @@ class SearchPage:
         return len(self.reviews) + len(self.runs) + len(self.objects) + len(self.people)
 
 
-def _read_number(text: str) -> int | None:
-    found = _NUMBER.fullmatch(text)
-    return int(found[1]) if found else None
-
-
 def _find_reviews(seen: QuerySet[Review], text: str) -> tuple[ReviewHit, ...]:
-    asked = Q(title__icontains=text) | Q(ticket__icontains=text)
-    number = _read_number(text)
+    asked = match_title(text)
+    number = read_number(text)
     if number is not None:
         asked |= Q(number=number)
     found = list(seen.filter(asked).select_related("author").order_by("-updated_at")[:SHOWN])
@@ -109,10 +103,7 @@ def _find_reviews(seen: QuerySet[Review], text: str) -> tuple[ReviewHit, ...]:
 
 
 def _find_runs(person: Person, text: str) -> tuple[RunHit, ...]:
-    named = _RUN.fullmatch(text)
-    number = int(named[1]) if named else _read_number(text)
-    found: QuerySet[ApplyRun] = runs.list_runs(for_user=person)
-    asked = Q(number=number) if number is not None else Q(plan__review__title__icontains=text)
+    found: QuerySet[ApplyRun] = runs.list_runs(for_user=person).filter(match_run(text))
     return tuple(
         RunHit(
             run.number,
@@ -122,7 +113,7 @@ def _find_runs(person: Person, text: str) -> tuple[RunHit, ...]:
             reverse("runs:show-run", args=[run.number]),
             run.finished_at or run.started_at or run.created_at,
         )
-        for run in found.filter(asked)[:SHOWN]
+        for run in found[:SHOWN]
     )
 
 
@@ -157,7 +148,7 @@ def present_search(person: Person, text: str) -> SearchPage:
     - A number is one whatever its length.
     """
     access.require(person, Action.VIEW)
-    if len(text) < _SHORTEST and _read_number(text) is None:
+    if len(text) < _SHORTEST and read_number(text) is None:
         return SearchPage(text)
     seen = Review.objects.filter(access.select_reviews(person))
     return SearchPage(

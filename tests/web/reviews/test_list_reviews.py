@@ -1,12 +1,19 @@
-"""The list of reviews."""
+"""The list of reviews: what it shows, its filters and pages, and who sees which reviews."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation
-from tests.web import builders, rows
+from applyviz.records.enums import Role
+from applyviz.records.models import Review, ReviewScope
+from applyviz.web.components.pagers import PER_PAGE
+from tests.builders import grant_role
+from tests.web import builders, reading, rows
 
 URL = reverse("reviews:list-reviews")
 
@@ -31,5 +38,74 @@ def test_list_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
     for _n in range(count):
         rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)])
 
-    with django_assert_num_queries(16):
-        as_viewer.get(URL)
+    with django_assert_num_queries(18):
+        as_viewer.get(URL, {"text": "shop", "namespace": "", "since": "2026-11-01"})
+
+
+def titles(browser, **query):
+    page = reading.read(browser, f"{URL}?{'&'.join(f'{name}={value}' for name, value in query.items())}")
+    links = [link for link in reading.find_all(page, "a") if reading.attribute(link, "class") == "main"]
+    return [reading.text_of(link) for link in links]
+
+
+@pytest.fixture
+def several(alice):
+    """Three reviews that differ in one thing each."""
+    for title, author, state, namespace in (
+        ("First", alice, "open", "shop"),
+        ("Second", alice, "closed", "vault"),
+        ("Third", User.objects.create_user("carol"), "applied", "shop"),
+    ):
+        plan = rows.make_plan(author, [replace(builders.build_change(), operation=Operation.UPDATE)], title=title)
+        ReviewScope.objects.create(review=plan.review, cluster=plan.target.cluster, namespace=namespace)
+        Review.objects.filter(pk=plan.review_id).update(state=state)
+    Review.objects.filter(title="Third").update(ticket="OPS-4711", updated_at=rows.NOW + timedelta(days=3))
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({}, ["Third", "Second", "First"]),
+        ({"text": "IR"}, ["Third", "First"]),
+        ({"text": "ops-47"}, ["Third"]),
+        ({"text": "2"}, ["Second"]),
+        ({"state": "closed"}, ["Second"]),
+        ({"namespace": "vault"}, ["Second"]),
+        ({"cluster": "shop", "namespace": "shop"}, ["Third", "First"]),
+        ({"person": "Car"}, ["Third"]),
+        ({"since": "2026-11-21"}, ["Third"]),
+        ({"until": "2026-11-20", "state": "open"}, ["First"]),
+    ],
+)
+def test_filters_all_have_to_match(as_viewer, several, query, found):
+    assert titles(as_viewer, **query) == found
+
+
+def test_a_filter_without_a_match_and_an_invalid_one_say_so(as_viewer, several):
+    none = as_viewer.get(URL, {"text": "nothing like it"}).content.decode()
+    invalid = as_viewer.get(URL, {"until": "soon"}, headers={"HX-Request": "true"}).content.decode()
+
+    assert "No reviews match" in none
+    assert ("Enter a valid date." in invalid, "3 reviews" in invalid, "<html" in invalid) == (True, True, False)
+
+
+def test_a_person_of_one_namespace_finds_only_its_reviews(several):
+    person = User.objects.create_user("part")
+    grant_role(person, Role.VIEWER, cluster="shop", namespace="shop", is_cluster_scoped=False)
+    browser = Client()
+    browser.force_login(person)
+
+    assert titles(browser) == ["Third", "First"]
+    assert [titles(browser, **asked) for asked in ({"namespace": "vault"}, {"text": "2"}, {"state": "closed"})] == [
+        []
+    ] * 3
+
+
+def test_pages_keep_the_filters(as_viewer, alice):
+    for _n in range(PER_PAGE + 1):
+        rows.make_plan(alice, [])
+
+    first = as_viewer.get(URL, {"text": "the shop"}).content.decode()
+
+    assert 'href="?page=2&amp;text=the+shop" rel="next"' in first
+    assert len(titles(as_viewer, text="the+shop", page="2")) == 1

@@ -1,4 +1,4 @@
-"""The list of reviews: one row each with its state; in pages."""
+"""The list of reviews: one row each with its state; filtered and in pages."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import ReviewStatus
 from applyviz.records.models import Plan, Review
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.components.list_filters import ListFilter, match_title, read_number
 from applyviz.web.components.pagers import ListPage, cut_page
 from applyviz.workflow.approvals.plan_facts import PlanOutline, list_outlines
-from applyviz.workflow.foundation.access import Visitor
+from applyviz.workflow.foundation.access import Person, Visitor
+from applyviz.workflow.plans import reviews
 from applyviz.workflow.plans.live_values import show_plan, show_plans
 
 
@@ -52,7 +54,7 @@ def count_shares(plan: Plan) -> tuple[Share, ...]:
     )
 
 
-def with_latest_plan(reviews: QuerySet[Review]) -> QuerySet[Review]:
+def with_latest_plan(found: QuerySet[Review]) -> QuerySet[Review]:
     """Return reviews with their latest plan and its run, in a fixed number of queries."""
     newest = Plan.objects.filter(review=OuterRef("review")).order_by("-number").values("pk")[:1]
     latest = (
@@ -61,7 +63,7 @@ def with_latest_plan(reviews: QuerySet[Review]) -> QuerySet[Review]:
         .prefetch_related("approvals")
         .defer("tag_key")
     )
-    return reviews.select_related("author").prefetch_related(Prefetch("plans", latest, to_attr="newest"))
+    return found.select_related("author").prefetch_related(Prefetch("plans", latest, to_attr="newest"))
 
 
 def show_newest(found: Iterable[Review], *, for_user: Visitor) -> dict[int, PlanOutline]:
@@ -92,10 +94,26 @@ def present_review(review: Review, outlines: Mapping[int, PlanOutline], *, for_u
     )
 
 
-def present_reviews(reviews: QuerySet[Review], *, page: int, for_user: Visitor) -> ListPage[ReviewRow]:
-    """Return one page of the list of reviews."""
-    cut = cut_page(with_latest_plan(reviews.prefetch_related(None)), page)
-    found = list(cut.object_list)
-    outlines = show_newest(found, for_user=for_user)
-    rows = tuple(present_review(review, outlines, for_user=for_user) for review in found)
-    return ListPage.of(cut, rows)
+def _match_text(text: str) -> Q:
+    """Return the condition that a review is meant: by its number, or by words of its title or ticket."""
+    if not text:
+        return Q()
+    number = read_number(text)
+    return match_title(text) if number is None else match_title(text) | Q(number=number)
+
+
+def present_reviews(chosen: ListFilter, *, page: int, for_user: Person) -> ListPage[ReviewRow]:
+    """Return one page of the reviews that match, newest first."""
+    found = reviews.list_reviews(for_user=for_user).filter(
+        _match_text(chosen.text),
+        chosen.match_scopes("pk"),
+        chosen.match_person("author__username"),
+        chosen.match_days("updated_at"),
+    )
+    if chosen.state:
+        found = found.filter(state=chosen.state)
+    cut = cut_page(with_latest_plan(found.prefetch_related(None)), page)
+    shown = list(cut.object_list)
+    outlines = show_newest(shown, for_user=for_user)
+    rows = tuple(present_review(review, outlines, for_user=for_user) for review in shown)
+    return ListPage.of(cut, rows, chosen.query)

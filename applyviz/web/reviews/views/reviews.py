@@ -13,7 +13,9 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import ReviewState
 from applyviz.records.models import Review
+from applyviz.web.components.list_filters import ListFilterForm
 from applyviz.web.frame import streams
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.web.reviews.forms import manifests, patches, prune
@@ -45,11 +47,12 @@ from applyviz.workflow.plans.object_choices import take_back
 
 @requires(Action.VIEW)
 def list_reviews(request: PageRequest) -> HttpResponse:
-    """List all reviews, newest first."""
-    found = use_cases.list_reviews(for_user=request.user)
-    page = present_reviews(found, page=ListForm.read_page(request.GET), for_user=request.user)
-    can_write = access.can(request.user, Action.WRITE)
-    return render(request, "reviews/list.html", {"page": page, "can_write": can_write})
+    """List the reviews that match, newest first."""
+    form = ListFilterForm(request.GET, states=ReviewState.choices, person=_("Author"), for_user=request.user)
+    page = present_reviews(form.read(), page=ListForm.read_page(request.GET), for_user=request.user)
+    is_part = is_fragment(request)
+    context = {"form": form, "page": page, "can_write": access.can(request.user, Action.WRITE), "is_part": is_part}
+    return render(request, "reviews/_list.html" if is_part else "reviews/list.html", context)
 
 
 @requires(Action.WRITE, "GET", "POST")

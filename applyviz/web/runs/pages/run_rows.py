@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from django.db.models import Count, Q
 from django.urls import reverse
 
-from applyviz.records.enums import RunState
-from applyviz.records.models import ApplyRun
+from applyviz.records.enums import Outcome, RunState
+from applyviz.records.models import ApplyRun, ObjectResult
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.plan_counts import count_effects
+from applyviz.web.runs.pages.results import format_duration
 from applyviz.web.runs.pages.run_page import STATE_STYLES
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.plans.live_values import show_plans
@@ -19,7 +21,7 @@ from applyviz.workflow.plans.live_values import show_plans
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One apply run in a list."""
+    """One apply run in a list; `done` of `total` objects while it is not finished."""
 
     number: int
     url: str
@@ -29,6 +31,8 @@ class RunRow:
     started_by: str
     count: int
     at: datetime
+    took: str
+    is_finished: bool
     done: int = 0
     total: int = 0
 
@@ -47,6 +51,23 @@ def present_runs(runs: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRow
             started_by=run.requested_by.get_username(),
             count=count_effects(run.plan),
             at=run.finished_at or run.started_at or run.created_at,
+            took=format_duration(run.started_at, run.finished_at),
+            is_finished=run.is_finished,
         )
         for run in found
+    )
+
+
+def add_progress(rows: Sequence[RunRow]) -> tuple[RunRow, ...]:
+    """Return the rows; those of runs that are not finished with how many of their objects are done."""
+    numbers = [row.number for row in rows if not row.is_finished]
+    if not numbers:
+        return tuple(rows)
+    results = ObjectResult.objects.filter(run__number__in=numbers).order_by()
+    counted = results.values_list("run__number").annotate(
+        total=Count("pk"), open=Count("pk", filter=Q(outcome__in=Outcome.unfinished()))
+    )
+    done = {number: (total - left, total) for number, total, left in counted}
+    return tuple(
+        replace(row, done=done[row.number][0], total=done[row.number][1]) if row.number in done else row for row in rows
     )
