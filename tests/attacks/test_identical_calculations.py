@@ -20,6 +20,7 @@ from django.urls import reverse
 
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.reviews.pages.plan_overview import read_plan
+from applyviz.web.reviews.pages.search.field_lines import read_lines
 from applyviz.workflow.foundation.plan_rows import list_rows
 from tests.attacks.answers import Answers, read_words
 from tests.attacks.test_identical_pages import RIGHT, SECRET, WRONG, World, compare, prepare
@@ -78,6 +79,7 @@ def tell(team: Team, manifest: str, mode: ApplyMode, readers: dict[str, User], t
     cache.clear()
     read_plan.cache_clear()
     list_rows.cache_clear()
+    read_lines.cache_clear()
     try:
         with transaction.atomic():
             world = play(team, manifest, mode)

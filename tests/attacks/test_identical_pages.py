@@ -169,7 +169,10 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
             *("reviews:show-addons", "reviews:show-risks", "reviews:live-comparison", "reviews:show-source-changes"),
         )
     },
-    "search": lambda w: (f"{reverse('search')}?q={word}" for word in ("login", "secret/login", "update", "applied")),
+    "search": lambda w: (
+        f"{reverse('search')}?q={word}"
+        for word in ("login", "secret/login", "update", "applied", "data.", "changed", "masked")
+    ),
     "reviews:show-watch": lambda w: w.of_plans("reviews:show-watch"),
     "reviews:show-record": lambda w: w.of_plans("reviews:show-record"),
     "reviews:keep-requests": lambda w: w.of_plans("reviews:keep-requests"),
@@ -189,7 +192,11 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
     ),
     "reviews:plan-events": lambda w: w.of_plans("reviews:plan-events"),
     "reviews:list-objects": lambda w: w.of_plans("reviews:list-objects"),
-    "reviews:list-changes": lambda w: w.of_plans("reviews:list-changes"),
+    "reviews:list-changes": lambda w: (
+        f"{address}{query}"
+        for query in ("", "?q=login", "?q=data", "?q=changed", "?q=removed", "?q=masked")
+        for address in w.of_plans("reviews:list-changes")
+    ),
     "reviews:scroll-objects": lambda w: (
         f"{a}?only={SECRET}{q}"
         for a in w.of_plans("reviews:scroll-objects")

@@ -17,6 +17,7 @@ from django.test import Client, RequestFactory
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.web.reviews.pages.plan_overview import read_plan
+from applyviz.web.reviews.pages.search.field_lines import read_lines
 from applyviz.workflow.foundation.plan_rows import list_rows
 from tests.attacks.test_identical_pages import READ, World, make_token
 from tests.stories import Team
@@ -73,6 +74,7 @@ class Reader:
         request.COOKIES = {key: cookie.value for key, cookie in self.client.cookies.items()}
         read_plan.cache_clear()
         list_rows.cache_clear()
+        read_lines.cache_clear()
         began = time.process_time()
         answer = self.handler.get_response(request)
         seconds = time.process_time() - began

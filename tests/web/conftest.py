@@ -11,6 +11,7 @@ from django.test import Client
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.web.reviews.pages.plan_overview import read_plan
+from applyviz.web.reviews.pages.search.field_lines import read_lines
 from applyviz.workflow.foundation.plan_rows import list_rows
 from tests.builders import grant_role
 from tests.following import make_begun, make_people, make_session_authority, make_stage  # noqa: F401 - fixtures
@@ -35,6 +36,7 @@ def _browser(person: User) -> Client:
 def _forget_readings():
     read_plan.cache_clear()
     list_rows.cache_clear()
+    read_lines.cache_clear()
 
 
 @pytest.fixture

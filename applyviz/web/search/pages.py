@@ -1,4 +1,4 @@
-"""Read model of a search: reviews, runs, objects and people, each limited to what the reader may see.
+"""Read model of a search: reviews, runs, objects, fields and people, each limited to what the reader may see.
 
 A hit that is hidden and one that does not exist give the same page: every query starts from the reviews and entries
 that the reader may see. Names of objects and people are found by their beginning, which an index serves; titles and
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -19,6 +20,7 @@ from applyviz.records.models import ApplyRun, AuditEntry, ObjectChange, Review
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.list_filters import match_title, read_number
 from applyviz.web.components.object_links import link_object
+from applyviz.web.reviews.pages.search.in_reviews import FieldHit, find_fields
 from applyviz.web.runs.pages.run_list import match_run
 from applyviz.web.runs.pages.run_page import STATE_STYLES
 from applyviz.workflow import runs
@@ -26,7 +28,7 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 
 SHOWN = 10
-_SHORTEST = 2
+_SHORTEST, _SHORTEST_FIELD = 2, 3
 # The end of a range of names: none that Kubernetes allows begins with the prefix and comes later, in any collation.
 _LAST = "z" * 20
 
@@ -74,12 +76,18 @@ class SearchPage:
     reviews: tuple[ReviewHit, ...] = ()
     runs: tuple[RunHit, ...] = ()
     objects: tuple[ObjectHit, ...] = ()
+    fields: tuple[FieldHit, ...] = ()
     people: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def history_query(self) -> str:
+        """The query of the history that finds what runs wrote."""
+        return urlencode({"text": self.text})
 
     @property
     def count(self) -> int:
         """The number of hits on the page."""
-        return len(self.reviews) + len(self.runs) + len(self.objects) + len(self.people)
+        return len(self.reviews) + len(self.runs) + len(self.objects) + len(self.fields) + len(self.people)
 
 
 def _find_reviews(seen: QuerySet[Review], text: str) -> tuple[ReviewHit, ...]:
@@ -156,5 +164,6 @@ def present_search(person: Person, text: str) -> SearchPage:
         reviews=_find_reviews(seen, text),
         runs=_find_runs(person, text),
         objects=_find_objects(seen, text),
+        fields=find_fields(text, most=SHOWN, for_user=person) if len(text) >= _SHORTEST_FIELD else (),
         people=_find_people(person, text),
     )

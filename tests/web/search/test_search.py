@@ -112,7 +112,7 @@ def test_number_of_queries_does_not_grow_with_what_is_found(as_viewer, alice, sh
         Review.objects.filter(number=number + 2).update(title=f"Upgrade of the web shop {number}")
     as_viewer.get("/search/?q=web")
 
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(9):
         page = as_viewer.get("/search/?q=web").content.decode()
 
     assert page.count('class="main" href="/reviews/') == 10

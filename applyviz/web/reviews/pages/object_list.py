@@ -1,4 +1,4 @@
-"""The filtered object list: by text, operation, kind, namespace, field manager, risk, state.
+"""The filtered object list: by text (of an object or a field), operation, kind, namespace, field manager, risk, state.
 
 Only the server filters, so that the list is the same with and without script. It is shown in groups or as a tree; long
 groups have pages.
@@ -97,11 +97,14 @@ class ListChoice:
 
 @dataclass(frozen=True, slots=True)
 class ObjectIndex:
-    """The objects with each risk, and those in which each field manager owns a field; by position."""
+    """The objects with each risk, those in which each field manager owns a field, and those with a field that matches
+    the text of the filter; by position.
+    """
 
     risks: Mapping[RiskKind, frozenset[int]] = field(default_factory=dict)
     managers: Mapping[str, frozenset[int]] = field(default_factory=dict)
     same: tuple[SameChange, ...] = ()
+    by_field: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +172,8 @@ def _is_wanted(change: ObjectChange, choice: ListChoice, where: ObjectIndex, vie
         return False
     if not _needs_look(change, choice.only, viewed):
         return False
+    if change.position in where.by_field:
+        return True
     text = f"{change.kind} {change.namespace} {change.name} {change.operation}".lower()
     return all(word in text for word in choice.q.lower().split())
 

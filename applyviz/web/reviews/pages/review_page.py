@@ -20,6 +20,7 @@ from applyviz.web.reviews.pages.object_list import ListChoice, ObjectIndex, Obje
 from applyviz.web.reviews.pages.object_offers import find_others_url, present_offers
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects, list_changes
 from applyviz.web.reviews.pages.plan_overview import PlanOverview, read_for_reader
+from applyviz.web.reviews.pages.search.in_plan import find_by_field
 from applyviz.web.reviews.pages.sources.provenance import describe_origin
 from applyviz.web.reviews.pages.sources.source_changes import LineOrigin, present_line
 from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema, with_past
@@ -211,7 +212,7 @@ def _list(
         url_of=link_objects(plan),
         current=current,
         viewed=viewed,
-        where=ObjectIndex(reading.risks, reading.managers, reading.same),
+        where=ObjectIndex(reading.risks, reading.managers, reading.same, find_by_field(plan, changes, listed.q)),
     )
 
 

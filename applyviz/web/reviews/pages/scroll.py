@@ -32,6 +32,7 @@ from applyviz.web.reviews.pages.plan_context import link_objects, list_changes
 from applyviz.web.reviews.pages.plan_overview import PlanOverview, read_for_reader
 from applyviz.web.reviews.pages.risks import name_place
 from applyviz.web.reviews.pages.scroll_parts import AlikeBlock, Chunk, MemberLink, ScrollChoice, ScrollPage
+from applyviz.web.reviews.pages.search.in_plan import find_by_field
 from applyviz.web.reviews.pane.flat_rows import ROW_FILTER_WORDS, RowFilter
 from applyviz.web.reviews.pane.resolutions import ConflictReader
 from applyviz.web.reviews.pane.scroll_object import (
@@ -117,8 +118,9 @@ class _Scroll:
         self._field_parts = (before, middle, end)
         self._risks_url = reverse("reviews:show-risks", args=context.address)
         self._desk = ConflictReader(context.plan, context.person)
-        where = ObjectIndex(self.overview.risks, self.overview.managers, self.overview.same)
-        wanted = select_objects(context.changes, choice.listed, where, context.viewed)
+        found = find_by_field(context.plan, context.changes, choice.listed.q)
+        self.where = ObjectIndex(self.overview.risks, self.overview.managers, self.overview.same, found)
+        wanted = select_objects(context.changes, choice.listed, self.where, context.viewed)
         self.entries = tuple(_list_entries(arrange(wanted, self.overview.same), choice))
         self._scrolled = frozenset(change.position for one in self.entries for change in one.changes)
 
@@ -259,7 +261,6 @@ def _offer_views(scroll: _Scroll, choice: ScrollChoice) -> tuple[ViewLink, ...]:
 
 
 def _present_listing(context: ScrollReader, scroll: _Scroll, choice: ScrollChoice) -> ObjectList:
-    overview = scroll.overview
     return present_list(
         context.changes,
         choice.listed,
@@ -267,7 +268,7 @@ def _present_listing(context: ScrollReader, scroll: _Scroll, choice: ScrollChoic
         url_of=scroll.link,
         current=choice.at,
         viewed=context.viewed,
-        where=ObjectIndex(overview.risks, overview.managers, overview.same),
+        where=scroll.where,
         has_suffix=False,
     )
 

@@ -1,0 +1,29 @@
+"""Search in the fields of one plan: by path, by value, and by what happens to a field (`removed`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from applyviz.records.enums import PlanState
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.web.components.badges import FIELD_STYLES
+from applyviz.web.reviews.pages.search.field_lines import SEARCHED, OperationNames, find_positions, read_lines
+from applyviz.workflow.plans.live_values import view_of
+
+
+def name_operations() -> OperationNames:
+    """Return the operations by the words that name them on pages."""
+    return {str(FIELD_STYLES[operation].word).casefold(): frozenset({operation}) for operation in SEARCHED}
+
+
+def find_by_field(plan: Plan, changes: Iterable[ObjectChange], text: str) -> frozenset[int]:
+    """Return the positions of the objects of which one field has all words of a text; none while a plan is created.
+
+    - Objects that are hidden from the reader of the plan are never found so.
+    """
+    words = text.casefold().split()
+    if not words or plan.state != PlanState.COMPLETE:
+        return frozenset()
+    view = view_of(plan)
+    rows = (row for row in changes if not view.hides(row))
+    return find_positions(read_lines(plan.pk, plan.digest), rows, words, name_operations())

@@ -1,0 +1,101 @@
+"""Search in the fields of the newest plans: of open reviews, among a limited number of objects.
+
+Cost is linear in the stored text of `MOST_OBJECTS` objects: the database finds rows whose document has the words at
+all, and only the first `MOST_READ` of them are read. Secrets that are compared with live are never found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
+from django.urls import reverse
+
+from applyviz.records.enums import PlanState, ReviewState
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.web.components.badges import FIELD_STYLES, Appearance
+from applyviz.web.reviews.pages.search.field_lines import FieldLine, begins_words, list_lines
+from applyviz.web.reviews.pages.search.in_plan import name_operations
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.compared import COMPARED
+from applyviz.workflow.plans import reviews
+from applyviz.workflow.plans.changes import read_masked
+
+MOST_PLANS, MOST_OBJECTS, MOST_READ = 100, 2_000, 40
+# What a word has in common with the stored text: a path is stored in parts, and other characters may be escaped.
+_PART = re.compile(r"[A-Za-z0-9_-]{2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldHit:
+    """One field that a plan of an open review sets, changes or removes; values are masked."""
+
+    kind: str
+    namespace: str
+    name: str
+    path: str
+    style: Appearance
+    before: str
+    after: str
+    review: int
+    plan: int
+    url: str
+
+
+def _choose_plans(person: Person) -> list[Plan]:
+    """Return the newest complete plan of the newest open reviews, with at most `MOST_OBJECTS` objects in total."""
+    seen = reviews.list_reviews(for_user=person).filter(state=ReviewState.OPEN).order_by()
+    found = Plan.objects.filter(review__in=seen.values("pk"), state=PlanState.COMPLETE).order_by("-pk")
+    newest: dict[int, Plan] = {}
+    for plan in found.select_related("review").only("number", "counts", "review__number")[:MOST_PLANS]:
+        newest.setdefault(plan.review_id, plan)
+    chosen: list[Plan] = []
+    objects = 0
+    for plan in newest.values():
+        objects += sum(plan.counts.values())
+        if objects > MOST_OBJECTS and chosen:
+            break
+        chosen.append(plan)
+    return chosen
+
+
+def _find_rows(plans: Sequence[Plan], words: Sequence[str]) -> QuerySet[ObjectChange]:
+    """Return rows that may have a field with all words, those of the newest plans first."""
+    named, asked = name_operations(), Q()
+    for part in (part for word in words if word not in named for part in _PART.findall(word)):
+        asked &= Q(text__icontains=part)
+    rows = ObjectChange.objects.filter(plan__in=[plan.pk for plan in plans]).exclude(COMPARED).defer("sealed")
+    return rows.alias(text=Cast("document", TextField())).filter(asked).order_by("-plan_id", "position")
+
+
+def _find_line(row: ObjectChange, words: Sequence[str]) -> FieldLine | None:
+    named, names = f"{row.kind} {row.namespace} {row.name}".casefold(), name_operations()
+    left = [word for word in words if word not in named]
+    lines: Iterator[FieldLine] = list_lines(read_masked(row)) if left else iter(())
+    return next((line for line in lines if begins_words(line.text, line.operation, left, names)), None)
+
+
+def find_fields(text: str, *, most: int, for_user: Person) -> tuple[FieldHit, ...]:
+    """Return the first field in which all words begin a word, of at most `most` objects that a person may see.
+
+    - Words of the object's name narrow the search; they alone find no field.
+    """
+    words = text.casefold().split()
+    plans = {plan.pk: plan for plan in _choose_plans(for_user)}
+    hits: list[FieldHit] = []
+    for row in _find_rows(list(plans.values()), words)[:MOST_READ] if plans and words else ():
+        if (line := _find_line(row, words)) is None:
+            continue
+        plan = plans[row.plan_id]
+        query = urlencode({"q": text, "at": row.position})
+        changes = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
+        style = FIELD_STYLES[line.operation]
+        what = (row.kind, row.namespace, row.name, line.path, style, line.before, line.after)
+        hits.append(FieldHit(*what, plan.review.number, plan.number, f"{changes}?{query}#object-{row.position}"))
+        if len(hits) == most:
+            break
+    return tuple(hits)
