@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from applyviz.records import sealing
-from applyviz.records.enums import WorkerRequestState
 from applyviz.records.models import WorkerRequest
+from applyviz.records.worker_enums import WorkerRequestState
 from applyviz.workflow import worker_requests
 from applyviz.workflow.audit import checkpoints
 from applyviz.workflow.worker_requests import asking

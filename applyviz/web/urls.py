@@ -144,6 +144,7 @@ run_urls = [  # runs/
     path("<int:number>/", runs.show_run, name="show-run"),
     path("<int:number>/events/", runs.stream_moves, name="run-events"),
     path("<int:number>/graph/", run_graph.show_run_graph, name="show-graph"),
+    path("<int:number>/live/", runs.show_live, name="show-live"),
     path("<int:number>/requests/", runs.list_requests, name="list-requests"),
     path("<int:number>/cancel/", runs.cancel, name="cancel-run"),
     path("<int:number>/retry/", runs.retry, name="retry-run"),

@@ -219,6 +219,7 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
     "reviews:show-field": lambda w: (a for index in range(3) for a in w.of_objects("reviews:show-field", index)),
     "runs:list-runs": one("runs:list-runs"),
     "runs:show-run": lambda w: w.of_runs("runs:show-run"),
+    "runs:show-live": lambda w: w.of_runs("runs:show-live"),
     "runs:show-graph": lambda w: w.of_runs("runs:show-graph"),
     "runs:list-requests": lambda w: w.of_runs("runs:list-requests"),
     "runs:run-events": lambda w: w.of_runs("runs:run-events"),

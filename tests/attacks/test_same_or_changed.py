@@ -24,8 +24,9 @@ from django.utils import timezone
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.requests.options import ApplyMode
-from applyviz.records.enums import PlanState, Role, WorkerRequestKind
+from applyviz.records.enums import PlanState, Role
 from applyviz.records.models import AuditEntry, IdentityMapping, Plan
+from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.web.frame import streams
 from applyviz.web.reviews.views.tabs import COOKIE
 from applyviz.workflow.evidence import history

@@ -54,6 +54,7 @@ PAGES = {
         "/runs/",
         "/runs/?state=failed",
         "/runs/1/",
+        "/runs/1/live/",
         "/runs/1/objects/0/",
         "/clusters/",
         "/clusters/demo/",

@@ -11,8 +11,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from applyviz.records.enums import PlanState, RunState, WorkerRequestKind
+from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Heartbeat, OutboxMessage, Plan, WorkerRequest
+from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.workflow.foundation.errors import WorkflowError
 from applyviz.workflow.ops import health, recovery
 from tests.stories import Team, config_map

@@ -2228,6 +2228,7 @@ class Migration(migrations.Migration):
                             ("git", "the files of a git repository"),
                             ("git-test", "testing a repository credential"),
                             ("api-versions", "the APIs of a cluster"),
+                            ("run-health", "the live objects of a run"),
                         ],
                         max_length=16,
                     ),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from applyviz.records.enums import WorkerRequestKind, WorkerRequestState
 from applyviz.records.fields import SealedField
 from applyviz.records.models.clusters import Cluster
+from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
 
 
 class WorkerRequest(models.Model):

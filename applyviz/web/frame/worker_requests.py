@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.values import JSONValue
-from applyviz.records.enums import WorkerRequestKind
 from applyviz.records.models import WorkerRequest
+from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, render_worker_request, requires
 from applyviz.workflow import worker_requests
 from applyviz.workflow.foundation.access import Action

@@ -13,8 +13,9 @@ from django.utils.translation import gettext as _
 from applyviz.records.enums import RunState
 from applyviz.web.components.list_filters import ListFilterForm
 from applyviz.web.frame import streams
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.web.runs.forms import RetryForm, RowsForm, ShownForm, UndoForm
+from applyviz.web.runs.pages.live_health import present_live
 from applyviz.web.runs.pages.requests import present_requests
 from applyviz.web.runs.pages.retries import present_retry
 from applyviz.web.runs.pages.run_events import find_moves
@@ -55,6 +56,17 @@ def list_requests(request: PageRequest, number: int) -> HttpResponse:
     run = use_cases.get_run(number, for_user=request.user)
     page = present_requests(run, for_user=request.user, page=RowsForm.read_page(request.GET))
     return render(request, "runs/requests.html", {"page": page.run, "requests": page})
+
+
+@requires(Action.VIEW)
+def show_live(request: PageRequest, number: int) -> HttpResponse:
+    """Show how far the live objects of a run are, read now; as a fragment for a page that is open."""
+    run = use_cases.get_run(number, for_user=request.user)
+    found = worker_requests.read_run_health(run, by=request.user, after=visible_worker_request(request))
+    context = {"live": present_live(run, found), "url": request.path}
+    if is_fragment(request):
+        return render(request, "runs/_live.html", context)
+    return render(request, "runs/live.html", {**context, "page": present_run(run, for_user=request.user)})
 
 
 @requires(Action.VIEW)

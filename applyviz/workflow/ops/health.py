@@ -15,8 +15,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz import clock
-from applyviz.records.enums import PlanState, RunState, WorkerRequestState
+from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Heartbeat, OutboxMessage, Plan, WorkerRequest
+from applyviz.records.worker_enums import WorkerRequestState
 from applyviz.workflow.foundation.access import Action, Person, require
 
 PATIENCE = timedelta(seconds=60)

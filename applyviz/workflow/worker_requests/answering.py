@@ -13,8 +13,8 @@ from django.db.models import F, Q
 from applyviz import audit_origin, clock, hpke
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONValue
-from applyviz.records.enums import WorkerRequestKind, WorkerRequestState
 from applyviz.records.models import WorkerRequest
+from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.worker_requests import handlers
 from applyviz.workflow.worker_requests.asking import RefusedError

@@ -20,9 +20,9 @@ from applyviz import audit_origin, clock
 from applyviz.engine.objects.errors import ApplyVizError, ClusterError
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.queue import TaskName
-from applyviz.records.enums import WorkerRequestKind, WorkerRequestState
 from applyviz.records.models import Cluster, WorkerRequest
 from applyviz.records.sealing import Sealed, can_open
+from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
 from applyviz.workflow.foundation import outbox
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotVisibleError, WorkflowError

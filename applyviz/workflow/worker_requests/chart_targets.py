@@ -7,9 +7,9 @@ from datetime import timedelta
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.errors import SourceError
-from applyviz.records.enums import WorkerRequestKind
 from applyviz.records.models import Cluster
 from applyviz.records.sealing import can_open
+from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans import charts
 from applyviz.workflow.worker_requests.asking import RefusedError, UnfinishedError, WorkerQuestion

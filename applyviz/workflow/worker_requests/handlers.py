@@ -14,14 +14,15 @@ from typing import cast
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.digest.serialize import options_from_json, to_json
-from applyviz.records.enums import WorkerRequestKind
 from applyviz.records.models import ApplyRun, Cluster, Plan
+from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.sandbox.api.http import WatchPosition
+from applyviz.workflow import runs
 from applyviz.workflow.clusters import cluster_access, lifecycle, registration, sandboxes
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
-from applyviz.workflow.live import adoption, field_details, inventory
+from applyviz.workflow.live import adoption, field_details, inventory, run_health
 from applyviz.workflow.plans import charts, comparisons, git_sources, live_values, repository_credentials, revert
 from applyviz.workflow.worker_requests.wire import render_part, render_response
 
@@ -163,6 +164,12 @@ def _api_versions(asked: Asked) -> Act:
     return lambda: {"versions": list(found)}
 
 
+def _run_health(asked: Asked) -> Act:
+    run = runs.get_run(asked.content["run"], for_user=asked.person)
+    found = run_health.read_health(run, for_user=asked.person)
+    return lambda: to_json(found)
+
+
 _HANDLERS: dict[WorkerRequestKind, Callable[[Asked], Act]] = {
     WorkerRequestKind.INVENTORY: _inventory,
     WorkerRequestKind.HOLDINGS: _holdings,
@@ -180,6 +187,7 @@ _HANDLERS: dict[WorkerRequestKind, Callable[[Asked], Act]] = {
     WorkerRequestKind.GIT: _git,
     WorkerRequestKind.GIT_TEST: _git_test,
     WorkerRequestKind.API_VERSIONS: _api_versions,
+    WorkerRequestKind.RUN_HEALTH: _run_health,
 }
 
 

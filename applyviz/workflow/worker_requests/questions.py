@@ -11,8 +11,8 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.digest.comparison import ObjectMove
 from applyviz.engine.planning.digest.serialize import from_json, options_to_json
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.records.enums import WorkerRequestKind
 from applyviz.records.models import ApplyRun, Cluster, Plan
+from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.workflow.clusters.cluster_access import ClusterState
 from applyviz.workflow.clusters.lifecycle import ConnectionCheck
 from applyviz.workflow.foundation.access import Person
@@ -20,6 +20,7 @@ from applyviz.workflow.live import field_details
 from applyviz.workflow.live.adoption import Adoption
 from applyviz.workflow.live.field_details import FieldFacts
 from applyviz.workflow.live.inventory import Holdings, Inventory
+from applyviz.workflow.live.run_health import RunHealth
 from applyviz.workflow.plans import comparisons, live_values, revert
 from applyviz.workflow.plans.comparisons import Differing
 from applyviz.workflow.worker_requests.asking import WAIT_SECONDS, WorkerQuestion, ask, peek, send
@@ -138,6 +139,13 @@ def replace_credential(cluster: Cluster, *, kubeconfig: bytes, context: str, by:
     """Put an uploaded kubeconfig in place of a cluster's credential, sealed at once; returns the cluster's slug."""
     question = WorkerQuestion(WorkerRequestKind.CREDENTIAL, by, cluster, {"context": context}, secret=kubeconfig)
     return as_text(as_mapping(send(question))["cluster"])
+
+
+def read_run_health(run: ApplyRun, *, by: Person, after: int = 0) -> RunHealth:
+    """Return how far the live objects of a run are, read now; `after`: an answer that the person has seen."""
+    question = WorkerQuestion(WorkerRequestKind.RUN_HEALTH, by, run.plan.target.cluster, {"run": run.number})
+    found: RunHealth = from_json(RunHealth, ask(question, after=after))
+    return found
 
 
 def check_connection(cluster: Cluster, *, by: Person, after: int = 0) -> ConnectionCheck:

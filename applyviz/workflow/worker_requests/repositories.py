@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.accessors import as_mapping, as_text
 from applyviz.engine.objects.errors import SourceError
-from applyviz.records.enums import WorkerRequestKind
 from applyviz.records.models import RepositoryCredential
 from applyviz.records.sealing import can_open
+from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.sources.git.model import FetchedFiles, GitSource
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans import git_sources, repository_credentials

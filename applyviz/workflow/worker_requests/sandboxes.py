@@ -14,9 +14,9 @@ from datetime import timedelta
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.records.enums import WorkerRequestKind
 from applyviz.records.models import Cluster
 from applyviz.records.sealing import can_open
+from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.sandbox.api.http import Response, WatchPart, WatchPosition, refuse_watch
 from applyviz.workflow.clusters import sandboxes
 from applyviz.workflow.foundation.access import Person

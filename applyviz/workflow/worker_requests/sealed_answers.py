@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from applyviz import hpke
 from applyviz.engine.objects.values import JSONObject
-from applyviz.records.enums import WorkerRequestState
 from applyviz.records.models import WorkerRequest
+from applyviz.records.worker_enums import WorkerRequestState
 from applyviz.workflow.worker_requests.asking import WorkerQuestion, read_answer, store_question, wait
 
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from applyviz.engine.objects.errors import SourcePosition
-from applyviz.records.enums import AuditAction, WorkerRequestKind
+from applyviz.records.enums import AuditAction
 from applyviz.records.models import (
     AuditEntry,
     Plan,
@@ -18,6 +18,7 @@ from applyviz.records.models import (
     SourceRevision,
     WorkerRequest,
 )
+from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.sources.git.model import GitSource
 from applyviz.web.reviews.pages.sources.provenance import link_page
 from applyviz.web.reviews.pages.sources.source_changes import present_line

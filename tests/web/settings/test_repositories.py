@@ -11,8 +11,9 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from applyviz.records.enums import AuditAction, WorkerRequestKind
+from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, Cluster, Plan, RepositoryCredential, Team, TeamMember, WorkerRequest
+from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.workflow.plans import repository_credentials
 from tests.builders import add_member
 from tests.keyless import go_without_keys

@@ -3,8 +3,8 @@
 import pytest
 from django.contrib.auth.models import User
 
-from applyviz.records.enums import WorkerRequestKind
 from applyviz.records.models import Cluster, WorkerRequest
+from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.workflow.foundation.errors import WorkflowError
 from applyviz.workflow.worker_requests import read_api_versions
 

@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from applyviz import clock
-from applyviz.records.enums import WorkerRequestKind, WorkerRequestState
 from applyviz.records.models import Review, WorkerRequest
+from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
 from applyviz.workflow import worker_requests
 from applyviz.workflow.worker_requests import asking, handlers
 from tests import moments

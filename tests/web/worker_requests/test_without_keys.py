@@ -14,7 +14,7 @@ from django.utils import timezone
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import JSON, Request
-from applyviz.records.enums import AuditAction, WorkerRequestKind, WorkerRequestState
+from applyviz.records.enums import AuditAction
 from applyviz.records.models import (
     AuditEntry,
     Cluster,
@@ -26,6 +26,7 @@ from applyviz.records.models import (
     WorkerRequest,
 )
 from applyviz.records.sealing import Sealed, SealError
+from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
 from applyviz.web.reviews.views.tabs import COOKIE
 from applyviz.workflow.live import inventory
 from applyviz.workflow.plans.changes import read_masked
