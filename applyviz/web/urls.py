@@ -89,6 +89,12 @@ review_urls = [  # reviews/
     path("<int:number>/comments/<int:comment>/", comments.edit_comment, name="edit-comment"),
     path("<int:number>/comments/<int:comment>/resolve/", comments.resolve_comment, name="resolve-comment"),
     path("<int:number>/plans/<int:plan>/comments/", comments.add_comment, name="add-comment"),
+    path("<int:number>/plans/<int:plan>/comments/collected/", comments.show_collected, name="collected-comments"),
+    path(
+        "<int:number>/plans/<int:plan>/comments/collected/<int:comment>/remove/",
+        comments.drop_comment,
+        name="drop-comment",
+    ),
     path("<int:number>/plans/<int:plan>/risks/", acknowledgments.show_risks, name="show-risks"),
     path("<int:number>/plans/<int:plan>/acknowledge/", acknowledgments.acknowledge, name="acknowledge"),
     path("<int:number>/plans/<int:plan>/acknowledge/all/", acknowledgments.acknowledge_all, name="acknowledge-all"),
@@ -131,6 +137,11 @@ review_urls = [  # reviews/
         "<int:number>/plans/<int:plan>/objects/<int:position>/files/<str:name>",
         downloads.show_file,
         name="show-file",
+    ),
+    path(
+        "<int:number>/plans/<int:plan>/objects/<int:position>/fields/<int:index>/comments/",
+        comments.show_thread,
+        name="field-comments",
     ),
     path("<int:number>/plans/<int:plan>/objects/<int:position>/<slug:tab>/", reviews.show_object, name="show-object"),
     path(

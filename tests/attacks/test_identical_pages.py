@@ -33,6 +33,7 @@ from applyviz.records.models import ApplyRun, AuditEntry, IdentityMapping, Plan,
 from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.web.reviews.pages.plan_overview import read_plan
+from applyviz.web.reviews.pages.search.field_lines import read_lines
 from applyviz.workflow.foundation.plan_rows import list_rows
 from applyviz.workflow.live import external_apply, scans
 from applyviz.workflow.notifications import events
@@ -40,6 +41,7 @@ from applyviz.workflow.people import tokens
 from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.runs import request_sender
 from tests.attacks.answers import Answers, list_told, post_all, read_words
+from tests.attacks.routes import WITHOUT_PLANS
 from tests.builders import make_person, open_dangers
 from tests.stories import Team, config_map, secret
 
@@ -62,43 +64,6 @@ READERS: dict[str, tuple[Role, str]] = {
         Role.APPROVER,
         r"home|reviews:(list-reviews|show-plan|confirm|schedule|break)|history:(show-entry|export)",
     ),
-}
-# Routes of nothing that a plan or run decides: only posted to, about accounts, or the guide's own examples.
-WITHOUT_PLANS = {
-    *("reviews:add-review", "reviews:check-source", "reviews:replan", "reviews:replace-manifests"),
-    *("reviews:close-review", "reviews:verify-plan", "reviews:compare-file", "reviews:edit-comment"),
-    *("reviews:resolve-comment", "reviews:add-comment", "reviews:acknowledge", "reviews:withdraw-acknowledgment"),
-    *("reviews:mark-viewed", "reviews:acknowledge-all", "clusters:adopt-objects", "api:adopt-objects"),
-    *("reviews:withdraw-request", "reviews:revoke-approval", "reviews:apply-plan", "reviews:resolve-conflict"),
-    *("reviews:resolve-everywhere", "reviews:undo-resolution", "runs:cancel-run", "history:verify-chain"),
-    *("reviews:cancel-start", "api:schedule-start", "api:cancel-start", "runs:retry-run", "api:retry-run"),
-    *("take-push", "claim-identity", "remove-identity", "verify-identity", "api:compare-plan"),
-    *("clusters:download-kubeconfig", "clusters:add-own-context", "reviews:choose-object", "reviews:replace-objects"),
-    *("history:list-retention", "history:end-retention", "clusters:add-cluster", "clusters:manage-cluster"),
-    *("clusters:replace-credential", "clusters:test-connection", "clusters:rename-cluster", "clusters:pause-cluster"),
-    *("clusters:resume-cluster", "clusters:archive-cluster", "clusters:restore-cluster", "clusters:set-masking"),
-    *("clusters:scan-cluster", "clusters:list-rules", "clusters:agree-rule", "clusters:decline-rule"),
-    *("clusters:revoke-rule", "guide:show-guide", "guide:show-page", "playground:ask", "playground:show-answer"),
-    *("playground:show-field", "playground:show-tab", "notifications:read-all", "notifications:edit-choices"),
-    *(
-        "notifications:open-notification",
-        "worker-requests:show-worker-request",
-        "api:show-caller",
-        "api:add-review",
-        "api:add-plan",
-    ),
-    *(
-        "api:start-run",
-        "api:cancel-run",
-        "api:no-address",
-        "login",
-        "login-demo",
-        "claim",
-        "reauthenticate",
-        "account",
-        "change-password",
-    ),
-    *("end-sessions", "logout", "set-theme", "hide-first-steps", "answer-kubectl", "clusters:set-simulation"),
 }
 
 
@@ -216,6 +181,9 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
         for address in w.of_objects("reviews:show-file", name)
     ),
     "reviews:show-object": lambda w: (a for tab in TABS for a in w.of_objects("reviews:show-object", tab)),
+    "reviews:field-comments": lambda w: (
+        a for index in range(3) for a in w.of_objects("reviews:field-comments", index)
+    ),
     "reviews:show-field": lambda w: (a for index in range(3) for a in w.of_objects("reviews:show-field", index)),
     "runs:list-runs": one("runs:list-runs"),
     "runs:show-run": lambda w: w.of_runs("runs:show-run"),
@@ -347,6 +315,7 @@ def tell(team: Team, value: str, mode: ApplyMode, readers: dict[str, User], toke
     cache.clear()
     read_plan.cache_clear()
     list_rows.cache_clear()
+    read_lines.cache_clear()
     try:
         with transaction.atomic():
             world = play(team, value, mode)

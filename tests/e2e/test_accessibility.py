@@ -43,6 +43,8 @@ PAGES = {
         "/reviews/2/plans/1/objects/0/owners/",
         "/reviews/2/plans/1/objects/0/yaml/",
         "/reviews/2/plans/1/objects/0/fields/0/",
+        "/reviews/2/plans/1/objects/0/fields/0/comments/",
+        "/reviews/2/plans/1/comments/collected/",
         "/reviews/2/plans/1/objects/0/hand-over/",
         "/reviews/2/plans/1/objects/0/take/",
         "/reviews/2/plans/1/objects/0/last-applied/",

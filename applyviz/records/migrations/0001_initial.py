@@ -1569,6 +1569,29 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="CollectedComment",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("object_key", models.CharField(blank=True, max_length=1100)),
+                ("path", models.TextField(blank=True)),
+                ("text", models.TextField()),
+                ("created_at", models.DateTimeField()),
+                (
+                    "by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "plan",
+                    models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="records.plan"),
+                ),
+            ],
+            options={
+                "ordering": ["created_at", "id"],
+            },
+        ),
+        migrations.CreateModel(
             name="Comment",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),

@@ -94,6 +94,26 @@ class Comment(models.Model):
         return self.text[:60]
 
 
+class CollectedComment(models.Model):
+    """A comment that its author has not sent; only the author sees it, and sending or removing deletes it.
+
+    - `plan` is the plan that the author saw.
+    """
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="+")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    object_key = models.CharField(max_length=1100, blank=True)
+    path = models.TextField(blank=True)
+    text = models.TextField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["created_at", "id"]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
 class ViewedObject(models.Model):
     """A mark that one person viewed one object of a plan; it holds for every plan with the same digest."""
 

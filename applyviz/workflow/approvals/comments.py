@@ -24,7 +24,8 @@ from applyviz.workflow.plans import changes
 LONGEST = 10_000
 
 
-def _render_field(row: ObjectChange | None, field: int | None) -> str:
+def render_field(row: ObjectChange | None, field: int | None) -> str:
+    """Return the path of a field of an object, "" for none; raises `NotValidError` for one that does not exist."""
     if field is None:
         return ""
     fields = changes.read_masked(row).fields if row is not None else ()
@@ -33,7 +34,8 @@ def _render_field(row: ObjectChange | None, field: int | None) -> str:
     return render_path(fields[field].path)
 
 
-def _check_text(text: str) -> str:
+def check_text(text: str) -> str:
+    """Return the text of a comment without space around it; raises `NotValidError` when it is empty or too long."""
     text = text.strip()
     if not text:
         raise NotValidError(_("enter a comment"))
@@ -50,30 +52,45 @@ def add_comment(
     - Raises `NotValidError` for an empty text, a text that is too long, or a field that does not exist.
     """
     access.require(by, Action.COMMENT, access.scopes_of(plan.review))
-    text = _check_text(text)
-    path = _render_field(row, field)
+    text = check_text(text)
+    path = render_field(row, field)
     with transaction.atomic():
-        comment = Comment.objects.create(
-            review=plan.review,
-            plan=plan,
-            by=by,
-            object_key=name_object(row) if row is not None else "",
-            path=path,
-            text=text,
-            created_at=clock.host_now(),
-        )
-        trail.record(
-            AuditAction.COMMENT_ADDED,
-            by=by,
-            about=trail.AuditSubject(
-                cluster=plan.target.cluster.slug,
-                review=plan.review.number,
-                plan=plan.number,
-                ref=changes.ref_of(row) if row is not None else None,
-            ),
-            detail={"comment": comment.pk, "field": path},
-        )
+        return store_comment(plan, by=by, text=text, object_key=name_object(row) if row is not None else "", path=path)
+
+
+def store_comment(plan: Plan, *, by: Person, text: str, object_key: str, path: str) -> Comment:
+    """Store a comment whose author and text are checked, with its audit entry, in the caller's transaction."""
+    comment = Comment.objects.create(
+        review=plan.review,
+        plan=plan,
+        by=by,
+        object_key=object_key,
+        path=path,
+        text=text,
+        created_at=clock.host_now(),
+    )
+    row = find_row(plan, object_key)
+    trail.record(
+        AuditAction.COMMENT_ADDED,
+        by=by,
+        about=trail.AuditSubject(
+            cluster=plan.target.cluster.slug,
+            review=plan.review.number,
+            plan=plan.number,
+            ref=changes.ref_of(row) if row is not None else None,
+        ),
+        detail={"comment": comment.pk, "field": path},
+    )
     return comment
+
+
+def find_row(plan: Plan, object_key: str) -> ObjectChange | None:
+    """Return the row of a commented object in a plan; None for the review itself, or an object that is not in it."""
+    if not object_key:
+        return None
+    group, kind, namespace, name = object_key.split("/", 3)
+    rows = plan.changes.filter(group=group, kind=kind, namespace=namespace, name=name)
+    return rows.defer("document", "sealed").order_by("position").first()
 
 
 def list_comments(plan: Plan) -> QuerySet[Comment]:
@@ -93,11 +110,8 @@ def get_comment(number: int, *, review_number: int, for_user: Visitor) -> Commen
 
 def find_position(comment: Comment, plan: Plan) -> int | None:
     """Return the position in a plan of a commented object; None for a review comment or an object not in the plan."""
-    if not comment.object_key:
-        return None
-    group, kind, namespace, name = comment.object_key.split("/", 3)
-    rows = plan.changes.filter(group=group, kind=kind, namespace=namespace, name=name)
-    return rows.values_list("position", flat=True).first()
+    row = find_row(plan, comment.object_key)
+    return row.position if row is not None else None
 
 
 def _record(action: AuditAction, comment: Comment, *, by: Person) -> None:
@@ -118,7 +132,7 @@ def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
     access.require(by, Action.COMMENT, access.scopes_of(comment.review))
     if comment.by_id != by.pk:
         raise NotAllowedError(_("only the author of a comment can edit it"))
-    text = _check_text(text)
+    text = check_text(text)
     if text == comment.text:
         return
     now = clock.host_now()

@@ -38,6 +38,7 @@ WRITING = {
     "replace-objects", "adopt-objects",
     "take-fields", "move-ownership", "edit-last-applied", "add-preset", "show-preset", "archive-preset",
     "follow-branch", "add-repository-push", "rotate-repository-push", "remove-repository-push",
+    "collected-comments", "drop-comment",
     "link-person-identity", "verify-person-identity", "remove-person-identity",
     "claim-identity", "remove-identity", "verify-identity",
 }  # fmt: skip

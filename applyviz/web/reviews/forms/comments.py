@@ -25,3 +25,20 @@ class CommentForm(EditForm):
 
     position = forms.IntegerField(required=False, min_value=0)
     field = forms.IntegerField(required=False, min_value=0)
+    collect = forms.BooleanField(required=False)
+
+
+class SendForm(forms.Form):
+    """The comment on the review that goes with the collected ones; `digest`: also request changes of that plan."""
+
+    note = forms.CharField(
+        label=_("Comment on the review"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 3})
+    )
+    digest = forms.CharField(required=False, max_length=80)
+
+    def clean(self) -> dict[str, object]:
+        """Ask for a comment where changes are requested."""
+        given = super().clean() or self.cleaned_data
+        if given.get("digest") and not given.get("note", "").strip():
+            self.add_error("note", _("Say what needs to change."))
+        return given

@@ -6,7 +6,8 @@ by their code points, as everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,8 +20,11 @@ from markdown_it import MarkdownIt
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning.model import plan as engine
-from applyviz.records.models import Comment, ObjectChange, Plan
+from applyviz.records.enums import PlanState, ReviewState
+from applyviz.records.models import CollectedComment, Comment, ObjectChange, Plan
 from applyviz.web.templatetags.applyviz import is_hidden
+from applyviz.workflow.approvals.collected_comments import list_collected
+from applyviz.workflow.approvals.comments import list_comments
 from applyviz.workflow.approvals.viewed_objects import name_object
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
@@ -78,8 +82,41 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectedRow:
+    """A comment that its author has not sent; `url` leads to its object in Changes, "" where it is not in the plan."""
+
+    about: str
+    html: SafeString
+    url: str
+    drop_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedBar:
+    """How many comments a person collected, and where they are sent."""
+
+    count: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedPage:
+    """Comments that a person collected in a review; `digest`: of the plan whose change they may request, else ""."""
+
+    title: str
+    rows: tuple[CollectedRow, ...]
+    form_url: str
+    back_url: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class CommentThread:
-    """The comments on one subject, and the form for a new one."""
+    """The comments on one subject, and the form for a new one.
+
+    - `field`: the one field that the thread is about; its form sends by htmx, and offers to collect.
+    - `collected`: what the reader has not sent.
+    """
 
     title: str
     comments_shown: tuple[CommentRow, ...]
@@ -88,6 +125,8 @@ class CommentThread:
     position: int | None = None
     topics: tuple[Topic, ...] = ()
     can_say: bool = True
+    field: int | None = None
+    collected: tuple[CollectedRow, ...] = ()
 
     @property
     def open_count(self) -> int:
@@ -167,6 +206,67 @@ def present_review_thread(
         anchor="talk",
         can_say=can_say,
     )
+
+
+def present_field_thread(plan: Plan, row: ObjectChange, path: str, index: int, *, for_user: Person) -> CommentThread:
+    """Return the comments on one field of an object, in the scroll of Changes."""
+    can_say, key = _can_say(plan, for_user), name_object(row)
+    found = list_comments(plan).filter(object_key=key, path=path)
+    mine = list_collected(plan, by=for_user).filter(object_key=key, path=path) if can_say else ()
+    return CommentThread(
+        title=_("Comments on this field"),
+        comments_shown=tuple(_present(comment, plan, for_user, can_say=can_say) for comment in found),
+        form_url=reverse("reviews:add-comment", args=[plan.review.number, plan.number]),
+        anchor=f"talk-{row.position}-{index}",
+        position=row.position,
+        can_say=can_say,
+        field=index,
+        collected=tuple(_present_collected(one, plan, row) for one in mine),
+    )
+
+
+def _present_collected(one: CollectedComment, plan: Plan, row: ObjectChange | None) -> CollectedRow:
+    here = [plan.review.number, plan.number]
+    changes = reverse("reviews:show-changes", args=here)
+    name = f"{row.kind} {row.name}" if row else one.object_key
+    return CollectedRow(
+        about=f"{name} {one.path}".strip() or _("the review"),
+        html=render_markdown(one.text),
+        url=f"{changes}?at={row.position}#object-{row.position}" if row else "",
+        drop_url=reverse("reviews:drop-comment", args=[*here, one.pk]),
+    )
+
+
+def present_collected(plan: Plan, changes: Sequence[ObjectChange], *, for_user: Person) -> CollectedPage:
+    """Return everything that a person collected in the review of a plan."""
+    row_of = {name_object(change): change for change in changes}
+    may_request = (
+        plan.state == PlanState.COMPLETE
+        and plan.review.state == ReviewState.OPEN
+        and access.can(for_user, Action.APPROVE, access.scopes_of(plan.review))
+    )
+    here = [plan.review.number, plan.number]
+    return CollectedPage(
+        title=plan.review.title,
+        rows=tuple(
+            _present_collected(one, plan, row_of.get(one.object_key)) for one in list_collected(plan, by=for_user)
+        ),
+        form_url=reverse("reviews:collected-comments", args=here),
+        back_url=reverse("reviews:show-changes", args=here),
+        digest=plan.digest if may_request else "",
+    )
+
+
+def present_bar(plan: Plan, *, for_user: Person) -> CollectedBar:
+    """Return how many comments a person collected in the review of a plan."""
+    url = reverse("reviews:collected-comments", args=[plan.review.number, plan.number])
+    return CollectedBar(list_collected(plan, by=for_user).count(), url)
+
+
+def count_open(plan: Plan) -> Mapping[tuple[str, str], int]:
+    """Return how many comments are open on each field of the review of a plan, by object key and path."""
+    found = list_comments(plan).filter(resolved_at=None).exclude(path="").order_by()
+    return Counter(found.values_list("object_key", "path"))
 
 
 def present_object_thread(

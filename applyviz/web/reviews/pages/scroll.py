@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
@@ -21,6 +22,7 @@ from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.object_links import link_object
+from applyviz.web.reviews.pages.comments import count_open, present_bar
 from applyviz.web.reviews.pages.object_groups import Arranged, SameChange, arrange
 from applyviz.web.reviews.pages.object_list import (
     ObjectIndex,
@@ -118,6 +120,7 @@ class _Scroll:
         self._field_parts = (before, middle, end)
         self._risks_url = reverse("reviews:show-risks", args=context.address)
         self._desk = ConflictReader(context.plan, context.person)
+        self._comments = count_open(context.plan)
         found = find_by_field(context.plan, context.changes, choice.listed.q)
         self.where = ObjectIndex(self.overview.risks, self.overview.managers, self.overview.same, found)
         wanted = select_objects(context.changes, choice.listed, self.where, context.viewed)
@@ -158,7 +161,7 @@ class _Scroll:
 
     def present_object(self, row: ObjectChange, change: engine.PlannedObject) -> ScrollObject:
         """One object with its head."""
-        return present_scroll_object(
+        shown = present_scroll_object(
             change,
             position=row.position,
             options=self._context.options,
@@ -169,6 +172,18 @@ class _Scroll:
             is_viewed=name_object(row) in self._context.viewed,
             must_be_viewed=viewed_objects.must_be_viewed(row),
         )
+        return self._mark_comments(shown, change)
+
+    def _mark_comments(self, shown: ScrollObject, change: engine.PlannedObject) -> ScrollObject:
+        """Say on each row how many comments on its field are open."""
+        key = "/".join(change.ref.key)
+        if not any(about == key for about, _path in self._comments):
+            return shown
+        rows = tuple(
+            replace(flat, comments=self._comments.get((key, render_path(change.fields[flat.row.index].path)), 0))
+            for flat in shown.content.rows
+        )
+        return replace(shown, content=replace(shown.content, rows=rows))
 
     def _link_member(self, row: ObjectChange) -> MemberLink:
         return MemberLink(row.name, row.kind, self._focus_of(row.position))
@@ -286,6 +301,7 @@ def present_scroll(context: ScrollReader, choice: ScrollChoice) -> ScrollPage:
         list_url=reverse("reviews:list-changes", args=context.address),
         viewed_url=reverse("reviews:mark-viewed", args=context.address),
         choice=choice,
+        collected=present_bar(context.plan, for_user=context.person),
     )
 
 

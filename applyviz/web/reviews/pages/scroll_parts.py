@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from urllib.parse import urlencode
 
+from applyviz.web.reviews.pages.comments import CollectedBar
 from applyviz.web.reviews.pages.object_list import ListChoice, ObjectList
 from applyviz.web.reviews.pane.flat_rows import RowFilter
 from applyviz.web.reviews.pane.scroll_object import ObjectView, RiskTag, ScrollObject, ViewLink
@@ -104,6 +105,7 @@ class ScrollPage:
     list_url: str
     viewed_url: str
     choice: ScrollChoice
+    collected: CollectedBar
 
     def parts(self) -> dict[str, object]:
         """The parts by their names."""

@@ -75,7 +75,10 @@ class ResultCard:
 
 @dataclass(frozen=True, slots=True)
 class FlatRow:
-    """One field: `parent` and `leaf` are its path, `move` its values when they are short, `summary` when not."""
+    """One field: `parent` and `leaf` are its path, `move` its values when they are short, `summary` when not.
+
+    - `comments`: how many comments on it are open.
+    """
 
     row: FieldRow
     parent: str
@@ -84,6 +87,7 @@ class FlatRow:
     summary: str
     note: str
     cards: tuple[ResultCard, ...] = ()
+    comments: int = 0
 
     @property
     def tone(self) -> str:

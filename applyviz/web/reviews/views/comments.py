@@ -1,23 +1,33 @@
-"""Comments: adding, editing and resolving them.
+"""Comments: adding, collecting, sending, editing and resolving them.
 
 A refused text returns in a form with its error, so that it is not lost.
 """
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from applyviz.records.models import Comment, ObjectChange, Plan
-from applyviz.web.frame.view_guard import PageRequest, requires
-from applyviz.web.reviews.forms.comments import CommentForm, EditForm
+from applyviz.engine.objects.paths import render_path
+from applyviz.records.models import CollectedComment, Comment, ObjectChange, Plan
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
+from applyviz.web.reviews.forms.comments import CommentForm, EditForm, SendForm
 from applyviz.web.reviews.pages import review_page
-from applyviz.web.reviews.pages.comments import CommentPage, find_place
-from applyviz.workflow.approvals import comments
+from applyviz.web.reviews.pages.comments import (
+    CommentPage,
+    find_place,
+    present_bar,
+    present_collected,
+    present_field_thread,
+)
+from applyviz.web.reviews.pages.plan_context import list_changes
+from applyviz.workflow.approvals import collected_comments, comments
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.plans import planner
 
 
@@ -45,14 +55,70 @@ def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
     row = None if position is None else review_page.get_row(found, position)
     if not is_valid:
         return _refuse(request, found, form, row)
+    add = collected_comments.collect_comment if form.cleaned_data["collect"] else comments.add_comment
+    field = form.cleaned_data["field"]
     try:
-        made = comments.add_comment(
-            found, by=request.user, text=form.cleaned_data["text"], row=row, field=form.cleaned_data["field"]
-        )
+        made = add(found, by=request.user, text=form.cleaned_data["text"], row=row, field=field)
     except NotValidError as error:
         form.add_error(None, str(error))
         return _refuse(request, found, form, row)
+    if is_fragment(request) and row is not None and field is not None:
+        return _render_thread(request, found, row.position, field, is_part=True)
+    if isinstance(made, CollectedComment):
+        return redirect("reviews:collected-comments", number, plan)
     return redirect(find_place(made, found, row.position if row is not None else None))
+
+
+def _render_thread(request: PageRequest, plan: Plan, position: int, index: int, *, is_part: bool) -> HttpResponse:
+    """The comments on one field; `is_part`: with what counts the collected ones, after a change."""
+    row, change = review_page.get_row(plan, position), review_page.read_change(plan, position)
+    if index >= len(change.fields):
+        raise NotVisibleError(f"object {position} has no field {index}")
+    path = render_path(change.fields[index].path)
+    context: dict[str, object] = {
+        "thread": present_field_thread(plan, row, path, index, for_user=request.user),
+        "is_part": is_part,
+        "collected": present_bar(plan, for_user=request.user),
+    }
+    if is_fragment(request):
+        return render(request, "reviews/changes/_field_thread.html", context)
+    back = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
+    page = CommentPage(plan.review.title, "", f"{back}?at={position}#object-{position}")
+    return render(request, "reviews/field_comments.html", {**context, "page": page, "path": path})
+
+
+@requires(Action.VIEW)
+def show_thread(request: PageRequest, number: int, plan: int, position: int, index: int) -> HttpResponse:
+    """Show the comments on one field with the form for a new one, in the scroll of Changes or as a page."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    return _render_thread(request, found, position, index, is_part=False)
+
+
+@requires(Action.COMMENT, "GET", "POST")
+def show_collected(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Show what this person collected in a review, and send it with one comment on the review."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    form = SendForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            sent = collected_comments.send_collected(found, by=request.user, **form.cleaned_data)
+        except (NotPossibleError, NotValidError) as error:
+            form.add_error(None, str(error))
+        else:
+            text = ngettext("%(n)d comment sent.", "%(n)d comments sent.", len(sent)) % {"n": len(sent)}
+            messages.success(request, text)
+            return redirect("reviews:show-activity", number, plan)
+    page = present_collected(found, list_changes(found), for_user=request.user)
+    status = 422 if form.errors else 200
+    return render(request, "reviews/collected_comments.html", {"form": form, "page": page}, status=status)
+
+
+@requires(Action.COMMENT, "POST")
+def drop_comment(request: PageRequest, number: int, plan: int, comment: int) -> HttpResponse:
+    """Remove a collected comment that was not sent."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    collected_comments.drop_comment(found, comment, by=request.user)
+    return redirect("reviews:collected-comments", number, plan)
 
 
 def _get(request: PageRequest, number: int, comment: int) -> tuple[Comment, str]:

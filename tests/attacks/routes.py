@@ -1,0 +1,40 @@
+"""Routes that show nothing that a plan or a run decides."""
+
+# Routes of nothing that a plan or run decides: only posted to, about accounts, or the guide's own examples.
+WITHOUT_PLANS = {
+    *("reviews:add-review", "reviews:check-source", "reviews:replan", "reviews:replace-manifests"),
+    *("reviews:close-review", "reviews:verify-plan", "reviews:compare-file", "reviews:edit-comment"),
+    *("reviews:collected-comments", "reviews:drop-comment"),
+    *("reviews:resolve-comment", "reviews:add-comment", "reviews:acknowledge", "reviews:withdraw-acknowledgment"),
+    *("reviews:mark-viewed", "reviews:acknowledge-all", "clusters:adopt-objects", "api:adopt-objects"),
+    *("reviews:withdraw-request", "reviews:revoke-approval", "reviews:apply-plan", "reviews:resolve-conflict"),
+    *("reviews:resolve-everywhere", "reviews:undo-resolution", "runs:cancel-run", "history:verify-chain"),
+    *("reviews:cancel-start", "api:schedule-start", "api:cancel-start", "runs:retry-run", "api:retry-run"),
+    *("take-push", "claim-identity", "remove-identity", "verify-identity", "api:compare-plan"),
+    *("clusters:download-kubeconfig", "clusters:add-own-context", "reviews:choose-object", "reviews:replace-objects"),
+    *("history:list-retention", "history:end-retention", "clusters:add-cluster", "clusters:manage-cluster"),
+    *("clusters:replace-credential", "clusters:test-connection", "clusters:rename-cluster", "clusters:pause-cluster"),
+    *("clusters:resume-cluster", "clusters:archive-cluster", "clusters:restore-cluster", "clusters:set-masking"),
+    *("clusters:scan-cluster", "clusters:list-rules", "clusters:agree-rule", "clusters:decline-rule"),
+    *("clusters:revoke-rule", "guide:show-guide", "guide:show-page", "playground:ask", "playground:show-answer"),
+    *("playground:show-field", "playground:show-tab", "notifications:read-all", "notifications:edit-choices"),
+    *(
+        "notifications:open-notification",
+        "worker-requests:show-worker-request",
+        "api:show-caller",
+        "api:add-review",
+        "api:add-plan",
+    ),
+    *(
+        "api:start-run",
+        "api:cancel-run",
+        "api:no-address",
+        "login",
+        "login-demo",
+        "claim",
+        "reauthenticate",
+        "account",
+        "change-password",
+    ),
+    *("end-sessions", "logout", "set-theme", "hide-first-steps", "answer-kubectl", "clusters:set-simulation"),
+}
