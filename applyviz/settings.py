@@ -275,6 +275,8 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL") or "WARNING"},
     "loggers": {
         "applyviz": {"level": env.text("LOG_LEVEL") or "INFO"},
+        # A page that is missing or refused is no fault of the installation, and would push the address off the screen.
+        "django.request": {"level": env.text("LOG_LEVEL") or "ERROR"},
         # The HTTP server would write its lines synchronously, and wait for their reader.
         "uvicorn": {"level": "INFO", "handlers": [], "propagate": True},
         "uvicorn.access": {"level": "INFO", "handlers": [], "propagate": True},

@@ -278,7 +278,8 @@ def every_page(sign_in) -> Iterator[Iterator[tuple[Page, str]]]:
         yield ((browsers[name], address.format(**places)) for name, addresses in PAGES.items() for address in addresses)
     finally:
         browsers["dana"].goto(f"/settings/policies/{slug}/")
-        browsers["dana"].get_by_role("button", name="Archive policy").click()
+        browsers["dana"].get_by_text("Archive policy…").click()
+        browsers["dana"].get_by_role("button", name="Archive policy", exact=True).click()
         expect(browsers["dana"].locator(".messages")).to_contain_text("Policy archived.")
 
 

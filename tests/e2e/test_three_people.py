@@ -157,5 +157,6 @@ def test_policy_asks_for_more_and_the_plan_says_so(sign_in):
         alice.get_by_role("button", name="Re-plan").first.click()
         expect(alice.locator(".track")).to_contain_text("0 of 2")
     finally:
-        dana.get_by_role("button", name="Archive policy").click()
+        dana.get_by_text("Archive policy…").click()
+        dana.get_by_role("button", name="Archive policy", exact=True).click()
         expect(dana.locator(".messages")).to_contain_text("Policy archived.")

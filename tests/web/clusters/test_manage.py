@@ -15,6 +15,7 @@ from applyviz.records.sealing import Sealed
 from applyviz.workflow.clusters import lifecycle
 from tests.builders import grant_role, make_cluster_row, make_policy
 from tests.clusters.test_kubeconfig import build
+from tests.web import reading, rows
 from tests.web.api.test_api import Program, body
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +60,23 @@ def test_every_change_has_a_button(as_root, prod):
     for name in ("replace-credential", "rename-cluster", "pause-cluster", "archive-cluster"):
         assert f'action="{url(name)}"' in page
     assert url("test-connection") in page
+
+
+def test_pausing_and_archiving_ask_first_and_say_what_they_hold_up(as_root, alice, prod):
+    plan = rows.make_plan(alice, [])
+    plan.target.cluster = prod
+    plan.target.save()
+    page = reading.read(as_root, url("manage-cluster"))
+    asking = [d for d in reading.find_all(page, "details") if reading.attribute(d, "class") == "asks-first"]
+
+    assert [reading.attribute(d, "open") for d in asking] == [None, None]
+    for details, name, act in zip(asking, ("pause-cluster", "archive-cluster"), ("Pause", "Archive"), strict=True):
+        (form,) = reading.find_all(details, "form")
+        (summary,) = reading.find_all(details, "summary")
+        assert reading.attribute(form, "action") == url(name)
+        assert "1 open review is for this cluster." in reading.text_of(form)
+        assert reading.text_of(summary) == f"{act} cluster…"
+        assert [reading.text_of(b) for b in reading.find_all(form, "button")] == [f"{act} {prod.name} now"]
 
 
 def test_name_pause_and_archive_by_forms(as_root, prod):

@@ -8,6 +8,7 @@ from django.urls import reverse
 from applyviz.records.models import Grant, PolicyVersion, Team, TeamMember
 from applyviz.workflow.policies import POLICY_RISKS
 from tests.builders import grant_role, make_policy
+from tests.web import reading
 
 pytestmark = pytest.mark.django_db
 WINDOW = "Mon-Fri 09:00-17:00 Europe/Berlin"
@@ -109,6 +110,21 @@ def test_policy_is_tried_on_a_plan(as_viewer, plan):
     assert "This policy applies to the plan" in page
     assert "3 approvals" in page
     assert "Plan not found." in missing
+
+
+def test_archiving_a_policy_asks_first(as_dana):
+    make_policy("old")
+
+    page = reading.read(as_dana, reverse("settings:show-policy", args=["old"]))
+    (asking,) = [d for d in reading.find_all(page, "details") if "asks-first" in (reading.attribute(d, "class") or "")]
+    (form,) = reading.find_all(asking, "form")
+
+    assert (reading.attribute(asking, "open"), reading.text_of(reading.find_all(asking, "summary")[0])) == (
+        None,
+        "Archive policy…",
+    )
+    assert reading.attribute(form, "action") == reverse("settings:archive-policy", args=["old"])
+    assert "Affected plans must be re-planned." in reading.text_of(form)
 
 
 def test_retired_policy_says_so(as_dana):

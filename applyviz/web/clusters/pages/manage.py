@@ -7,13 +7,17 @@ from datetime import datetime
 
 from django.urls import reverse
 
-from applyviz.records.models import Cluster
+from applyviz.records.enums import ReviewState, ScheduledStartState
+from applyviz.records.models import Cluster, Review, ScheduledStart
 from applyviz.workflow.clusters import lifecycle
 
 
 @dataclass(frozen=True, slots=True)
 class ManagementPage:
-    """The management page: facts of the cluster, its state, and the address of each form."""
+    """The management page: facts of the cluster, its state, and the address of each form.
+
+    - `open_reviews` and `scheduled` (runs) are what a pause or an archived cluster holds up.
+    """
 
     name: str
     slug: str
@@ -24,6 +28,8 @@ class ManagementPage:
     paused_at: datetime | None
     pause_reason: str
     archived_at: datetime | None
+    open_reviews: int
+    scheduled: int
     urls: dict[str, str]
 
 
@@ -43,5 +49,9 @@ def present_management(cluster: Cluster) -> ManagementPage:
         paused_at=cluster.paused_at,
         pause_reason=cluster.pause_reason,
         archived_at=cluster.archived_at,
+        open_reviews=Review.objects.filter(targets__cluster=cluster, state=ReviewState.OPEN).count(),
+        scheduled=ScheduledStart.objects.filter(
+            plan__target__cluster=cluster, state=ScheduledStartState.WAITING
+        ).count(),
         urls={name.partition("-")[0]: reverse(f"clusters:{name}", args=[cluster.slug]) for name in _FORMS},
     )

@@ -117,7 +117,8 @@ class Command(BaseCommand):
             self.stdout.write("Demo accounts (made for this installation):")
             for name, password in json.loads(self._accounts_file.read_text(encoding="utf-8")).items():
                 self.stdout.write(f"  {name:<8} {password}   {demo.describe_roles(name)}")
-        self.stdout.write("Keys, database and worker are all in this process. Ctrl-C stops everything.\n")
+        self.stdout.write(f"The database and the keys are in {settings.APPLYVIZ_HOME}.")
+        self.stdout.write("Pages and worker are in this process. Ctrl-C stops everything.\n")
         self.stdout.flush()
 
     def _serve(self, listening: socket.socket, host: str, port: int) -> None:
