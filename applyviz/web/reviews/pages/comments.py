@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import nh3
+from django.db.models import Value
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
@@ -263,10 +264,18 @@ def present_bar(plan: Plan, *, for_user: Person) -> CollectedBar:
     return CollectedBar(list_collected(plan, by=for_user).count(), url)
 
 
-def count_open(plan: Plan) -> Mapping[tuple[str, str], int]:
-    """Return how many comments are open on each field of the review of a plan, by object key and path."""
-    found = list_comments(plan).filter(resolved_at=None).exclude(path="").order_by()
-    return Counter(found.values_list("object_key", "path"))
+def read_marks(plan: Plan, *, for_user: Person) -> tuple[Mapping[tuple[str, str], int], CollectedBar]:
+    """Return how many comments are open on each field, by object key and path, and what a person collected.
+
+    One query reads both.
+    """
+    columns = ("object_key", "path")
+    found = list_comments(plan).filter(resolved_at=None).exclude(path="").order_by().values_list(*columns, Value(False))
+    mine = list_collected(plan, by=for_user).order_by().values_list(*columns, Value(True))
+    rows = list(found.union(mine, all=True))
+    url = reverse("reviews:collected-comments", args=[plan.review.number, plan.number])
+    count = sum(bool(is_mine) for _key, _path, is_mine in rows)
+    return Counter((key, path) for key, path, is_mine in rows if not is_mine), CollectedBar(count, url)
 
 
 def present_object_thread(

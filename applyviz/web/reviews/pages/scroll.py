@@ -22,7 +22,7 @@ from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.object_links import link_object
-from applyviz.web.reviews.pages.comments import count_open, present_bar
+from applyviz.web.reviews.pages.comments import read_marks
 from applyviz.web.reviews.pages.object_groups import Arranged, SameChange, arrange
 from applyviz.web.reviews.pages.object_list import (
     ObjectIndex,
@@ -120,7 +120,7 @@ class _Scroll:
         self._field_parts = (before, middle, end)
         self._risks_url = reverse("reviews:show-risks", args=context.address)
         self._desk = ConflictReader(context.plan, context.person)
-        self._comments = count_open(context.plan)
+        self._comments, self.collected = read_marks(context.plan, for_user=context.person)
         found = find_by_field(context.plan, context.changes, choice.listed.q)
         self.where = ObjectIndex(self.overview.risks, self.overview.managers, self.overview.same, found)
         wanted = select_objects(context.changes, choice.listed, self.where, context.viewed)
@@ -301,7 +301,7 @@ def present_scroll(context: ScrollReader, choice: ScrollChoice) -> ScrollPage:
         list_url=reverse("reviews:list-changes", args=context.address),
         viewed_url=reverse("reviews:mark-viewed", args=context.address),
         choice=choice,
-        collected=present_bar(context.plan, for_user=context.person),
+        collected=scroll.collected,
     )
 
 
