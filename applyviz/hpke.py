@@ -1,7 +1,8 @@
 """Key pairs: the sealing key only seals, the opening key opens (HPKE, RFC 9180).
 
 Each value has a separate key exchange (X25519, HKDF-SHA256, AES-256-GCM), so that the sender cannot open it again. A
-token is one byte of version, eight of the key's name, then the HPKE message; version and name are authenticated.
+token is one byte of version, eight of the key's name, then the HPKE message. Version, name and the location of the
+content, which the token does not contain, are authenticated: content that was moved does not open.
 """
 
 from __future__ import annotations
@@ -88,10 +89,10 @@ def name_of(sealing_key: str) -> str:
     return _public(sealing_key)[1][1:].hex()
 
 
-def seal(content: bytes, sealing_key: str) -> bytes:
-    """Return a token of the content that only the opening key of the pair opens."""
+def seal(content: bytes, sealing_key: str, location: str) -> bytes:
+    """Return a token of the content that only the opening key of the pair opens, and only at this location."""
     key, head = _public(sealing_key)
-    return head + _SUITE.encrypt(content, key, info=_PURPOSE + head)
+    return head + _SUITE.encrypt(content, key, info=_PURPOSE + head + location.encode())
 
 
 def is_sealed_for(token: bytes, sealing_key: str) -> bool:
@@ -100,12 +101,12 @@ def is_sealed_for(token: bytes, sealing_key: str) -> bool:
     return token[: len(head)] == head
 
 
-def unseal(token: bytes, opening_keys: Iterable[str]) -> bytes:
-    """Return the content of a token; raises `NoKeyFitsError` if no key fits or any bit was changed."""
+def unseal(token: bytes, opening_keys: Iterable[str], location: str) -> bytes:
+    """Return the content of a token; raises `NoKeyFitsError` if no key fits, or if it was changed or moved."""
     for key, head in map(_private, opening_keys):
         if token[: len(head)] == head:
             try:
-                return _SUITE.decrypt(token[len(head) :], key, info=_PURPOSE + head)
+                return _SUITE.decrypt(token[len(head) :], key, info=_PURPOSE + head + location.encode())
             except InvalidTag as error:
-                raise NoKeyFitsError("the sealed content was changed") from error
+                raise NoKeyFitsError("the sealed content was changed, or moved from another row") from error
     raise NoKeyFitsError("the content was sealed for a key that is not here")

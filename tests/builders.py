@@ -27,7 +27,7 @@ from applyviz.records.models import (
     Team,
     TeamMember,
 )
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow.approvals import acknowledgments, viewed_objects
 from applyviz.workflow.audit import approval_macs, trail
 from applyviz.workflow.foundation import row_macs
@@ -101,7 +101,7 @@ def make_plan_row(
         number=1,
         options={},
         requested_by=requester or author,
-        tag_key=Sealed.of_bytes(b"k" * 32),
+        tag_key=Unsealed.of_bytes(b"k" * 32),
         created_at=now,
     )
     for position in range(changes):
@@ -115,7 +115,7 @@ def make_plan_row(
             "has_effect": True,
             "effect": "e" * 64,
             "document": {},
-            "sealed": Sealed.of_json({}),
+            "sealed": Unsealed.of_json({}),
         }
         ObjectChange.objects.create(plan=plan, position=position, **{**given, **values})
     Plan.objects.filter(pk=plan.pk).update(

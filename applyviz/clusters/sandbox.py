@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,6 +11,7 @@ from applyviz.clusters.identity import Identity
 from applyviz.clusters.request_guard import check_request
 from applyviz.clusters.storage import DatabaseStore
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.records import keyed_hashes
 from applyviz.records.models import Cluster
 from applyviz.sandbox.api.access_reviews import RequestUser
 from applyviz.sandbox.api.http import HttpFace, Response, WatchPart, WatchPosition
@@ -68,16 +68,16 @@ class SandboxTransport:
         """Do nothing: a sandbox has no connection."""
 
 
-def hash_token(token: str) -> str:
-    """Return the stored form of a token: 256 random bits cannot be guessed from their hash."""
-    return hashlib.sha256(token.encode()).hexdigest()
+def hash_token(slug: str, token: str) -> str:
+    """Return the stored form of the token of one sandbox."""
+    return keyed_hashes.hash_token(token, purpose="tokens of sandboxes", of=slug)
 
 
 def is_token_of(cluster: Cluster, token: str) -> bool:
     """Return whether a token opens this sandbox over HTTP; the comparison takes constant time."""
     if not cluster.token_hash or not token:
         return False
-    return hmac.compare_digest(cluster.token_hash.encode(), hash_token(token).encode())
+    return hmac.compare_digest(cluster.token_hash.encode(), hash_token(cluster.slug, token).encode())
 
 
 def answer_http(

@@ -17,7 +17,7 @@ from django.db.models import FilteredRelation, Q, QuerySet
 from applyviz.clusters.pending_rows import PendingRows
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.models import SandboxChange, SandboxMeta, SandboxObject, SandboxState
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.sandbox.storage.store import KEPT_CHANGES, ObjectKey, StoredChange
 
 KEPT_BYTES = 16 * 1024 * 1024
@@ -69,7 +69,7 @@ class DatabaseStore:
         fields = ["cluster", "group", "plural", "namespace", "name"]
         kept = [(key, obj) for key in sorted(pending.written) if (obj := pending.objects[key]) is not None]
         rows.bulk_create(
-            [SandboxObject(cluster_id=self._cluster_id, **k._asdict(), body=Sealed.of_json(o)) for k, o in kept],
+            [SandboxObject(cluster_id=self._cluster_id, **k._asdict(), body=Unsealed.of_json(o)) for k, o in kept],
             update_conflicts=True,
             update_fields=["body"],
             unique_fields=fields,
@@ -94,17 +94,10 @@ class DatabaseStore:
         """Append changes, and drop the oldest ones from time to time."""
         rows = []
         for change in changes:
-            body = Sealed.of_json({"before": change.before, "after": change.after})
-            size = len(body.token)
-            rows.append(
-                SandboxChange(
-                    cluster_id=self._cluster_id,
-                    revision=change.revision,
-                    **change.key._asdict(),
-                    body=body,
-                    size=size,
-                )
-            )
+            row = SandboxChange(cluster_id=self._cluster_id, revision=change.revision, **change.key._asdict())
+            row.body = Unsealed.of_json({"before": change.before, "after": change.after})
+            row.size = len(row.body.token)
+            rows.append(row)
         SandboxChange.objects.bulk_create(rows, batch_size=_BATCH)
         due = [r for r in rows if r.revision % _COMPACT_EVERY == 0 or r.size > KEPT_BYTES // _COMPACT_EVERY]
         if due:
@@ -121,7 +114,7 @@ class DatabaseStore:
         return pending.objects[key]
 
     def _read(self, key: ObjectKey) -> JSONObject | None:
-        row = self._at(key).only("body").first()
+        row = self._at(key).first()
         obj: JSONObject | None = row.body.open_json() if row is not None else None
         return obj
 
@@ -156,7 +149,7 @@ class DatabaseStore:
         rows = SandboxObject.objects.filter(cluster_id=self._cluster_id, group=group, plural=plural)
         if namespace is not None:
             rows = rows.filter(namespace=namespace)
-        for row in rows.order_by("namespace", "name").only("namespace", "name", "body"):
+        for row in rows.order_by("namespace", "name"):
             key = ObjectKey(group, plural, row.namespace, row.name)
             if key not in known:
                 yield key, row.body.open_json()

@@ -2,13 +2,14 @@
 
 `APPLYVIZ_SEALING_KEY` seals and opens nothing; `APPLYVIZ_OPENING_KEYS` open, each the content sealed for it, so that
 keys can be rotated. A `Sealed` prints nothing of its content and is opened only explicitly: a page cannot show what it
-never opened.
+never opened. It is bound to table, column and row: whoever can write to the database cannot let one row use the content
+of another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from django.conf import settings
@@ -63,11 +64,13 @@ def sealing_key() -> str:
     )
 
 
-def _open(token: bytes) -> bytes:
+def _open(token: bytes, location: str | None) -> bytes:
     if not can_open():
         raise SealError("this process holds no key that opens sealed content; only workers do")
+    if location is None:
+        raise SealError("the columns that the sealed content is bound to were not read")
     try:
-        return hpke.unseal(token, settings.APPLYVIZ_OPENING_KEYS)
+        return hpke.unseal(token, settings.APPLYVIZ_OPENING_KEYS, location)
     except hpke.KeyTextError as error:
         raise ImproperlyConfigured(f"APPLYVIZ_OPENING_KEYS: {error}") from error
     except hpke.NoKeyFitsError as error:
@@ -76,28 +79,25 @@ def _open(token: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sealed:
-    """Sealed bytes; equality compares the sealed form, never the content."""
+    """Sealed bytes; equality compares the sealed form, never the content.
+
+    - `location` names table, column and row; content that was sealed for another one does not open. None: unknown.
+    """
 
     token: bytes
+    location: str | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return "<sealed>"
 
     __str__ = __repr__
 
-    @classmethod
-    def of_bytes(cls, content: bytes) -> Self:
-        """Return sealed bytes, which the sealing process cannot open."""
-        return cls(hpke.seal(content, sealing_key()))
-
-    @classmethod
-    def of_json(cls, value: JSONValue) -> Self:
-        """Return a sealed JSON value; the order of names and the kinds of numbers are kept."""
-        return cls.of_bytes(write_json(value))
-
     def open_bytes(self) -> bytes:
-        """Return the content; raises `SealError` if no key fits, or if this process has none."""
-        return _open(self.token)
+        """Return the content.
+
+        - Raises `SealError` if no key fits, if this process has none, or if it was sealed for another location.
+        """
+        return _open(self.token, self.location)
 
     def open_json(self) -> JSONValue:
         """Return the content as a JSON value."""
@@ -113,6 +113,32 @@ class Sealed:
         """Whether it was sealed under the current sealing key."""
         return hpke.is_sealed_for(self.token, sealing_key())
 
-    def resealed(self) -> Self:
-        """Return the same content, sealed under the current key."""
-        return self.of_bytes(self.open_bytes())
+    def resealed(self) -> Sealed:
+        """Return the same content, sealed under the current key for the same location."""
+        return Unsealed(self.open_bytes()).seal(str(self.location))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Unsealed:
+    """Content to be sealed for a row as soon as it is assigned to one (`records.fields.SealedField`)."""
+
+    content: bytes
+
+    def __repr__(self) -> str:
+        return "<unsealed>"
+
+    __str__ = __repr__
+
+    @classmethod
+    def of_bytes(cls, content: bytes) -> Self:
+        """Return bytes to be sealed."""
+        return cls(content)
+
+    @classmethod
+    def of_json(cls, value: JSONValue) -> Self:
+        """Return a JSON value to be sealed; the order of names and the kinds of numbers are kept."""
+        return cls(write_json(value))
+
+    def seal(self, location: str) -> Sealed:
+        """Return the content sealed for one location; the sealing process cannot open it."""
+        return Sealed(hpke.seal(self.content, sealing_key(), location), location)

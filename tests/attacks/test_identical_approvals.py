@@ -13,7 +13,7 @@ from django.utils import timezone
 from applyviz.engine.requests.options import ApplyMode, Replacement
 from applyviz.engine.risks.model import RiskKind
 from applyviz.records.models import Delivery, Notification, Webhook
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import acknowledgments
 from applyviz.workflow.notifications import events
@@ -70,7 +70,7 @@ def test_webhook_hears_of_a_plan_whatever_the_server_says_about_its_secret(monke
     Webhook.objects.create(
         name="chat",
         url="https://chat.example",
-        secret=Sealed.of_bytes(b"s" * 32),
+        secret=Unsealed.of_bytes(b"s" * 32),
         created_at=since,
         created_by=team.alice,
     )

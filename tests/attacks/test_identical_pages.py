@@ -30,7 +30,7 @@ from applyviz import clock
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import Applier, Role, TokenScope
 from applyviz.records.models import ApplyRun, AuditEntry, IdentityMapping, Plan, Review, Webhook
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.web.reviews.pages.plan_overview import read_plan
 from applyviz.web.reviews.pages.search.field_lines import read_lines
@@ -295,7 +295,7 @@ def prepare(monkeypatch: pytest.MonkeyPatch, mode: ApplyMode) -> tuple[Team, dic
     Webhook.objects.create(
         name="chat",
         url="https://chat.example",
-        secret=Sealed.of_bytes(b"s" * 32),
+        secret=Unsealed.of_bytes(b"s" * 32),
         created_at=timezone.now(),
         created_by=team.alice,
     )

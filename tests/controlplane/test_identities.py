@@ -14,7 +14,7 @@ from applyviz.engine.objects.exchange import Request
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Plan
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
@@ -160,7 +160,7 @@ def test_credential_that_may_not_impersonate_plans_nothing(control_plane):
     product = Product(control_plane)
     token = control_plane.render_kubeconfig("alice-token").encode()
     given = {"form": connect.UPLOADED, "credential": read_kubeconfig(token).to_json()}
-    product.cluster.credential = Sealed.of_json(given)
+    product.cluster.credential = Unsealed.of_json(given)
     with connect.open_reader(product.cluster, Identity("jane")) as reader:
         answer = reader.send(Request("GET", "/api/v1/namespaces/default/configmaps"))
 

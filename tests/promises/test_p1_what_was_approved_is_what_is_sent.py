@@ -18,8 +18,9 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from applyviz.queue import TaskName
+from applyviz.records.fields import seal_for
 from applyviz.records.models import ApplyRun, Approval, ObjectChange, Plan, SourceFile
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.sources.bundle import BundledFile as BundledFile
 from applyviz.sources.bundle import SourceBundle
 from applyviz.tasks import execute_run, make_plan
@@ -90,7 +91,7 @@ def test_every_flipped_field_of_a_sealed_change_keeps_the_run_from_writing(scene
         sealed = row.sealed.open_json()
         for path in _leaves(sealed):
             tried += 1
-            flipped = Sealed.of_json(_flipped(sealed, path))
+            flipped = seal_for(row, "sealed", Unsealed.of_json(_flipped(sealed, path)))
             sent += [(path, s) for s in [_refuses(scene, plan, row, sealed=flipped)] if s]
 
     assert sent == []
@@ -133,7 +134,7 @@ def test_changed_manifests_and_other_changes_keep_the_run_from_writing(scene, un
     file = SourceFile.objects.filter(revision=plan.revision).first()
     first, second = plan.changes.order_by("position")
 
-    other = Sealed.of_bytes(config_map("there", x="666").encode())
+    other = seal_for(file, "content", Unsealed.of_bytes(config_map("there", x="666").encode()))
     assert _refuses(scene, plan, file, content=other) == ""
     assert _refuses(scene, plan, first, sealed=second.sealed) == ""
     assert _refuses(scene, plan, first, position=9) == ""

@@ -8,8 +8,9 @@ from django.core.management import CommandError, call_command
 
 from applyviz import hpke
 from applyviz.records.enums import AuditAction, ClusterKind
+from applyviz.records.fields import seal_for
 from applyviz.records.models import AuditEntry, Cluster, ObjectChange, SandboxObject
-from applyviz.records.sealing import Sealed, SealError, can_open
+from applyviz.records.sealing import Sealed, SealError, Unsealed, can_open
 from applyviz.workflow.ops import key_rotation
 from tests.builders import make_cluster_row, make_person, make_plan_row
 
@@ -25,23 +26,26 @@ def pair():
     return opening, hpke.sealing_key_of(opening)
 
 
-def sealed_under(opening: str, content: bytes) -> Sealed:
-    return Sealed(hpke.seal(content, hpke.sealing_key_of(opening)))
+def sealed_under(opening: str, content: bytes, location: str) -> Sealed:
+    return Sealed(hpke.seal(content, hpke.sealing_key_of(opening), location), location)
 
 
 def test_sealed_prints_nothing():
-    sealed = Sealed.of_json({"password": "s3cr3t"})
+    unsealed = Unsealed.of_json({"password": "s3cr3t"})
+    sealed = unsealed.seal("here")
 
     assert (str(sealed), repr(sealed), f"{sealed}") == ("<sealed>", "<sealed>", "<sealed>")
-    with pytest.raises(TypeError):
-        json.dumps(sealed)
+    assert (str(unsealed), repr(unsealed), f"{unsealed}") == ("<unsealed>", "<unsealed>", "<unsealed>")
+    for value in (sealed, unsealed):
+        with pytest.raises(TypeError):
+            json.dumps(value)
 
 
 def test_sealing_key_seals_and_opens_nothing(settings, pair):
     opening, sealing = pair
     hold(settings, sealing=sealing)
 
-    sealed = Sealed.of_bytes(b"content")
+    sealed = Unsealed(b"content").seal("here")
 
     assert not can_open()
     with pytest.raises(SealError, match="holds no key that opens"):
@@ -53,7 +57,7 @@ def test_sealing_key_seals_and_opens_nothing(settings, pair):
 def test_every_opening_key_opens_and_the_first_seals(settings, pair):
     older, newer = pair[0], hpke.make_opening_key()
     hold(settings, opening=[older])
-    sealed = Sealed.of_bytes(b"content")
+    sealed = Unsealed(b"content").seal("here")
     hold(settings, opening=[newer, older])
 
     moved = sealed.resealed()
@@ -66,28 +70,28 @@ def test_every_opening_key_opens_and_the_first_seals(settings, pair):
 
 
 def test_same_content_never_has_the_same_token():
-    assert len({Sealed.of_bytes(b"content").token for _ in range(50)}) == 50
+    assert len({Unsealed(b"content").seal("here").token for _ in range(50)}) == 50
 
 
 def test_every_changed_bit_is_noticed(settings, pair):
     hold(settings, opening=pair[:1])
-    token = Sealed.of_bytes(b"c").token
+    token = Unsealed(b"c").seal("here").token
 
     for place in range(len(token)):
         changed = bytearray(token)
         changed[place] ^= 1
         with pytest.raises(SealError):
-            Sealed(bytes(changed)).open_bytes()
+            Sealed(bytes(changed), "here").open_bytes()
     for length in range(len(token)):
         with pytest.raises(SealError):
-            Sealed(token[:length]).open_bytes()
+            Sealed(token[:length], "here").open_bytes()
 
 
 def test_without_a_key_nothing_is_sealed(settings):
     hold(settings)
 
     with pytest.raises(ImproperlyConfigured, match="APPLYVIZ_SEALING_KEY: no key is set"):
-        Sealed.of_bytes(b"content")
+        Unsealed(b"content").seal("here")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +109,7 @@ def test_a_wrong_key_is_named_and_not_repeated(settings, pair, which, text, said
     hold(settings, sealing=given if which == "sealing" else "", opening=[given] if which == "opening" else [])
 
     with pytest.raises(ImproperlyConfigured) as caught:
-        Sealed.of_bytes(b"content")
+        Unsealed(b"content").seal("here")
 
     assert str(caught.value).startswith(said)
     assert given not in str(caught.value)
@@ -114,7 +118,7 @@ def test_a_wrong_key_is_named_and_not_repeated(settings, pair, which, text, said
 def test_numbers_keep_their_form():
     value = {"whole": 1, "float": 1.0, "big": 2**60, "order": {"b": 1, "a": 2}}
 
-    opened = Sealed.of_json(value).open_json()
+    opened = Unsealed.of_json(value).seal("here").open_json()
 
     assert json.dumps(opened) == json.dumps(value)
 
@@ -128,11 +132,31 @@ def test_column_takes_sealed_content_only():
 
 
 @pytest.mark.django_db
+def test_content_is_sealed_for_its_row():
+    """By assignment, and by an update that does not go through the row; never for no row, and never without a name."""
+    box, other = make_cluster_row("box", credential=Unsealed(b"one")), make_cluster_row("other")
+    assert Cluster.objects.get(slug="box").credential.open_bytes() == b"one"
+
+    Cluster.objects.filter(slug="other").update(credential=seal_for(other, "credential", Unsealed(b"two")))
+    other.refresh_from_db()
+    assert other.credential.open_bytes() == b"two"
+
+    with pytest.raises(TypeError, match="expected Sealed"):
+        Cluster.objects.filter(slug="box").update(credential=Unsealed(b"three"))
+    with pytest.raises(ValueError, match=r"records_sandboxobject\.body is bound to cluster_id"):
+        SandboxObject(plural="secrets", name="s", body=Unsealed(b"four")).save()
+    with pytest.raises(SealError, match="bound to were not read"):
+        Cluster.objects.only("credential").get(slug="box").credential.open_bytes()
+    assert box.credential.token
+
+
+@pytest.mark.django_db
 def test_rotation_carries_over_what_is_not_immutable(settings, pair):
     old = hpke.make_opening_key()
     hold(settings, opening=[pair[0], old])
-    make_cluster_row("live", kind=ClusterKind.LIVE, credential=sealed_under(old, b"credential"))
-    plan = make_plan_row(make_person("alice"), sealed=sealed_under(old, b"{}"))
+    location = Cluster._meta.get_field("credential").locate(Cluster(slug="live"))
+    make_cluster_row("live", kind=ClusterKind.LIVE, credential=sealed_under(old, b"credential", location))
+    plan = make_plan_row(make_person("alice"), sealed=sealed_under(old, b"{}", ""))
 
     found = {one.column: (one.carried, one.fixed, one.unopened) for one in key_rotation.rotate_keys()}
 
@@ -143,14 +167,14 @@ def test_rotation_carries_over_what_is_not_immutable(settings, pair):
     assert AuditEntry.objects.get(action=AuditAction.KEYS_ROTATED).detail == {"cluster.credential": 1}
     hold(settings, opening=pair[:1])
     assert Cluster.objects.get(slug="live").credential.open_bytes() == b"credential"
-    with pytest.raises(SealError):
+    with pytest.raises(SealError, match="a key that is not here"):
         ObjectChange.objects.get(plan=plan).sealed.open_bytes()
 
 
 @pytest.mark.django_db
 def test_rotation_says_what_it_cannot_open(settings, pair):
     hold(settings, opening=pair[:1])
-    make_cluster_row("live", kind=ClusterKind.LIVE, credential=sealed_under(hpke.make_opening_key(), b"c"))
+    make_cluster_row("live", kind=ClusterKind.LIVE, credential=sealed_under(hpke.make_opening_key(), b"c", ""))
 
     with pytest.raises(CommandError, match="1 values are encrypted under keys that are missing"):
         call_command("keys", "reseal")

@@ -37,7 +37,7 @@ def token(scope=TokenScope.APPLY):
     return tokens.make_token(by=people["ann"], account=people["ann"], name="ci", scope=scope, days=7)[1]
 def end_token(text):
     triggers.remove("default")
-    ApiToken.objects.filter(token_hash=tokens._hash(text)).update(expires_at=timezone.now())
+    ApiToken.objects.filter(hint=tokens._hint(text)).update(expires_at=timezone.now())
     triggers.install("default")
 def plan(number):
     return Review.objects.get(number=number).latest_plan

@@ -24,7 +24,7 @@ from applyviz.records.models import (
     SourceRevision,
     Target,
 )
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow import policies
 from applyviz.workflow.plans import live_values
 from tests.builders import make_approval
@@ -39,7 +39,7 @@ def make_cluster(slug: str = "shop") -> Cluster:
         slug=slug,
         name=slug.title(),
         kind="sandbox",
-        credential=Sealed.of_bytes(b"token"),
+        credential=Unsealed.of_bytes(b"token"),
         uid=f"uid-of-{slug}",
         created_at=NOW,
     )
@@ -67,7 +67,7 @@ def make_change(plan: Plan, position: int, change: engine.PlannedObject) -> Obje
         error=change.error,
         effect="effect",
         document=change_to_json(change),
-        sealed=Sealed.of_json(change_to_json(change)),
+        sealed=Unsealed.of_json(change_to_json(change)),
     )
 
 
@@ -97,7 +97,7 @@ def make_plan(
         number=1,
         options=options_to_json(options or ApplyOptions(field_manager="ci", namespace="shop")),
         requested_by=author,
-        tag_key=Sealed.of_bytes(b"k" * 32),
+        tag_key=Unsealed.of_bytes(b"k" * 32),
         created_at=NOW,
         expected=9,
     )
@@ -124,7 +124,7 @@ def add_plan(plan: Plan, changes: Iterable[engine.PlannedObject], *, effect: str
         number=number,
         options=plan.options,
         requested_by=plan.requested_by,
-        tag_key=Sealed.of_bytes(b"k" * 32),
+        tag_key=Unsealed.of_bytes(b"k" * 32),
         created_at=NOW,
     )
     for position, change in enumerate(changes):

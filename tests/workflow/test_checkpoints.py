@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from applyviz.records.enums import AuditAction, NotificationKind
 from applyviz.records.models import AuditEntry, Delivery, NotificationEvent, Webhook
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow import notifications
 from applyviz.workflow.audit import chain, checkpoints, trail
 from applyviz.workflow.evidence import history
@@ -123,7 +123,7 @@ def test_webhooks_are_told_of_the_head():
     hook = Webhook.objects.create(
         name="witness",
         url="https://witness.example/",
-        secret=Sealed.of_bytes(b"a secret of a webhook"),
+        secret=Unsealed.of_bytes(b"a secret of a webhook"),
         events=[NotificationKind.CHECKPOINT_PUBLISHED.value],
         created_at=timezone.now(),
         created_by=make_person("boss"),

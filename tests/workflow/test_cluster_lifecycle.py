@@ -12,8 +12,9 @@ from applyviz.clusters.sandbox import SandboxTransport
 from applyviz.engine.objects.errors import ClusterError, UnreachableError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.records.enums import AuditAction, ClusterKind, Role
+from applyviz.records.fields import seal_for
 from applyviz.records.models import ApplyRun, AuditEntry, Cluster
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.clusters import lifecycle, registration
@@ -75,7 +76,8 @@ def team(db):
 @pytest.fixture
 def api(team, monkeypatch):
     found = Api(Cluster.objects.get(pk=team.cluster.pk))
-    values = {"kind": ClusterKind.LIVE, "server": SERVER, "credential": Sealed.of_json({"form": "test"})}
+    credential = seal_for(team.cluster, "credential", Unsealed.of_json({"form": "test"}))
+    values = {"kind": ClusterKind.LIVE, "server": SERVER, "credential": credential}
     Cluster.objects.filter(pk=team.cluster.pk).update(**values, account={"user": "deployer", "groups": ["a", "b"]})
     team.cluster.refresh_from_db()
     monkeypatch.setattr(connect, "open_transport", found.connect)

@@ -6,7 +6,7 @@ import pytest
 
 from applyviz.records import triggers
 from applyviz.records.models import ObjectChange
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Sealed, Unsealed
 from applyviz.workflow.plans import changes, plan_mac, plan_rows
 from tests.stories import Team, config_map
 from tests.workflow.test_plan_mac import MOUNTING
@@ -53,7 +53,7 @@ def test_content_that_somebody_changed_meanwhile_is_made_again(team, monkeypatch
 
     def store(rows, renew):
         is_stored = original(rows, renew)
-        forged = {"document": {"format": 1, "error": "forged"}, "sealed": Sealed.of_json({"forged": True})}
+        forged = {"document": {"format": 1, "error": "forged"}, "sealed": Unsealed.of_json({"forged": True}).seal("")}
         triggers.remove("default")
         ObjectChange.objects.filter(pk__in=[row.pk for row in rows.rows]).update(**{column: forged[column]})
         triggers.install("default")

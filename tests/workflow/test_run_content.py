@@ -7,7 +7,7 @@ import pytest
 from applyviz.records import triggers
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, ObjectChange
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow.plans import changes
 from applyviz.workflow.runs import execute, run_content
 from applyviz.workflow.runs.run_content import ContentChangedError, RunContent
@@ -55,7 +55,7 @@ def test_content_is_forgotten_and_read_again(team):
 @pytest.mark.parametrize("column", ["document", "sealed"])
 def test_content_that_changed_after_the_check_is_refused(team, column):
     content = RunContent(start(team, *many(1)))
-    forge(column, {"format": 1} if column == "document" else Sealed.of_json({"forged": True}))
+    forge(column, {"format": 1} if column == "document" else Unsealed.of_json({"forged": True}).seal(""))
 
     with pytest.raises(ContentChangedError, match=r"ConfigMap default/object-00 was altered"):
         content.load(content.results)
@@ -81,7 +81,7 @@ def test_run_stops_when_somebody_changes_a_stored_change_while_it_writes(team, m
 
     def load_late(content: RunContent, results: list) -> None:
         if memory.sent:
-            forge("sealed", Sealed.of_json({"forged": True}))
+            forge("sealed", Unsealed.of_json({"forged": True}).seal(""))
         load(content, results)
 
     monkeypatch.setattr(RunContent, "load", load_late)

@@ -14,7 +14,7 @@ class Cluster(models.Model):
 
     - `credential` is the sealed connection of a live cluster (a checked kubeconfig, or a mark that the process's own is
       used); for a sandbox it is its HTTP token.
-    - `token_hash` is the SHA-256 of a sandbox's token (256 random bits), "" until a worker has set it.
+    - `token_hash` is the keyed hash of slug and token of a sandbox, "" until a worker has set it.
     - `uid` is that of namespace kube-system: the identity that a plan's digest is bound to. It is unique among
       clusters.
     - `account` is the account of the credential in the cluster: {user, groups}, {} if the cluster does not report it.
@@ -27,7 +27,7 @@ class Cluster(models.Model):
     name = models.CharField(max_length=120)
     kind = models.CharField(max_length=16, choices=ClusterKind.choices)
     server = models.CharField(max_length=400, blank=True)
-    credential = SealedField(null=True)
+    credential = SealedField(null=True, bound_to=("slug",))
     token_hash = models.CharField(max_length=64, blank=True)
     uid = models.CharField(max_length=80, blank=True)
     account = models.JSONField(default=dict, blank=True)

@@ -81,7 +81,7 @@ class Webhook(models.Model):
 
     name = models.CharField(max_length=80)
     url = models.CharField(max_length=1000)
-    secret = SealedField()
+    secret = SealedField(bound_to=("created_by_id", "created_at"))
     events = models.JSONField(default=list)
     is_enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField()

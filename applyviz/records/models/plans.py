@@ -47,7 +47,7 @@ class Plan(models.Model):
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     digest = models.CharField(max_length=80, blank=True, db_index=True)
     digest_key_id = models.CharField(max_length=40, blank=True)
-    tag_key = SealedField()
+    tag_key = SealedField(bound_to=("review_id", "number"))
     cluster_uid = models.CharField(max_length=80, blank=True)
     policy_version = models.TextField(blank=True)
     counts = models.JSONField(default=dict)
@@ -95,7 +95,7 @@ class ObjectChange(models.Model):
     error = models.TextField(blank=True)
     effect = models.CharField(max_length=80)
     document = models.JSONField(encoder=DocumentEncoder, decoder=DocumentDecoder)
-    sealed = SealedField()
+    sealed = SealedField(bound_to=("plan_id", "group", "version", "kind", "namespace", "name", "effect"))
 
     class Meta:
         ordering = ["position"]

@@ -22,7 +22,7 @@ class RepositoryCredential(models.Model):
     prefix = models.CharField(max_length=1000)
     kind = models.CharField(max_length=16, choices=CredentialKind.choices)
     username = models.CharField(max_length=120, blank=True)
-    secret = SealedField(null=True)
+    secret = SealedField(null=True, bound_to=("prefix", "created_at"))
     public_key = models.CharField(max_length=2000, blank=True)
     host_keys = models.JSONField(default=list)
     team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, related_name="+")

@@ -27,7 +27,7 @@ class SandboxObject(models.Model):
     plural = models.CharField(max_length=253)
     namespace = models.CharField(max_length=253, blank=True)
     name = models.CharField(max_length=253)
-    body = SealedField()
+    body = SealedField(bound_to=("cluster_id", "group", "plural", "namespace", "name"))
 
     class Meta:
         constraints = [
@@ -49,7 +49,7 @@ class SandboxChange(models.Model):
     plural = models.CharField(max_length=253)
     namespace = models.CharField(max_length=253, blank=True)
     name = models.CharField(max_length=253)
-    body = SealedField()
+    body = SealedField(bound_to=("cluster_id", "revision", "group", "plural", "namespace", "name"))
     size = models.PositiveIntegerField()
 
     class Meta:

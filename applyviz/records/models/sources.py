@@ -30,7 +30,7 @@ class SourceFile(models.Model):
     revision = models.ForeignKey(SourceRevision, on_delete=models.PROTECT, related_name="files")
     position = models.PositiveIntegerField()
     name = models.CharField(max_length=400)
-    content = SealedField()
+    content = SealedField(bound_to=("revision_id", "position"))
     digest = models.CharField(max_length=80)
     size = models.PositiveIntegerField()
     provenance = models.JSONField(default=dict)

@@ -32,7 +32,7 @@ class ServiceAccount(models.Model):
 class ApiToken(models.Model):
     """A token by which a program acts as an account, within a scope and until it expires; shown once.
 
-    - `hint` is its beginning; `token_hash` is the SHA-256 of its 256 random bits.
+    - `hint` is its beginning; `token_hash` its keyed hash, bound to account, creator, scope and expiry.
     - `minute` and `asked` count the requests of one minute, for the limit.
     """
 

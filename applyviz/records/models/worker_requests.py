@@ -24,7 +24,7 @@ class WorkerRequest(models.Model):
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, null=True, related_name="+")
     question = models.JSONField(default=dict)
-    sealed = SealedField(null=True)
+    sealed = SealedField(null=True, bound_to=("key", "created_at"))
     reply_to = models.CharField(max_length=80, blank=True)
     origin = models.JSONField(default=dict)
     state = models.CharField(max_length=16, choices=WorkerRequestState.choices, default=WorkerRequestState.WAITING)
@@ -43,3 +43,8 @@ class WorkerRequest(models.Model):
 
     def __str__(self) -> str:
         return f"worker request {self.pk}: {self.kind}, {self.state}"
+
+    @property
+    def answer_location(self) -> str:
+        """What a sealed answer is bound to: this request."""
+        return f"records_workerrequest.sealed_result {self.pk}"

@@ -22,7 +22,7 @@ from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.enums import AuditAction, RunState
 from applyviz.records.models import ApplyRun, Cluster
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters.registration import get_cluster
 from applyviz.workflow.foundation import access
@@ -92,7 +92,7 @@ def prepare_credential(
     _require(by, cluster)
     if cluster.is_sandbox:
         raise NotPossibleError(_("a sandbox has no credential to replace"))
-    changed = Cluster(slug=cluster.slug, kind=cluster.kind, server=server, credential=Sealed.of_json(credential))
+    changed = Cluster(slug=cluster.slug, kind=cluster.kind, server=server, credential=Unsealed.of_json(credential))
     with connect.open_reader(changed) as reader:
         found = facts.require_same(reader, uid=cluster.uid, server=server, name=cluster.name)
         account = facts.read_account(reader)

@@ -18,7 +18,7 @@ from applyviz.clusters.sandbox import hash_token
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import AuditAction, ClusterKind
 from applyviz.records.models import Cluster
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
@@ -50,8 +50,8 @@ def create_sandbox(*, slug: str, name: str, by: Person | None = None, simulates_
             slug=slug,
             name=name,
             kind=ClusterKind.SANDBOX,
-            credential=Sealed.of_bytes(token.encode()),
-            token_hash=hash_token(token),
+            credential=Unsealed.of_bytes(token.encode()),
+            token_hash=hash_token(slug, token),
             simulates_workloads=simulates_workloads,
             created_at=clock.host_now(),
             created_by=by,
@@ -85,7 +85,7 @@ def prepare_live_cluster(
         name=name,
         kind=ClusterKind.LIVE,
         server=server,
-        credential=Sealed.of_json(credential),
+        credential=Unsealed.of_json(credential),
         created_at=clock.host_now(),
         created_by=by,
     )

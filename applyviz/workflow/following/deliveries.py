@@ -27,11 +27,12 @@ from applyviz.engine.objects.accessors import as_mapping, as_text
 from applyviz.queue import TaskName
 from applyviz.records.enums import LimitKind
 from applyviz.records.git_enums import ForgeKind, PushResult
+from applyviz.records.keyed_hashes import web_key
 from applyviz.records.models import BranchPush, PushDelivery, PushWebhook
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow.following import branches
 from applyviz.workflow.following.payloads import PayloadError, PushEvent, find_identifier, is_genuine, read_push
-from applyviz.workflow.foundation import digests, outbox, rate_limit
+from applyviz.workflow.foundation import outbox, rate_limit
 from applyviz.workflow.people.commit_people import show_name, write_login
 from applyviz.workflow.people.humans import name_mailbox
 
@@ -56,7 +57,7 @@ def may_take(identifier: str, address: str) -> bool:
 
 
 def _mark(body: bytes) -> str:
-    return hmac.new(digests.web_key("bodies of deliveries"), body, hashlib.sha256).hexdigest()
+    return hmac.new(web_key("bodies of deliveries"), body, hashlib.sha256).hexdigest()
 
 
 def take_delivery(identifier: str, headers: Mapping[str, str], body: bytes) -> None:
@@ -65,7 +66,7 @@ def take_delivery(identifier: str, headers: Mapping[str, str], body: bytes) -> N
     - Forgets one as well while hundreds wait for a worker: what nobody verified yet must not fill the database.
     """
     content = json.dumps({"headers": dict(headers), "body": b64encode(body).decode()}).encode()
-    sealed, mark = Sealed.of_bytes(content), _mark(body)
+    mark = _mark(body)
     with transaction.atomic():
         webhook = PushWebhook.objects.filter(identifier=identifier, archived_at=None).only("pk", "forge").first()
         if webhook is None or webhook.deliveries.filter(state=PushResult.WAITING).count() >= MOST_WAITING:
@@ -74,7 +75,7 @@ def take_delivery(identifier: str, headers: Mapping[str, str], body: bytes) -> N
             webhook=webhook,
             identifier=find_identifier(ForgeKind(webhook.forge), headers),
             body_mark=mark,
-            content=sealed,
+            content=Unsealed.of_bytes(content),
             received_at=clock.now(),
         )
         outbox.post(TaskName.READ_PUSH, delivery_id=delivery.pk)

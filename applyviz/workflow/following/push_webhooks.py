@@ -15,9 +15,10 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.engine.objects.errors import SourceError
 from applyviz.records.enums import AuditAction
+from applyviz.records.fields import seal_for
 from applyviz.records.git_enums import ForgeKind
 from applyviz.records.models import PushDelivery, PushWebhook
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.sources.git.addresses import locate, read_prefix
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
@@ -81,7 +82,7 @@ def add_webhook(repository: str, forge: ForgeKind, *, by: Person) -> MadeSecret:
         repository=address,
         location=locate(address),
         forge=forge,
-        secret=Sealed.of_bytes(secret.encode()),
+        secret=Unsealed.of_bytes(secret.encode()),
         secret_at=now,
         created_at=now,
         created_by=by,
@@ -101,7 +102,8 @@ def rotate_secret(webhook: PushWebhook, *, by: Person) -> MadeSecret:
     secret = _make_secret()
     with transaction.atomic():
         rows = PushWebhook.objects.filter(pk=webhook.pk, archived_at=None)
-        if not rows.update(secret=Sealed.of_bytes(secret.encode()), secret_at=clock.now()):
+        sealed = seal_for(webhook, "secret", Unsealed.of_bytes(secret.encode()))
+        if not rows.update(secret=sealed, secret_at=clock.now()):
             raise NotPossibleError(_("this webhook was removed"))
         _record(webhook, "push webhook, new secret", by)
     webhook.refresh_from_db()

@@ -1,13 +1,12 @@
 """Keyed digests of this installation; a digest reveals no secret, and each key serves one purpose.
 
 Only workers hold the digest key, which covers plan digests, effects, plan MACs and the signatures of checkpoints. Web
-processes hold another key, for counters of sign-ins and for digests of sources.
+processes hold another key (`records.keyed_hashes`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -21,13 +20,6 @@ def digest_key() -> bytes:
     if not settings.APPLYVIZ_DIGEST_KEY:
         raise ImproperlyConfigured("APPLYVIZ_DIGEST_KEY: it is not set here; workers hold it")
     return hashlib.sha256(settings.APPLYVIZ_DIGEST_KEY.encode()).digest()
-
-
-def web_key(purpose: str) -> bytes:
-    """Return the key of web processes and workers for one purpose; raises `ImproperlyConfigured` without it."""
-    if not settings.APPLYVIZ_WEB_KEY:
-        raise ImproperlyConfigured("APPLYVIZ_WEB_KEY: it is not set here; web processes and workers hold it")
-    return hmac.digest(settings.APPLYVIZ_WEB_KEY.encode(), f"applyviz {purpose}".encode(), "sha256")
 
 
 def digest_key_id() -> str:

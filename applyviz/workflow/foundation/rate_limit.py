@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from django.db.models import F
 
 from applyviz.records.enums import LimitKind
+from applyviz.records.keyed_hashes import web_key
 from applyviz.records.models import SignInLimit
-from applyviz.workflow.foundation.digests import web_key
 
 BUCKETS = 2**16
 

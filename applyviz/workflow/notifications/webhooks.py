@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.engine.objects.errors import SourceError
 from applyviz.records.enums import AuditAction, DeliveryState, NotificationKind
+from applyviz.records.fields import seal_for
 from applyviz.records.models import Delivery, NotificationEvent, Webhook
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.sources.url import check
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
@@ -66,7 +67,7 @@ def add_webhook(*, name: str, url: str, secret: str, events: Iterable[str], by: 
         webhook = Webhook.objects.create(
             name=name.strip(),
             url=url,
-            secret=Sealed.of_bytes(secret.encode()),
+            secret=Unsealed.of_bytes(secret.encode()),
             events=wanted,
             created_at=clock.host_now(),
             created_by=by,
@@ -83,7 +84,7 @@ def edit_webhook(
     wanted = _check(name, url, secret or None, events)
     values: dict[str, object] = {"name": name.strip(), "url": url, "events": wanted, "is_enabled": is_enabled}
     if secret:
-        values["secret"] = Sealed.of_bytes(secret.encode())
+        values["secret"] = seal_for(webhook, "secret", Unsealed.of_bytes(secret.encode()))
     with transaction.atomic():
         if not Webhook.objects.filter(pk=webhook.pk, archived_at=None).update(**values):
             raise NotPossibleError(_("this webhook was removed"))

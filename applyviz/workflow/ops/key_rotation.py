@@ -33,11 +33,11 @@ class RotatedKeys:
     unopened: int = 0
 
 
-def _list_columns() -> Iterator[tuple[type[models.Model], str]]:
+def _list_columns() -> Iterator[tuple[type[models.Model], SealedField]]:
     for model in apps.get_app_config("records").get_models():
         for field in model._meta.concrete_fields:
             if isinstance(field, SealedField):
-                yield model, field.name
+                yield model, field
 
 
 def _is_fixed(row: Any) -> bool:
@@ -45,13 +45,14 @@ def _is_fixed(row: Any) -> bool:
     return isinstance(plan, Plan) and plan.state != PlanState.PLANNING
 
 
-def _reseal_column(model: type[models.Model], name: str) -> RotatedKeys:
+def _reseal_column(model: type[models.Model], field: SealedField) -> RotatedKeys:
     carried = fixed = unopened = 0
-    rows = model._default_manager.exclude(**{name: None}).order_by("pk").only(name)
+    name, read = field.name, (field.name, *field.bound_to)
+    rows = model._default_manager.exclude(**{name: None}).order_by("pk").only(*read)
     if model is ObjectChange:
-        rows = rows.select_related("plan").only(name, "plan__state")
+        rows = rows.select_related("plan").only(*read, "plan__state")
     elif model is Plan:
-        rows = rows.only(name, "state")
+        rows = rows.only(*read, "state")
     for row in rows.iterator(chunk_size=100):
         sealed = getattr(row, name)
         if sealed.is_current:
@@ -70,7 +71,7 @@ def _reseal_column(model: type[models.Model], name: str) -> RotatedKeys:
 
 def rotate_keys() -> tuple[RotatedKeys, ...]:
     """Re-encrypt everything possible and record how many values; return one result for each encrypted column."""
-    found = tuple(_reseal_column(model, name) for model, name in _list_columns())
+    found = tuple(_reseal_column(model, field) for model, field in _list_columns())
     with transaction.atomic():
         trail.record(
             AuditAction.KEYS_ROTATED,

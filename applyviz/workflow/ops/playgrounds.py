@@ -23,6 +23,8 @@ from applyviz.workflow.foundation import rate_limit
 from applyviz.workflow.foundation.errors import NotVisibleError
 
 KEY_BYTES = 24
+LOCATION = "records_playgroundinput.content"
+"""What contents are bound to; each has a key of its own besides."""
 MOST_KEPT = 5_000
 WINDOW = timedelta(minutes=1)
 # A signed-in person is identified.
@@ -63,7 +65,7 @@ def _opening_key(key: str) -> str:
 
 
 def _seal(content: JSONObject, key: str) -> bytes:
-    return hpke.seal(json.dumps(content).encode(), hpke.sealing_key_of(_opening_key(key)))
+    return hpke.seal(json.dumps(content).encode(), hpke.sealing_key_of(_opening_key(key)), LOCATION)
 
 
 def make_key() -> str:
@@ -91,7 +93,7 @@ def open_input(key: str) -> Kept:
     row = kept.filter(key=_hash(key)).first()
     if row is None:
         raise NotVisibleError("this link does not exist or has expired")
-    content = json.loads(hpke.unseal(bytes(row.content), [_opening_key(key)]))
+    content = json.loads(hpke.unseal(bytes(row.content), [_opening_key(key)], LOCATION))
     return Kept(content, row.created_at, row.created_at + _lifetime())
 
 

@@ -1,16 +1,17 @@
 """One-time links by which invited people claim their account, so that its creator never knows the password.
 
-A link works once and for three days; the database holds the hash of its secret (256 random bits). For an account that
-was claimed before, only a command on the server creates a link: otherwise an administrator could take accounts over.
-The administrator who made a link has seen it. So an account with a role that requires two administrators, once claimed,
-stays deactivated until another administrator confirms that its person claimed it.
+A link works once and for three days; the database holds the keyed hash of its secret, bound to the account. For an
+account that was claimed before, only a command on the server creates a link: otherwise an administrator could take
+accounts over. The administrator who made a link has seen it. So an account with a role that requires two
+administrators, once claimed, stays deactivated until another administrator confirms that its person claimed it.
 """
 
 from __future__ import annotations
 
-import hashlib
+import hmac
+import re
 import secrets
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -18,6 +19,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from applyviz import clock
+from applyviz.records import keyed_hashes
 from applyviz.records.enums import AuditAction, PendingKind
 from applyviz.records.models import AccountClaim, ServiceAccount
 from applyviz.workflow.audit import trail
@@ -27,19 +29,22 @@ from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleErro
 from applyviz.workflow.people import administrators, pending_changes, sessions
 
 LASTS = timedelta(days=3)
+_NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
+def _hash(token: str, claim: AccountClaim) -> str:
+    """Return the stored form of a secret; it is bound to the account and the expiry."""
+    until = claim.expires_at.astimezone(UTC).isoformat(timespec="microseconds")
+    return keyed_hashes.hash_token(token, purpose="links of invitations", of=[claim.person_id, until])
 
 
 def _make(person: Person, *, by: Person | None, reason: str = "") -> str:
     """Store a new link; earlier unused ones expire."""
-    token, now = secrets.token_urlsafe(32), clock.now()
+    token, now = f"{person.pk}-{secrets.token_urlsafe(32)}", clock.now()
     AccountClaim.objects.filter(person=person, used_at=None, expires_at__gt=now).update(expires_at=now)
-    AccountClaim.objects.create(
-        person=person, token_hash=_hash(token), made_by=by, created_at=now, expires_at=now + LASTS
-    )
+    claim = AccountClaim(person=person, made_by=by, created_at=now, expires_at=now + LASTS)
+    claim.token_hash = _hash(token, claim)
+    claim.save(force_insert=True)
     detail = {"account": person.get_username(), **({"recovery": True, "reason": reason} if reason else {})}
     trail.record(AuditAction.LINK_MADE, by=by, about=trail.AuditSubject(), detail=detail)
     return token
@@ -71,8 +76,12 @@ def recover(person: Person, *, reason: str) -> str:
 
 def find_claim(token: str) -> AccountClaim:
     """Return the claim of a secret while it is valid; raises `NotVisibleError`."""
-    found = AccountClaim.objects.filter(token_hash=_hash(token), used_at=None, expires_at__gt=clock.now())
-    claim = found.select_related("person", "made_by").first()
+    number = token.partition("-")[0]
+    of_account = (
+        AccountClaim.objects.filter(person_id=int(number)) if _NUMBER.fullmatch(number) else AccountClaim.objects.none()
+    )
+    valid = of_account.filter(used_at=None, expires_at__gt=clock.now()).select_related("person", "made_by")
+    claim = next((row for row in valid if hmac.compare_digest(row.token_hash, _hash(token, row))), None)
     if claim is None or not claim.person.is_active:
         raise NotVisibleError(_("this link was used or has expired; ask for a new one"))
     return claim

@@ -8,7 +8,7 @@ to an account already, except to who can read its mail.
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import re
 import secrets
 from datetime import timedelta
@@ -23,6 +23,7 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
 from applyviz.queue import TaskName
+from applyviz.records import keyed_hashes
 from applyviz.records.enums import AuditAction, LimitKind, PendingKind
 from applyviz.records.git_enums import IdentityKind
 from applyviz.records.models import CommitIdentity, PendingChange, ServiceAccount
@@ -148,9 +149,13 @@ def make_token(identity_id: int) -> tuple[CommitIdentity, str] | None:
     """Return a claim whose email is due, with the secret of a new link; None if there is none. Workers call this."""
     token, now = secrets.token_urlsafe(32), clock.now()
     due = CommitIdentity.objects.filter(pk=identity_id, mail_due_at__lte=now, verified_at=None, ended_at=None)
-    if not due.update(mail_due_at=None, token_hash=_hash(token), token_until=now + LASTS):
+    identity = due.select_related("person").first()
+    if identity is None:
         return None
-    return CommitIdentity.objects.select_related("person").get(pk=identity_id), token
+    if not due.update(mail_due_at=None, token_hash=_hash(token, identity), token_until=now + LASTS):
+        return None
+    identity.refresh_from_db()
+    return identity, token
 
 
 def retry_mail(identity_id: int, *, after: timedelta) -> None:
@@ -166,15 +171,17 @@ def find_due_mails() -> list[int]:
     return list(due.values_list("pk", flat=True)[:100])
 
 
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
+def _hash(token: str, identity: CommitIdentity) -> str:
+    """Return the stored form of the secret of a link; it is bound to the claim and its value."""
+    bound: list[JSONValue] = [identity.pk, identity.person_id, identity.kind, identity.value]
+    return keyed_hashes.hash_token(token, purpose="links of commit identities", of=bound)
 
 
 def find_mailed(token: str, *, by: Person) -> CommitIdentity:
     """Return the claim of a mailed link; only for who claimed it, so that nobody verifies another person's claim."""
     access.require(by, Action.USE_ACCOUNT)
-    rows = list_own(by).filter(token_hash=_hash(token), token_until__gt=clock.now(), verified_at=None)
-    found = rows.first()
+    rows = list_own(by).filter(token_until__gt=clock.now(), verified_at=None)
+    found = next((row for row in rows if hmac.compare_digest(row.token_hash, _hash(token, row))), None)
     if found is None:
         raise NotVisibleError(
             _("this link was used, has expired, or belongs to another account; sign in as the person who asked for it")

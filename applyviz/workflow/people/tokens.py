@@ -7,16 +7,18 @@ cannot approve what their own program requested (the database enforces the same,
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import secrets
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz import clock
+from applyviz.engine.objects.values import JSONValue
+from applyviz.records import keyed_hashes
 from applyviz.records.enums import AuditAction, TokenScope
 from applyviz.records.models import ApiToken, ServiceAccount
 from applyviz.workflow.audit import trail
@@ -69,8 +71,15 @@ class Caller:
         access.require(self.person, action)
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _hint(text: str) -> str:
+    return text[: len(BEGIN) + 6]
+
+
+def _hash(text: str, token: ApiToken) -> str:
+    """Return the stored form of a token; it is bound to the account, the scope and the expiry."""
+    until = token.expires_at.astimezone(UTC).isoformat(timespec="microseconds")
+    bound: list[JSONValue] = [token.person_id, token.made_by_id, token.scope, until]
+    return keyed_hashes.hash_token(text, purpose="API tokens", of=bound)
 
 
 def _describe(token: ApiToken) -> dict[str, str]:
@@ -102,16 +111,17 @@ def make_token(*, by: Person, account: Person, name: str, scope: TokenScope, day
                 _("%(name)s already has %(most)s tokens; revoke one first")
                 % {"name": account.get_username(), "most": MOST_TOKENS}
             )
-        token = ApiToken.objects.create(
+        token = ApiToken(
             person=account,
             made_by=by,
             name=name.strip(),
             scope=scope,
-            hint=text[: len(BEGIN) + 6],
-            token_hash=_hash(text),
+            hint=_hint(text),
             created_at=now,
             expires_at=now + timedelta(days=days),
         )
+        token.token_hash = _hash(text, token)
+        token.save(force_insert=True)
         trail.record(AuditAction.TOKEN_MADE, by=by, about=trail.AuditSubject(), detail=_describe(token))
     return token, text
 
@@ -186,7 +196,8 @@ def _count_request(token: ApiToken, address: str) -> None:
 
 def _find_token(text: str) -> ApiToken | None:
     rows = ApiToken.objects.select_related("person").filter(revoked_at=None, expires_at__gt=clock.host_now())
-    token = rows.filter(token_hash=_hash(text)).first() if text.startswith(BEGIN) else None
+    similar = rows.filter(hint=_hint(text)) if text.startswith(BEGIN) else ()
+    token = next((row for row in similar if hmac.compare_digest(row.token_hash, _hash(text, row))), None)
     owner = ServiceAccount.objects.filter(person=token.person).select_related("owner").first() if token else None
     has_ended = token is None or not token.person.is_active or (owner is not None and not owner.owner.is_active)
     return None if has_ended else token

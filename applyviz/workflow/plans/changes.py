@@ -25,7 +25,7 @@ from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import ObjectChange, Plan
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Sealed, Unsealed
 from applyviz.workflow.foundation.digests import digest_effect
 from applyviz.workflow.foundation.nuls import draw_nuls, may_hold_nuls
 
@@ -81,7 +81,7 @@ def make_row(change: engine.PlannedObject, masked: engine.PlannedObject, *, plan
     # Where nothing is masked, the document is the change. Masking adds no NUL, so one search finds those of both.
     content = write_json(shown if masked == change else change_to_json(change))
     columns = derive_columns(change, masked, draw_nuls(shown) if may_hold_nuls(content) else shown)
-    return ObjectChange(plan=plan, position=position, sealed=Sealed.of_bytes(content), **columns)
+    return ObjectChange(plan=plan, position=position, sealed=Unsealed.of_bytes(content), **columns)
 
 
 def refresh_risks(row: ObjectChange, change: engine.PlannedObject, risks: tuple[Risk, ...]) -> None:
@@ -91,7 +91,7 @@ def refresh_risks(row: ObjectChange, change: engine.PlannedObject, risks: tuple[
     """
     row.risks, row.highest_risk, row.risk_levels = len(change.risks), _worst(change), _name_risks(risks)
     row.document = {**row.document, "risks": draw_nuls(to_json(risks))}
-    row.sealed = Sealed.of_json(change_to_json(change))
+    row.sealed = Unsealed.of_json(change_to_json(change))
 
 
 _NAMING = ("addon", "is_record")

@@ -15,9 +15,10 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.engine.objects.errors import SourceError
 from applyviz.records.enums import AuditAction
+from applyviz.records.fields import seal_for
 from applyviz.records.git_enums import CredentialKind
 from applyviz.records.models import RepositoryCredential, Team, TeamMember
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.sources.git import fetching, ssh_keys
 from applyviz.sources.git.addresses import covers, is_ssh, read_prefix
 from applyviz.sources.git.model import Credential, DeployKey, GitLogin, shorten
@@ -116,7 +117,7 @@ def add_credential(draft: Draft, *, by: Person) -> RepositoryCredential:
         prefix=prefix,
         kind=CredentialKind.DEPLOY_KEY if is_ssh(prefix) else CredentialKind.TOKEN,
         username="" if is_ssh(prefix) else draft.username.strip(),
-        secret=Sealed.of_bytes(secret.encode()),
+        secret=Unsealed.of_bytes(secret.encode()),
         public_key=public,
         host_keys=_read_host_keys(prefix, draft.host_keys),
         team=draft.team,
@@ -148,7 +149,8 @@ def edit_credential(credential: RepositoryCredential, draft: Draft, *, renews: b
     is_new = renews or bool(draft.secret.strip())
     if is_new:
         secret, public = _read_secret(credential.prefix, draft.secret)
-        values |= {"secret": Sealed.of_bytes(secret.encode()), "public_key": public, "secret_at": clock.host_now()}
+        sealed = seal_for(credential, "secret", Unsealed.of_bytes(secret.encode()))
+        values |= {"secret": sealed, "public_key": public, "secret_at": clock.host_now()}
     try:
         with transaction.atomic():
             if not RepositoryCredential.objects.filter(pk=credential.pk, archived_at=None).update(**values):

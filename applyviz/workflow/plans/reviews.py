@@ -22,7 +22,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.queue import TaskName
 from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
 from applyviz.records.models import Cluster, Plan, Review, ReviewScope, SourceFile, SourceRevision, Target
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.sources.bundle import SourceBundle, digest_bytes
 from applyviz.sources.git.model import GIT
 from applyviz.sources.links import hide_query
@@ -81,7 +81,7 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
             revision=revision,
             position=position,
             name=file.name,
-            content=Sealed.of_bytes(file.data),
+            content=Unsealed.of_bytes(file.data),
             digest=digest_bytes(file.data, key),
             size=len(file.data),
             provenance=(charts if charts.is_rendered(file) else git_sources).keep_of_file(file),
@@ -130,7 +130,7 @@ def _request_plan(
         options=options_to_json(options),
         decisions=list(decided),
         requested_by=by,
-        tag_key=Sealed.of_bytes(secrets.token_bytes(32)),
+        tag_key=Unsealed.of_bytes(secrets.token_bytes(32)),
         created_at=clock.host_now(),
     )
     trail.record(

@@ -16,10 +16,11 @@ from django.utils.translation import gettext as _
 
 from applyviz import clock
 from applyviz.records.enums import AuditAction, LimitKind
+from applyviz.records.keyed_hashes import web_key
 from applyviz.records.models import Plan
 from applyviz.sources.bundle import digest_bytes
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, digests, rate_limit
+from applyviz.workflow.foundation import access, rate_limit
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotValidError, TooOftenError
 from applyviz.workflow.people import humans
@@ -44,7 +45,7 @@ def make_salt() -> str:
 
 def key_of(salt: str) -> bytes:
     """Return the key of the digests of one revision."""
-    return hmac.digest(digests.web_key("digests of sources"), salt.encode(), "sha256")
+    return hmac.digest(web_key("digests of sources"), salt.encode(), "sha256")
 
 
 def _count(by: Person) -> None:

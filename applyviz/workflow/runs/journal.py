@@ -24,7 +24,7 @@ from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.engine.requests.replacement import is_chosen
 from applyviz.records.enums import AuditAction, EntryState, Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import digests, failpoints, gathering
@@ -156,7 +156,7 @@ class Journal:
             before=dict(before),
             reads=list(self.take_reads()),
             request=draw_nuls(shown),
-            sealed_request=Sealed.of_json(request.body),
+            sealed_request=Unsealed.of_json(request.body),
             request_digest=digest,
             sent_at=now,
         )
@@ -180,10 +180,12 @@ class Journal:
         took_effect = None if answer.status >= _SERVER_ERROR else answer.is_ok
         changed = JournalEntry(
             pk=entry.pk,
+            result_id=entry.result_id,
+            sequence=entry.sequence,
             state=EntryState.ANSWERED,
             status=answer.status,
             answer=draw_nuls(self.mask_answer(answer.body)),
-            sealed_answer=Sealed.of_json(answer.body),
+            sealed_answer=Unsealed.of_json(answer.body),
             warnings=[withheld_messages.WARNING] if answer.warnings and self.is_withholding else list(answer.warnings),
             answered_at=at,
             took_effect=took_effect,

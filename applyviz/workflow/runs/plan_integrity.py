@@ -15,6 +15,7 @@ from applyviz.engine.planning.digest.serialize import change_to_json, options_fr
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.records.models import ApplyRun, ObjectChange, Plan
+from applyviz.records.sealing import SealError
 from applyviz.workflow.clusters import impersonation, masking_settings
 from applyviz.workflow.foundation import digests
 from applyviz.workflow.foundation.nuls import draw_nuls
@@ -39,7 +40,10 @@ def _derive_again(plan: Plan, rows: Iterable[ObjectChange]) -> str:
     stored: list[engine.PlannedObject] = []
     effects: list[str] = []
     for row in rows:
-        change = changes.open_sealed(row)
+        try:
+            change = changes.open_sealed(row)
+        except SealError as error:
+            return f"{changes.ref_of(row)}: {error}"
         differing = _find_differing_column(row, change, tag_key, policy)
         if differing:
             return f"{change.ref}: {differing}"

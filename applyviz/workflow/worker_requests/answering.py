@@ -55,7 +55,8 @@ def _write_answer(worker_request: WorkerRequest, answer: JSONValue) -> dict[str,
     """Return the columns of an answer, encrypted for the requester if they gave a key."""
     if not worker_request.reply_to:
         return {"result": answer}
-    return {"sealed_result": hpke.seal(json.dumps(answer).encode(), worker_request.reply_to)}
+    location = worker_request.answer_location
+    return {"sealed_result": hpke.seal(json.dumps(answer).encode(), worker_request.reply_to, location)}
 
 
 def _answer(worker_request: WorkerRequest) -> None:

@@ -21,7 +21,7 @@ from applyviz.engine.objects.errors import ApplyVizError, ClusterError
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.queue import TaskName
 from applyviz.records.models import Cluster, WorkerRequest
-from applyviz.records.sealing import Sealed, can_open
+from applyviz.records.sealing import Unsealed, can_open
 from applyviz.records.worker_enums import WorkerRequestKind, WorkerRequestState
 from applyviz.workflow.foundation import outbox
 from applyviz.workflow.foundation.access import Person
@@ -122,7 +122,7 @@ def store_question(question: WorkerQuestion, *, patience: timedelta = PATIENCE) 
             asked_by=question.by,
             cluster=question.cluster,
             question=question.content,
-            sealed=Sealed.of_bytes(question.secret) if question.secret else None,
+            sealed=Unsealed.of_bytes(question.secret) if question.secret else None,
             reply_to=question.reply_to,
             origin=asdict(audit_origin.current.get()),
             created_at=now,

@@ -27,6 +27,7 @@ def ask_sealed(question: WorkerQuestion, *, patience: timedelta) -> JSONObject:
     if worker_request.state != WorkerRequestState.DONE or worker_request.sealed_result is None:
         read_answer(worker_request)
         return {}
-    received: JSONObject = json.loads(hpke.unseal(bytes(worker_request.sealed_result), [_reply_key()]))
+    answer = hpke.unseal(bytes(worker_request.sealed_result), [_reply_key()], worker_request.answer_location)
+    received: JSONObject = json.loads(answer)
     WorkerRequest.objects.filter(pk=worker_request.pk).delete()
     return received

@@ -11,7 +11,7 @@ from django.urls import reverse
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import UnreachableError
 from applyviz.records.models import Cluster, Review
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow.clusters import lifecycle
 from tests.builders import grant_role, make_cluster_row, make_policy
 from tests.clusters.test_kubeconfig import build
@@ -35,7 +35,7 @@ def as_root(db):
 
 @pytest.fixture
 def prod(db):
-    values = {"kind": "live", "server": "https://api.example:6443", "credential": Sealed.of_json({"form": "test"})}
+    values = {"kind": "live", "server": "https://api.example:6443", "credential": Unsealed.of_json({"form": "test"})}
     return make_cluster_row("prod", name="Production", **values)
 
 

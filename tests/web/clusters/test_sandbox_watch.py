@@ -152,7 +152,7 @@ def test_stranger_is_refused_and_takes_no_slot(cluster):
 
 def test_watch_ends_when_the_token_changes_or_the_sandbox_goes(cluster, token):
     def change():
-        Cluster.objects.filter(pk=cluster.pk).update(token_hash=hash_token("another"))
+        Cluster.objects.filter(pk=cluster.pk).update(token_hash=hash_token(cluster.slug, "another"))
 
     clock = Clock(nothing, change, lambda: write(cluster, "a"))
     _, events = watch(cluster, token, clock=clock)

@@ -12,7 +12,7 @@ from django.test import Client
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Role
 from applyviz.records.models import Plan, ReviewScope
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from tests.architecture.test_web import addresses
 from tests.builders import grant_role, make_cluster_row
 from tests.web import builders, rows
@@ -52,7 +52,7 @@ def make_review(author: User, by: User, namespace: str, slug: str) -> Plan:
     """A plan, with its run, in one namespace of one cluster."""
     change = builders.build_change()
     plan = rows.make_plan(author, [change_in(change, namespace)])
-    cluster = make_cluster_row(slug, credential=Sealed.of_bytes(b"token"))
+    cluster = make_cluster_row(slug, credential=Unsealed.of_bytes(b"token"))
     plan.target.cluster = cluster
     plan.target.save()
     ReviewScope.objects.create(review=plan.review, cluster=cluster, namespace=namespace)

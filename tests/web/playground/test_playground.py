@@ -254,7 +254,7 @@ def test_database_cannot_open_what_is_kept(ask):
 
     assert key not in row.key
     with pytest.raises(SealError):
-        Sealed(bytes(row.content)).open_bytes()
+        Sealed(bytes(row.content), playgrounds.LOCATION).open_bytes()
 
 
 def test_link_ends_with_its_time_and_is_swept(client, ask, settings):

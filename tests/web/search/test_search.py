@@ -11,7 +11,7 @@ from django.test import Client
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import Review, ReviewScope
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow.audit import trail
 from tests.builders import grant_role, make_cluster_row
 from tests.web import builders, reading, rows
@@ -78,7 +78,7 @@ def test_what_a_person_may_not_see_is_found_by_nothing(alice, bob, shop):
         change, ref=change.ref._replace(namespace="vault", name="vault-keeper"), operation=Operation.UPDATE
     )
     plan = rows.make_plan(User.objects.create_user("mallory"), [replace(hidden, conflicts=(), risks=())])
-    plan.target.cluster = make_cluster_row("vault", credential=Sealed.of_bytes(b"token"))
+    plan.target.cluster = make_cluster_row("vault", credential=Unsealed.of_bytes(b"token"))
     plan.target.save()
     ReviewScope.objects.create(review=plan.review, cluster=plan.target.cluster, namespace="vault")
     Review.objects.filter(pk=plan.review_id).update(title="Open the vault", ticket="SEC-1")

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from applyviz.records.models import Team as TeamRow
 from applyviz.records.models import Webhook
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.worker_requests import asking
 from tests.builders import make_policy
@@ -34,7 +34,7 @@ def run(team):
     team.edit("/api/v1/namespaces/default/configmaps/settings", {"data": {"colour": "green"}})
     team.edit("/api/v1/namespaces/default/secrets/login", {"stringData": {"password": "canary-3", "other": "x"}})
     replan(team, first)
-    now, sealed = timezone.now(), Sealed.of_bytes(b"canary-1")
+    now, sealed = timezone.now(), Unsealed.of_bytes(b"canary-1")
     Webhook.objects.create(name="chat", url="https://chat.example", secret=sealed, created_at=now, created_by=team.bob)
     make_policy("box")
     TeamRow.objects.create(slug="box", name="Box", created_at=now)

@@ -233,7 +233,7 @@ def test_answer_to_kubectl_is_sealed_for_who_asked(token, web, client, monkeypat
     (worker_request,) = {one.pk: one for one in kept}.values()
     assert (worker_request.result, worker_request.sealed) == (None, None)
     with web.as_worker(), pytest.raises(SealError):
-        Sealed(bytes(worker_request.sealed_result)).open_bytes()
+        Sealed(bytes(worker_request.sealed_result), worker_request.answer_location).open_bytes()
 
 
 def test_strangers_ask_no_worker(token, web, client):

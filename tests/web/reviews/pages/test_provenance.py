@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applyviz.records.models import SourceFile, SourceRevision
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Unsealed
 from applyviz.web.reviews.pages.sources.provenance import MOST_FILES, list_origins, sum_up_origins
 from tests.web import rows
 
@@ -24,7 +24,7 @@ def add_files(revision: SourceRevision, *origins: dict[str, str]) -> None:
             revision=revision,
             position=n,
             name=f"{n}.yaml",
-            content=Sealed.of_bytes(b"a: b"),
+            content=Unsealed.of_bytes(b"a: b"),
             digest="d",
             size=4,
             provenance=one,
