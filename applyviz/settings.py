@@ -136,7 +136,7 @@ TEMPLATES = [
 LOGIN_URL, LOGIN_REDIRECT_URL, LOGOUT_REDIRECT_URL = "/login/", "/", "/login/"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",
+    "applyviz.web.frame.account_backend.AccountBackend",
     "applyviz.web.frame.demo_sessions.DemoBackend",
 ]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]

@@ -13,6 +13,7 @@ from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import AuditAction, ClusterKind, PlanState, Role
 from applyviz.records.models import (
+    AccountLink,
     Approval,
     Cluster,
     EmergencyApply,
@@ -28,9 +29,10 @@ from applyviz.records.models import (
     TeamMember,
 )
 from applyviz.records.sealing import Unsealed
+from applyviz.workflow import policies
 from applyviz.workflow.approvals import acknowledgments, viewed_objects
 from applyviz.workflow.audit import approval_macs, trail
-from applyviz.workflow.foundation import row_macs
+from applyviz.workflow.foundation import account_macs, row_macs
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
 from applyviz.workflow.plans import resolutions, reviews
 from applyviz.workflow.policies import BUILT_IN, Rules, rules_to_json
@@ -44,6 +46,20 @@ def make_person(name: str, *roles: Role) -> User:
     for role in roles:
         grant_role(person, role)
     return person
+
+
+def set_email(name: str, email: str) -> None:
+    """Give an account an address, past every use case."""
+    person = User.objects.get(username=name)
+    person.email = email
+    person.save(update_fields=["email"])
+
+
+def link_rows(human: str, *people: User) -> None:
+    """Link accounts, past every use case."""
+    for person in people:
+        person.link = AccountLink.objects.create(person=person, human=human)
+        account_macs.vouch(person, account_macs.LINK)
 
 
 def grant_role(person: User, role: Role | str, cluster: str = "*", namespace: str = "*", **values: object) -> Grant:
@@ -118,9 +134,8 @@ def make_plan_row(
             "sealed": Unsealed.of_json({}),
         }
         ObjectChange.objects.create(plan=plan, position=position, **{**given, **values})
-    Plan.objects.filter(pk=plan.pk).update(
-        state=state, digest="a" * 64, cluster_uid=cluster.uid, policy_version=policy_version
-    )
+    bound = {"policy_version": policy_version, "policy_digest": policies.find_policy(plan).digest}
+    Plan.objects.filter(pk=plan.pk).update(state=state, digest="a" * 64, cluster_uid=cluster.uid, **bound)
     plan.refresh_from_db()
     return plan
 
@@ -188,7 +203,7 @@ def make_policy(
     """The next version of a policy with these rules, written as rows."""
     policy, _ = Policy.objects.get_or_create(slug=slug)
     number = policy.number + 1
-    made = PolicyVersion.objects.create(
+    made = PolicyVersion(
         policy=policy,
         number=number,
         cluster_pattern=cluster,
@@ -197,5 +212,7 @@ def make_policy(
         rules=rules_to_json(Rules(**rules)),
         created_at=timezone.now(),
     )
-    Policy.objects.filter(pk=policy.pk).update(number=number)
+    row_macs.vouch(made)
+    made.save(force_insert=True)
+    Policy.objects.filter(pk=policy.pk).update(number=number, archived_at=None, mac="")
     return made

@@ -26,7 +26,7 @@ from applyviz.workflow.approvals import approving
 from applyviz.workflow.following import branches, deliveries, fetching, push_webhooks
 from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.plans.intake import ReviewInput, read_manifests
-from tests.builders import acknowledge_all, make_person, open_dangers
+from tests.builders import acknowledge_all, make_person, open_dangers, set_email
 from tests.sources.git_server import GitRepository, GitServer, serving_git
 from tests.sources.servers import Authority, make_authority
 from tests.stories import Team, config_map
@@ -150,7 +150,7 @@ def make_people(stage: Stage) -> dict[str, User]:
     made = {name: make_person(name, Role.APPROVER) for name in ("carol", "dave")}
     made |= {"alice": stage.team.alice, "bob": stage.team.bob}
     for name, person in made.items():
-        User.objects.filter(pk=person.pk).update(email=f"{name}@example.org")
+        set_email(name, f"{name}@example.org")
         person.refresh_from_db()
     return made
 
@@ -180,6 +180,6 @@ def push(stage: Stage, review: Review, before: str, author: str, **data: str) ->
 @pytest.fixture(name="begun")
 def make_begun(stage: Stage) -> tuple[Stage, Review, str, str]:
     """A review that follows its branch, and the commit of a push that is not told yet."""
-    User.objects.filter(username="alice").update(email="alice@example.org")
+    set_email("alice", "alice@example.org")
     review, first = begin(stage)
     return stage, review, first, stage.commit("carol", a="2")

@@ -15,7 +15,7 @@ from applyviz.workflow.following import branches
 from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, TooOftenError
 from applyviz.workflow.people import commit_identities, commit_people, teams
-from tests.builders import make_approval, make_person, make_policy, open_dangers
+from tests.builders import make_approval, make_person, make_policy, open_dangers, set_email
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +30,7 @@ def plan_of_push(begun, *, login="carol", email="carol@example.org"):
 def test_editor_cannot_approve_by_a_second_address(begun):
     stage = begun[0]
     carol = make_person("carol", Role.APPROVER)
-    User.objects.filter(pk=carol.pk).update(email="carol@private.example")
+    set_email("carol", "carol@private.example")
     plan = plan_of_push(begun)
     open_dangers(plan, stage.team.bob)
     with pytest.raises(NotPossibleError, match="no account matches Carol"):
@@ -46,7 +46,7 @@ def test_editor_cannot_approve_by_a_second_address(begun):
 def test_editor_cannot_approve_under_a_linked_account(begun):
     stage = begun[0]
     carol, second = make_person("carol"), make_person("carol2", Role.APPROVER)
-    User.objects.filter(pk=carol.pk).update(email="carol@example.org")
+    set_email("carol", "carol@example.org")
     teams.link_accounts([carol, second], by=stage.admin)
     plan = plan_of_push(begun)
     open_dangers(plan, second)
@@ -70,8 +70,9 @@ def test_name_of_another_author_hides_no_pusher(begun):
     _stage, _review, _first, _second = begun
     mallory = make_person("mallory", Role.APPROVER)
     for name in ("mallory", "carol"):
-        person = User.objects.filter(username=name).first() or make_person(name)
-        User.objects.filter(pk=person.pk).update(email=f"{name}@example.org")
+        if not User.objects.filter(username=name).exists():
+            make_person(name)
+        set_email(name, f"{name}@example.org")
     plan = plan_of_push(begun, login="mallory", email="mallory@example.org")
     mallory.refresh_from_db()
     open_dangers(plan, mallory)
@@ -81,7 +82,7 @@ def test_name_of_another_author_hides_no_pusher(begun):
 
 def test_database_refuses_the_approval_of_an_editor(begun):
     carol = make_person("carol", Role.APPROVER)
-    User.objects.filter(pk=carol.pk).update(email="Carol@Example.org")
+    set_email("carol", "Carol@Example.org")
     plan = plan_of_push(begun)
     with pytest.raises(IntegrityError, match="cannot approve"), transaction.atomic():
         make_approval(plan, carol)

@@ -20,8 +20,6 @@ import time_machine
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import transaction
-from django.db.models import Value
-from django.db.models.functions import Concat
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
@@ -42,7 +40,7 @@ from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.runs import request_sender
 from tests.attacks.answers import Answers, list_told, post_all, read_words
 from tests.attacks.routes import WITHOUT_PLANS
-from tests.builders import make_person, open_dangers
+from tests.builders import make_person, open_dangers, set_email
 from tests.stories import Team, config_map, secret
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -291,7 +289,8 @@ def prepare(monkeypatch: pytest.MonkeyPatch, mode: ApplyMode) -> tuple[Team, dic
             IdentityMapping.objects.create(
                 cluster=team.cluster, number=number, person=person, user=name, groups=[], since=timezone.now()
             )
-    User.objects.update(email=Concat("username", Value("@example.com")))
+    for person in User.objects.all():
+        set_email(person.username, f"{person.username}@example.com")
     Webhook.objects.create(
         name="chat",
         url="https://chat.example",

@@ -1,4 +1,4 @@
-"""Whoever writes into the database opens nothing by moving it: content is sealed for its row, a token for its account."""
+"""Whoever writes into the database opens nothing by moving it: content is sealed for its row, tokens for accounts."""
 
 from __future__ import annotations
 

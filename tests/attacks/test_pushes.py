@@ -5,13 +5,13 @@ import hmac
 import json
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from applyviz.records.git_enums import ForgeKind, PushResult
 from applyviz.records.models import BranchPush, Following, PushDelivery
 from applyviz.workflow.following import deliveries, push_webhooks
+from tests.builders import set_email
 from tests.following import PATH, sign, write_body
 from tests.keyless import KeylessWeb
 
@@ -176,7 +176,7 @@ def test_every_host_is_verified_in_its_own_way(stage, forge):
     push_webhooks.remove_webhook(stage.webhook.webhook, by=stage.admin)
     stage.webhook = push_webhooks.add_webhook(stage.server.url(PATH), forge, by=stage.admin)
     first = stage.commit("alice", a="1")
-    User.objects.filter(username="alice").update(email="alice@example.org")
+    set_email("alice", "alice@example.org")
     review = stage.open()
     stage.start(review)
     second = stage.commit("alice", a="2")

@@ -32,7 +32,7 @@ from applyviz.workflow.people import (
 )
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Rules, editing
-from tests.builders import add_member, grant_role, make_approval, make_person, make_plan_row
+from tests.builders import add_member, grant_role, make_approval, make_person, make_plan_row, set_email
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 PASSWORD = "a-long-enough-secret"
@@ -48,7 +48,7 @@ def mallory(db: None) -> User:
 def dana(mallory: User) -> User:
     """The second one, with a mailbox that everybody knows."""
     person = make_person("dana", Role.ADMINISTRATOR)
-    User.objects.filter(pk=person.pk).update(email="dana@example.com")
+    set_email("dana", "dana@example.com")
     person.refresh_from_db()
     return person
 
@@ -194,7 +194,8 @@ def test_address_is_not_changed_by_one(dana: User, mallory: User) -> None:
 def test_changed_address_separates_nobody(mallory: User) -> None:
     """Accounts that only shared a mailbox are linked before one leaves it."""
     alice, alias = make_person("alice", Role.AUTHOR), make_person("alias", Role.APPROVER)
-    User.objects.filter(pk__in=[alice.pk, alias.pk]).update(email="alice@example.com")
+    for name in ("alice", "alias"):
+        set_email(name, "alice@example.com")
 
     teams.set_mail(alias, "other@example.com", by=mallory)
 

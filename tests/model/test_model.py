@@ -12,9 +12,8 @@ import time_machine
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from applyviz.records.models import AccountLink
 from applyviz.workflow.clusters import registration
-from tests.builders import make_person
+from tests.builders import link_rows, make_person
 from tests.faults.mutants import planted
 from tests.model.machine import Story
 from tests.model.team import EVERYBODY, ROLES
@@ -39,7 +38,7 @@ def story(monkeypatch) -> Iterator[type[Story]]:
     Story.world = World()
     Story.world.wire_up(monkeypatch)
     Story.people = {name: make_person(name, *ROLES[name]) for name in EVERYBODY}
-    AccountLink.objects.bulk_create(AccountLink(person=Story.people[name], human="dora") for name in ("dora", "dodo"))
+    link_rows("dora", *(Story.people[name] for name in ("dora", "dodo")))
     Story.cluster = registration.create_sandbox(slug="box", name="Box")
     Story.seen.clear()
     with time_machine.travel(datetime.now(UTC), tick=True) as Story.clock:

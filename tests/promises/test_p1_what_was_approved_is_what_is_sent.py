@@ -120,7 +120,7 @@ def test_every_flipped_column_of_a_change_keeps_the_run_from_writing(scene, ungu
     assert _refuses(scene, plan, row, **{column: _flip(getattr(row, column))}) == ""
 
 
-@pytest.mark.parametrize("column", ["options", "decisions", "digest", "cluster_uid", "policy_version"])
+@pytest.mark.parametrize("column", ["options", "decisions", "digest", "cluster_uid", "policy_version", "policy_digest"])
 def test_every_flipped_column_of_a_plan_keeps_the_run_from_writing(scene, unguarded, column):
     plan = scene.change()
     scene.start(plan)

@@ -15,13 +15,13 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from applyviz.records.enums import AuditAction, Role
-from applyviz.records.models import AccountLink, ApplyRun, Approval, AuditEntry, EmergencyApply, Plan
+from applyviz.records.models import ApplyRun, Approval, AuditEntry, EmergencyApply, Plan
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import WorkflowError
 from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.runs import emergency_apply
-from tests.builders import build_approval, make_person, make_policy, overwrite_conflicts
+from tests.builders import build_approval, link_rows, make_person, make_policy, overwrite_conflicts
 from tests.promises.conftest import Scene
 from tests.stories import config_map
 
@@ -47,7 +47,8 @@ def all_rights(scene: Scene) -> dict[str, User]:
     """People who may do everything but agree with themselves."""
     everything = (Role.AUTHOR, Role.APPROVER)
     found = {name: make_person(name, *everything) for name in ("dora", "editor", "decider", "other", "root")}
-    User.objects.filter(username="root").update(is_superuser=True)
+    found["root"].is_superuser = True
+    found["root"].save()
     return {name: User.objects.get(pk=person.pk) for name, person in found.items()}
 
 
@@ -85,8 +86,7 @@ def test_superuser_cannot_approve_their_own(scene: Scene, all_rights, way):
 @pytest.mark.parametrize("way", ["save", "create", "use case", "approve and run"])
 def test_another_account_of_who_took_part_cannot_approve(scene: Scene, all_rights, way):
     plan = scene.change()
-    for person in (scene.alice, all_rights["other"]):
-        AccountLink.objects.create(person=person, human="alice")
+    link_rows("alice", scene.alice, all_rights["other"])
 
     with pytest.raises((DatabaseError, WorkflowError)), transaction.atomic():
         _ways(plan, all_rights["other"])[way]()
@@ -96,7 +96,7 @@ def test_no_set_of_linked_accounts_reaches_a_quorum_of_two(scene: Scene, all_rig
     make_policy(approvals=2)
     plan = scene.change()
     linked = [all_rights[name] for name in ("dora", "editor", "other")]
-    AccountLink.objects.bulk_create(AccountLink(person=person, human="one") for person in linked)
+    link_rows("one", *linked)
     for order in permutations(linked):
         with transaction.atomic():
             point = transaction.savepoint()

@@ -32,6 +32,7 @@ from applyviz.engine.planning.model.plan import Operation  # noqa: E402
 from applyviz.engine.requests.options import ApplyOptions  # noqa: E402
 from applyviz.records.enums import PlanState, Role  # noqa: E402
 from applyviz.records.models import ApplyRun, Approval, ObjectChange, Plan  # noqa: E402
+from applyviz.records.sealing import Unsealed  # noqa: E402
 from applyviz.sources.bundle import BundledFile, SourceBundle  # noqa: E402
 from applyviz.workflow import runs  # noqa: E402
 from applyviz.workflow.approvals import approving  # noqa: E402
@@ -83,9 +84,11 @@ class Round:
             return self._ask(name, "replan")
         plan = reviews.replan_review(self.plan.review, by=self.people[name])
         row = self.plan.changes.get()
-        row.pk, row.plan = None, plan
+        content = Unsealed(row.sealed.open_bytes())
+        row.pk, row.plan, row.sealed = None, plan, content
         ObjectChange.objects.bulk_create([row])
         bound = {"digest": self.plan.digest, "policy_version": self.plan.policy_version}
+        bound |= {"policy_digest": self.plan.policy_digest}
         Plan.objects.filter(pk=plan.pk).update(state=PlanState.COMPLETE, cluster_uid=self.plan.cluster_uid, **bound)
         return plan
 

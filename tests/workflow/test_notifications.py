@@ -8,7 +8,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from applyviz.records.enums import NotificationKind, Role
-from applyviz.records.models import Notification, NotificationEvent, Policy, PolicyVersion
+from applyviz.records.models import Notification, NotificationEvent
 from applyviz.workflow import notifications
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -16,7 +16,7 @@ from applyviz.workflow.notifications import choices, inbox
 from applyviz.workflow.notifications.choices import NotificationChannels
 from applyviz.workflow.notifications.mail import MOST_AN_HOUR
 from applyviz.workflow.notifications.texts import render_sentence
-from tests.builders import make_person
+from tests.builders import make_person, make_policy
 from tests.stories import Team, config_map
 
 pytestmark = pytest.mark.django_db
@@ -91,8 +91,7 @@ def test_request_for_changes_and_dropped_approvals_are_told(team):
 
 
 def test_expiring_approval_is_told_once(team):
-    policy = Policy.objects.create(slug="short", number=1)
-    PolicyVersion.objects.create(policy=policy, number=1, rules={"approval_hours": 1}, created_at=timezone.now())
+    make_policy("short", approval_hours=1)
     plan = team.plan(config_map(a="1"))
     approving.approve_plan(plan, by=team.bob, digest=plan.digest)
 

@@ -16,7 +16,7 @@ from tests.stories import Team, config_map
 pytestmark = pytest.mark.django_db
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: keys}\nstringData: {token: hunter2hunter2}\n"
 COLUMNS = [f.name for f in ObjectChange._meta.concrete_fields if f.name not in ("id", "plan")]
-BOUND = ["digest", "digest_key_id", "options", "decisions", "policy_version", "cluster_uid", "tag_key"]
+BOUND = ["digest", "digest_key_id", "options", "decisions", "policy_version", "policy_digest", "cluster_uid", "tag_key"]
 
 
 # Its reference to a missing ConfigMap is a risk that is found when the whole set is planned.

@@ -37,6 +37,7 @@ from applyviz.records.models.notices import Delivery, Notification, Notification
 from applyviz.records.models.people import (
     AccountClaim,
     AccountLink,
+    AccountMac,
     Grant,
     OpenSession,
     PendingChange,
@@ -63,6 +64,7 @@ from applyviz.records.models.worker_requests import WorkerRequest
 __all__ = [
     "AccountClaim",
     "AccountLink",
+    "AccountMac",
     "Acknowledgment",
     "ApiToken",
     "ApplyRun",

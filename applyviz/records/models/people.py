@@ -165,6 +165,18 @@ class AccountLink(models.Model):
         return f"{self.person_id} is {self.human}"
 
 
+class AccountMac(models.Model):
+    """The MACs of what an account signs in with and who it belongs to (`workflow/foundation/account_macs.py`)."""
+
+    person = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="account_mac"
+    )
+    macs = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return f"MACs of {self.person_id}"
+
+
 class SignInLimit(models.Model):
     """Failed sign-ins of a bucket; the number of buckets is fixed, so that no count is ever evicted."""
 

@@ -28,7 +28,8 @@ class Plan(models.Model):
     - `tag_key` is the key of the tags by which masked values are compared within this plan.
     - `counts` is {operation: number}; `summary` the input of the sentence; `problems` what could not be read, each
       {reason, file, line, column}.
-    - `policy_version` names the policies that the digest is bound to, each with its version.
+    - `policy_version` names the policies that the digest is bound to, each with its version; `policy_digest` is the
+      digest of their content.
     - `lease_until` and `epoch` let another worker take over lost planning.
     """
 
@@ -50,6 +51,7 @@ class Plan(models.Model):
     tag_key = SealedField(bound_to=("review_id", "number"))
     cluster_uid = models.CharField(max_length=80, blank=True)
     policy_version = models.TextField(blank=True)
+    policy_digest = models.CharField(max_length=64, blank=True)
     counts = models.JSONField(default=dict)
     summary = models.JSONField(default=dict)
     problems = models.JSONField(default=list)

@@ -6,11 +6,12 @@ from django.contrib.auth import BACKEND_SESSION_KEY, login
 from django.contrib.auth.backends import BaseBackend
 from django.http import HttpRequest
 
+from applyviz.web.frame.account_backend import AccountBackend
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.ops import demo
 
-_PASSWORDS = "django.contrib.auth.backends.ModelBackend"
+_PASSWORDS = f"{AccountBackend.__module__}.{AccountBackend.__qualname__}"
 
 
 class DemoBackend(BaseBackend):

@@ -38,7 +38,6 @@ from applyviz.workflow.foundation.blockers import (
     PlanFailed,
     PlanSuperseded,
     PlanUnfinished,
-    PolicyChanged,
     RequesterNotAllowed,
     ReviewNotOpen,
     RisksOpen,
@@ -153,8 +152,7 @@ def _find_plan_state(plan: Plan, policy: PolicyRules) -> Iterator[PlanBlocker]:
     yield from _find_newer(plan)
     if plan.review.state != ReviewState.OPEN:
         yield ReviewNotOpen(ReviewState(plan.review.state))
-    if plan.policy_version != policy.version:
-        yield PolicyChanged()
+    yield from policies.find_change(plan, policy)
 
 
 def list_unsafe(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Prefetch, Q
 
 from applyviz import clock, moments
 from applyviz.records.enums import Role
@@ -77,7 +77,7 @@ def _read_involved(plan: Plan) -> tuple[Person, ...]:
     chosen = Q(pk__in=[plan.review.author_id, plan.revision.created_by_id]) | Q(pk__in=requesters) | Q(pk__in=deciders)
     editors = commit_people.find_editors(plan)
     named = () if editors is None else editors.accounts
-    return tuple(dict.fromkeys((*Person.objects.filter(chosen).select_related("link"), *named)))
+    return tuple(dict.fromkeys((*Person.objects.filter(chosen).select_related(*people.OF_HUMANS), *named)))
 
 
 def is_involved(plan: Plan, person: Person) -> bool:
@@ -107,7 +107,9 @@ def list_given(plan: Plan) -> list[Approval]:
 
 def _read_given(plan: Plan) -> tuple[Approval, ...]:
     rows = Approval.objects.filter(plan__review=plan.review_id, digest=plan.digest, revoked_at=None, spent_at=None)
-    return tuple(approval_macs.keep_genuine(rows.select_related("by__link", "plan", "entry")))
+    return tuple(
+        approval_macs.keep_genuine(rows.select_related(*(f"by__{name}" for name in people.OF_HUMANS), "plan", "entry"))
+    )
 
 
 def list_valid_approvals(plan: Plan) -> list[Approval]:
@@ -179,10 +181,11 @@ def find_agreed(plans: Iterable[Plan]) -> frozenset[int]:
 def list_candidates(plan: Plan) -> list[Person]:
     """Return who may still approve a plan: holds the role there, is not involved, and is not counted yet."""
     scopes = policies.list_scopes(plan)
-    rows = Grant.objects.filter(role=Role.APPROVER, ended_at=None).prefetch_related("team__members__person__link")
+    members = Prefetch("team__members__person", Person.objects.select_related(*people.OF_HUMANS))
+    rows = Grant.objects.filter(role=Role.APPROVER, ended_at=None).prefetch_related(members)
     found: dict[int, Person] = {}
     grants_of: dict[int, list[Grant]] = {}
-    for grant in rows.select_related("person__link", "team"):
+    for grant in rows.select_related(*(f"person__{name}" for name in people.OF_HUMANS), "team"):
         members = [m.person for m in grant.team.members.all() if m.ended_at is None] if grant.team else [grant.person]
         for person in members:
             if person is not None and person.is_active:

@@ -1,7 +1,8 @@
 """Verification of rows that decide: every one is genuine, and of rights none is missing or lives after its end.
 
-Rule: the audit log records each row when it is made and when it ends (`detail.grant`, `detail.member`), and the chain
-proves the log. So a row without its entry, an entry without its row, and an end that the row lost are all found.
+Rule: the audit log records each row when it is made and when it ends (`detail.grant`, `detail.member`, for a policy its
+versions and that it was archived), and the chain proves the log. So a row without its entry, an entry without its row,
+and an end that the row lost or gained are all found.
 """
 
 from __future__ import annotations
@@ -9,9 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from django.contrib.auth.models import User
+
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import Acknowledgment, AuditEntry, Grant, RetentionPolicy, TeamMember
-from applyviz.workflow.foundation import row_macs
+from applyviz.records.models import (
+    Acknowledgment,
+    AuditEntry,
+    Grant,
+    Policy,
+    PolicyVersion,
+    RetentionPolicy,
+    TeamMember,
+)
+from applyviz.workflow.foundation import account_macs, row_macs
 from applyviz.workflow.foundation.row_macs import RightRow, VouchedRow
 
 
@@ -60,12 +71,67 @@ def _list_missing() -> Iterator[BadRight]:
     joined = AuditEntry.objects.filter(action=AuditAction.TEAM_CHANGED, detail__has_key="joined")
     for entry in joined.exclude(pk__in=TeamMember.objects.exclude(entry=None).values("entry")):
         yield BadRight("membership of audit entry", entry.sequence, str(entry.detail["joined"]), "it is missing")
+    published = AuditEntry.objects.filter(action=AuditAction.POLICY_CHANGED, detail__has_key="version")
+    for entry in published.exclude(pk__in=PolicyVersion.objects.exclude(entry=None).values("entry")):
+        about = f"{entry.detail['policy']}@{entry.detail['version']}"
+        yield BadRight("policy of audit entry", entry.sequence, about, "it is missing")
+
+
+def _list_policies_not_as_recorded() -> Iterator[BadRight]:
+    """Yield policies whose version in force, or end, is not that of their last entry."""
+    rows = {policy.slug: policy for policy in Policy.objects.all()}
+    entries = AuditEntry.objects.filter(action=AuditAction.POLICY_CHANGED, detail__has_key="policy").order_by("pk")
+    last = {detail["policy"]: (sequence, detail) for sequence, detail in entries.values_list("sequence", "detail")}
+    for slug, (sequence, detail) in last.items():
+        policy = rows.get(slug)
+        if policy is None:
+            yield BadRight("policy of audit entry", sequence, slug, "it is missing")
+        elif (policy.archived_at is not None) != bool(detail.get("retired")):
+            what = "archived it" if detail.get("retired") else "put it in force"
+            yield BadRight("policy", policy.pk, str(policy), f"audit entry {sequence} {what}")
+        elif detail.get("version", policy.number) != policy.number:
+            what = f"audit entry {sequence} put version {detail['version']} in force"
+            yield BadRight("policy", policy.pk, str(policy), what)
+
+
+_WORDS = {
+    "password": "its password was not set by this installation",
+    "is_active": "it was activated or deactivated past this installation",
+    "email": "its address was not set by this installation",
+    "is_superuser": "it was not made a superuser by this installation",
+    account_macs.LINK: "its link was not made by this installation",
+}
+
+
+def _list_forged_accounts() -> Iterator[BadRight]:
+    people = User.objects.select_related("link", "account_mac").order_by("pk")
+    for person in people.iterator(chunk_size=2_000):
+        for aspect in account_macs.find_forged(person, *_WORDS):
+            yield BadRight("account", person.pk, person.get_username(), _WORDS[aspect])
+
+
+def _list_accounts_not_as_recorded() -> Iterator[BadRight]:
+    """Yield accounts that are missing, or whose address is not that of their last entry."""
+    known = dict(User.objects.values_list("username", "email"))
+    added = AuditEntry.objects.filter(action=AuditAction.PERSON_ADDED, detail__has_key="account")
+    changed = AuditEntry.objects.filter(action=AuditAction.PERSON_CHANGED, detail__has_key="mail").order_by("pk")
+    last: dict[str, tuple[int, str | None]] = {
+        detail["account"]: (sequence, None) for sequence, detail in added.values_list("sequence", "detail")
+    }
+    for sequence, detail in changed.values_list("sequence", "detail"):
+        last[detail["account"]] = (sequence, detail["mail"])
+    for name, (sequence, mail) in last.items():
+        if name not in known:
+            yield BadRight("account of audit entry", sequence, name, "it is missing")
+        elif mail is not None and known[name] != mail:
+            yield BadRight("account of audit entry", sequence, name, "the entry set another address")
 
 
 def check_rights() -> tuple[BadRight, ...]:
     """Return every row that is forged, and every right that is missing or was revived."""
     grants = Grant.objects.select_related("entry").order_by("pk")
     members = TeamMember.objects.select_related("entry").order_by("pk")
+    versions = PolicyVersion.objects.select_related("entry").order_by("pk")
     return (
         *_list_forged("grant", grants.iterator(chunk_size=2_000)),
         *_list_forged("membership", members.iterator(chunk_size=2_000)),
@@ -73,5 +139,10 @@ def check_rights() -> tuple[BadRight, ...]:
         *_list_forged("retention policy", RetentionPolicy.objects.order_by("pk")),
         *_list_revived("grant", Grant, AuditAction.ROLE_ENDED),
         *_list_revived("member", TeamMember, AuditAction.TEAM_CHANGED),
+        *_list_forged("policy version", versions.iterator(chunk_size=2_000)),
+        *_list_forged("policy", Policy.objects.exclude(archived_at=None).order_by("pk")),
         *_list_missing(),
+        *_list_policies_not_as_recorded(),
+        *_list_forged_accounts(),
+        *_list_accounts_not_as_recorded(),
     )

@@ -34,7 +34,7 @@ from applyviz.records.models import (
     ServiceAccount,
     TeamMember,
 )
-from applyviz.workflow.foundation import row_macs
+from applyviz.workflow.foundation import account_macs, row_macs
 from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry, fits, holds_at, is_everywhere, select_covered
 
@@ -121,7 +121,12 @@ def _read_grants(user: Person) -> tuple[Grant, ...]:
 
 
 def _is_superuser(user: Visitor) -> bool:
-    return isinstance(user, User) and user.is_active and user.is_superuser
+    return (
+        isinstance(user, User)
+        and user.is_active
+        and user.is_superuser
+        and account_macs.is_genuine(user, "is_superuser")
+    )
 
 
 def roles_of(user: Visitor, at: ScopeEntry | None = None) -> frozenset[Role]:

@@ -64,6 +64,13 @@ class PolicyChanged(PlanBlocker):
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyForged(PlanBlocker):
+    """Policies in force were not published by this installation."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ConflictRulesChanged(PlanBlocker):
     """Conflict rules that reach objects of the plan were approved or ended."""
 

@@ -1,9 +1,9 @@
 """MACs of rows that decide: one that was inserted or changed past the use cases does not count.
 
-They are grants, memberships, acknowledgments and retention policies. A MAC covers what the row says and, of rights, the
-audit entry that records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes
-and workers hold and the database does not. The end of a row is not covered, because ending takes rights away;
-`audit.right_macs` compares that of a right with the audit log.
+They are grants, memberships, policies, acknowledgments and retention policies. A MAC covers what the row says and, of
+rights and policies, the audit entry that records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes and workers
+hold and the database does not. The end of a right is not covered, because ending takes rights away; `audit.right_macs`
+compares it with the audit log. The end of a policy is covered, because it gives rights.
 """
 
 from __future__ import annotations
@@ -18,19 +18,37 @@ from django.core.exceptions import ImproperlyConfigured
 
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import Acknowledgment, AuditEntry, Grant, RetentionPolicy, TeamMember
+from applyviz.records.models import (
+    Acknowledgment,
+    AuditEntry,
+    Grant,
+    Policy,
+    PolicyVersion,
+    RetentionPolicy,
+    TeamMember,
+)
 
 RightRow = Grant | TeamMember
-VouchedRow = RightRow | Acknowledgment | RetentionPolicy
-_Row = TypeVar("_Row", Grant, TeamMember, Acknowledgment, RetentionPolicy)
+RecordedRow = RightRow | PolicyVersion
+VouchedRow = RecordedRow | Policy | Acknowledgment | RetentionPolicy
+_Row = TypeVar("_Row", Grant, TeamMember, PolicyVersion, Policy, Acknowledgment, RetentionPolicy)
 _GIVEN = ("since", "by_id", "confirmed_by_id", "is_sole")
 _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     Grant: ("role", "person_id", "team_id", "cluster_pattern", "namespace_pattern", "is_cluster_scoped", *_GIVEN),
     TeamMember: ("team_id", "person_id", *_GIVEN),
+    PolicyVersion: (
+        *("policy_id", "number", "cluster_pattern", "namespace_pattern", "is_cluster_scoped", "rules", "note"),
+        *("by_id", "confirmed_by_id", "created_at"),
+    ),
+    Policy: ("slug", "archived_at"),
     Acknowledgment: ("plan_id", "review_id", "effect", "object_key", "risk", "by_id", "note", "created_at"),
     RetentionPolicy: ("name", "days", "actions", "has_requests", "created_by_id", "created_at"),
 }
-_ACTIONS = {Grant: AuditAction.ROLE_GRANTED, TeamMember: AuditAction.TEAM_CHANGED}
+_ACTIONS = {
+    Grant: AuditAction.ROLE_GRANTED,
+    TeamMember: AuditAction.TEAM_CHANGED,
+    PolicyVersion: AuditAction.POLICY_CHANGED,
+}
 
 
 def _plain(value: JSONValue | datetime) -> JSONValue:
@@ -38,7 +56,7 @@ def _plain(value: JSONValue | datetime) -> JSONValue:
 
 
 def _find_entry(row: VouchedRow) -> AuditEntry | None:
-    return row.entry if isinstance(row, Grant | TeamMember) else None
+    return row.entry if isinstance(row, RecordedRow) else None
 
 
 def _make(row: VouchedRow, key: str) -> str:
@@ -50,10 +68,10 @@ def _make(row: VouchedRow, key: str) -> str:
 
 
 def vouch(row: VouchedRow, entry: AuditEntry | None = None) -> None:
-    """Set the MAC of a row, and the audit entry of a right, before it is stored."""
+    """Set the MAC of a row, and the audit entry of a right or a policy, before it is stored."""
     if not settings.APPLYVIZ_APPROVAL_KEY:
         raise ImproperlyConfigured("APPLYVIZ_APPROVAL_KEY: it is not set here; web processes and workers hold it")
-    if isinstance(row, Grant | TeamMember):
+    if isinstance(row, RecordedRow):
         row.entry = entry
     row.mac = _make(row, settings.APPLYVIZ_APPROVAL_KEY)
 

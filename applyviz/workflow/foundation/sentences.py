@@ -96,6 +96,12 @@ def _write_state(found: blockers.ReviewNotOpen) -> str:
     return _("the review is %(state)s") % {"state": found.state.label}
 
 
+@_writes(blockers.PolicyForged)
+def _write_forged(found: blockers.PolicyForged) -> str:
+    text = _("policy %(names)s was not published by this installation: publish it again")
+    return text % {"names": ", ".join(found.names)}
+
+
 @_writes(blockers.ConflictRulesChanged)
 def _write_rules(found: blockers.ConflictRulesChanged) -> str:
     text = ngettext(

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from django.utils.translation import gettext as _
 
 from applyviz.records.models import AccountLink
+from applyviz.workflow.foundation import account_macs
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotAllowedError
 from applyviz.workflow.people import administrators, humans
@@ -46,7 +47,8 @@ def count_as_one(accounts: Iterable[Person]) -> None:
     shared = min(counted.values(), default=name)
     for pk, person in everyone.items():
         values = {"human": name, "counted_as": counted.get(pk, shared)}
-        AccountLink.objects.update_or_create(person=person, defaults=values)
+        person.link, _made = AccountLink.objects.update_or_create(person=person, defaults=values)
+        account_macs.vouch(person, account_macs.LINK)
 
 
 def require_linkable(accounts: Iterable[Person]) -> None:

@@ -20,7 +20,7 @@ from applyviz.records.models import BranchPush, CommitEditor, CommitIdentity, Co
 from applyviz.sources.git.model import GIT
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.blockers import CommitsUnknown, EditorUnmatched, PlanBlocker, PushersUnknown
-from applyviz.workflow.people.humans import name_mailbox
+from applyviz.workflow.people.humans import OF_HUMANS, name_mailbox
 from applyviz.workflow.people.push_coverage import PushMove, find_unexplained
 
 _HIDDEN = re.compile(r"(?:\d+[+-])?([a-z0-9][a-z0-9._-]*)@users\.noreply\.([a-z0-9.-]+)\Z")
@@ -136,9 +136,10 @@ def _match(rows: Iterable[CommitEditor]) -> Mapping[str, list[Person]]:
     logins = {row.login for row in rows} - {""}
     found: dict[str, list[Person]] = {}
     wanted = Q(kind=IdentityKind.EMAIL, value__in=emails) | Q(kind=IdentityKind.LOGIN, value__in=logins)
-    for identity in CommitIdentity.objects.filter(wanted, verified_at__isnull=False).select_related("person__link"):
+    owners = (f"person__{name}" for name in OF_HUMANS)
+    for identity in CommitIdentity.objects.filter(wanted, verified_at__isnull=False).select_related(*owners):
         found.setdefault(identity.value, []).append(identity.person)
-    for person in Person.objects.exclude(email="").select_related("link") if emails else ():
+    for person in Person.objects.exclude(email="").select_related(*OF_HUMANS) if emails else ():
         mailbox = name_mailbox(person.email)
         if mailbox in emails:
             found.setdefault(mailbox, []).append(person)

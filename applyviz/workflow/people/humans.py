@@ -1,7 +1,8 @@
 """Which accounts belong to one person, and who is in which team.
 
 Rule: accounts that an administrator linked, and accounts with one mail address (ignoring case and `+alias`), belong to
-one person, who counts once for approvals. The database knows explicit links only (`records/triggers.py`).
+one person, who counts once for approvals. The database knows explicit links only (`records/triggers.py`). An account
+whose address or link was changed past the use cases counts as the person behind every other one.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from applyviz import moments
-from applyviz.records.models import AccountLink, TeamMember
-from applyviz.workflow.foundation import row_macs
+from applyviz.records.models import TeamMember
+from applyviz.workflow.foundation import account_macs, row_macs
 from applyviz.workflow.foundation.access import Person
 
-_LINK = Person._meta.get_field("link")
+OF_HUMANS = ("link", "account_mac")
+"""What a query joins (`select_related`) so that no account is read again."""
+_JOINED = tuple(Person._meta.get_field(name) for name in OF_HUMANS)
 
 
 def name_mailbox(address: str) -> str:
@@ -22,19 +25,28 @@ def name_mailbox(address: str) -> str:
     return f"{local.partition('+')[0]}@{domain}" if at and local else ""
 
 
+_FORGED = "forged"
+
+
+def _name_link(account: Person) -> str | None:
+    if not account_macs.is_genuine(account, *account_macs.OF_HUMANS):
+        return _FORGED
+    return getattr(getattr(account, "link", None), "human", None)
+
+
 def _find_links(people: Collection[Person]) -> dict[int, str]:
     """Return the names of the linked ones among accounts; each account is read once while a page is shown.
 
-    - A page does not read accounts again that it loaded with their link (`select_related("link")`). A use case reads
-      all of them: an account that it holds may have been linked since, and would then approve its own change.
+    - A page does not read accounts again that it loaded with `OF_HUMANS`. A use case reads all of them: an account that
+      it holds may have been linked since, and would then approve its own change.
     """
     known: dict[int, str | None] = moments.read_once("account links", dict)
     if moments.is_within():
-        loaded = (one for one in people if _LINK.is_cached(one))
-        known.update({one.pk: getattr(_LINK.get_cached_value(one), "human", None) for one in loaded})
+        loaded = (one for one in people if all(field.is_cached(one) for field in _JOINED))
+        known.update({one.pk: _name_link(one) for one in loaded if one.pk not in known})
     missing = {person.pk for person in people} - known.keys()
     if missing:
-        found = dict(AccountLink.objects.filter(person__in=missing).values_list("person_id", "human"))
+        found = {one.pk: _name_link(one) for one in Person.objects.filter(pk__in=missing).select_related(*OF_HUMANS)}
         known.update({pk: found.get(pk) for pk in missing})
     return {person.pk: name for person in people if (name := known[person.pk]) is not None}
 
@@ -43,6 +55,8 @@ def name_humans(people: Iterable[Person]) -> dict[int, str]:
     """Return the person behind each account, by its id: equal names mean one person."""
     people = list(people)
     linked = _find_links(people)
+    if _FORGED in linked.values():
+        return {person.pk: _FORGED for person in people}
     named: dict[int, str] = {}
     by_mailbox: dict[str, str] = {}
     for person in sorted(people, key=lambda one: (one.pk not in linked, one.pk)):

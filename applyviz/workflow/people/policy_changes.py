@@ -16,6 +16,7 @@ from applyviz import clock
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Policy, PolicyVersion, Team
+from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.people.rights_changes import Actors
@@ -43,7 +44,7 @@ def publish(new: NewVersion, *, actors: Actors) -> PolicyVersion:
                 % {"slug": new.slug, "number": policy.number}
             )
         before = policy.versions.filter(number=policy.number).first()
-        made = PolicyVersion.objects.create(
+        made = PolicyVersion(
             policy=policy,
             number=policy.number + 1,
             cluster_pattern=new.scope.cluster_pattern,
@@ -55,7 +56,7 @@ def publish(new: NewVersion, *, actors: Actors) -> PolicyVersion:
             confirmed_by=actors.confirmed_by,
             created_at=clock.now(),
         )
-        Policy.objects.filter(pk=policy.pk).update(number=made.number, archived_at=None)
+        Policy.objects.filter(pk=policy.pk).update(number=made.number, archived_at=None, mac="")
         detail: dict[str, JSONValue] = {
             "policy": new.slug,
             "version": made.number,
@@ -64,14 +65,18 @@ def publish(new: NewVersion, *, actors: Actors) -> PolicyVersion:
             "after": made.rules,
             "note": new.note,
         }
-        actors.record(AuditAction.POLICY_CHANGED, detail, is_sole=actors.is_sole)
+        row_macs.vouch(made, actors.record(AuditAction.POLICY_CHANGED, detail, is_sole=actors.is_sole))
+        made.save(force_insert=True)
     return made
 
 
 def archive(slug: str, note: str, *, actors: Actors) -> None:
     """Archive a policy; its versions stay on record."""
     with transaction.atomic():
-        if not Policy.objects.filter(slug=slug, archived_at=None).update(archived_at=clock.now()):
+        ended = Policy(slug=slug, archived_at=clock.now())
+        row_macs.vouch(ended)
+        found = Policy.objects.filter(slug=slug, archived_at=None)
+        if not found.update(archived_at=ended.archived_at, mac=ended.mac):
             raise NotPossibleError(_("policy %(slug)s not found") % {"slug": slug})
         detail: dict[str, JSONValue] = {"policy": slug, "retired": True, "note": note}
         actors.record(AuditAction.POLICY_CHANGED, detail, is_sole=actors.is_sole)

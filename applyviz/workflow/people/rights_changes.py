@@ -17,7 +17,7 @@ from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, Grant, Team, TeamMember
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import row_macs
+from applyviz.workflow.foundation import account_macs, row_macs
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.grant_scopes import Scope
@@ -151,6 +151,8 @@ def set_active(person: Person, *, is_active: bool, actors: Actors) -> None:
         changed = Person.objects.filter(pk=person.pk, is_active=not is_active).update(is_active=is_active)
         if not changed:
             raise NotPossibleError(_("the account is already in that state"))
+        person.is_active = is_active
+        account_macs.vouch(person, "is_active")
         _keep_administrator()
         actors.record(AuditAction.PERSON_CHANGED, {"account": person.get_username(), "active": is_active})
 
@@ -171,6 +173,7 @@ def set_mail(person: Person, email: str, *, actors: Actors) -> None:
         account_links.link_mailbox(before)
         Person.objects.filter(pk=person.pk).update(email=email)
         person.email = email
+        account_macs.vouch(person, "email")
         account_links.link_mailbox(person)
         detail: dict[str, JSONValue] = {"account": person.get_username(), "mail": email, "before": before.email}
         actors.record(AuditAction.PERSON_CHANGED, detail, is_sole=actors.is_sole)

@@ -22,6 +22,7 @@ from applyviz import clock
 from applyviz.records.enums import AuditAction, LimitKind
 from applyviz.records.models import OpenSession, SignInLimit
 from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import account_macs
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotValidError, TooOftenError
 from applyviz.workflow.foundation.rate_limit import count_one, find_bucket
@@ -129,7 +130,7 @@ def reauthenticate(person: Person, password: str, address: str, *, session: str)
         raise _too_early(until)
     mine = SignInLimit.objects.filter(kind=LimitKind.SESSION, bucket=bucket)
     detail: dict[str, str | int] = {"address": address}
-    if person.check_password(password):
+    if account_macs.check_password(person, password):
         with transaction.atomic():
             mine.update(failures=0)
             trail.record(AuditAction.REAUTHENTICATED, by=person, about=trail.AuditSubject(), detail=detail)

@@ -29,6 +29,8 @@ _OF_A_PLAN = (
     "options",
     "decisions",
     "policy_version",
+    "policy_digest",
+    "review_id",
     "cluster_uid",
 )
 _OF_A_CHANGE = tuple(f.attname for f in ObjectChange._meta.concrete_fields if f.name not in ("sealed", "document"))

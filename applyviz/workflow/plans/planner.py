@@ -240,18 +240,20 @@ def _seal(plan: Plan, stored: PlanRows, bound: dict[str, str]) -> dict[str, str]
 
 def _bind(plan: Plan, finished: engine.PlannedSet, rows: Iterable[ObjectChange]) -> dict[str, str]:
     """Return what a plan is bound to: its digest, the key of it, the policy and the cluster."""
-    policy_version, uid = policies.find_policy(plan).version, plan.target.cluster.uid
+    policy, uid = policies.find_policy(plan), plan.target.cluster.uid
     digest = fingerprint.digest_plan(
         finished,
         key=digests.digest_key(),
         target=uid,
         identity=impersonation.name_for_digest(plan),
-        policy_version=policy_version,
+        policy_version=policy.version,
+        policy_digest=policy.digest,
+        review=plan.review_id,
         decisions=plan.decisions,
         effects=[row.effect for row in sorted(rows, key=lambda row: row.position)],
     )
-    names = {"digest_key_id": digests.digest_key_id(), "policy_version": policy_version, "cluster_uid": uid}
-    return {"digest": digest, **names}
+    bound = {"policy_version": policy.version, "policy_digest": policy.digest, "cluster_uid": uid}
+    return {"digest": digest, "digest_key_id": digests.digest_key_id(), **bound}
 
 
 def _complete(claim: _Claim, prepared: calculation.Calculation, stored: PlanRows, overviewer: Overviewer) -> None:

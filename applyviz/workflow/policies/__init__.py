@@ -5,16 +5,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 
 from applyviz import moments
+from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.records.models import ObjectChange, Plan, PolicyVersion
-from applyviz.workflow.foundation import plan_rows
+from applyviz.workflow.foundation import plan_rows, row_macs
+from applyviz.workflow.foundation.blockers import PlanBlocker, PolicyChanged, PolicyForged
 from applyviz.workflow.foundation.compared import COMPARED, is_compared, list_possible_risks
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
 from applyviz.workflow.policies import kept_kinds, risks
@@ -47,6 +51,7 @@ __all__ = [
     "Rules",
     "Window",
     "count_high_risks",
+    "find_change",
     "find_demands",
     "find_kept",
     "find_policies",
@@ -82,33 +87,55 @@ def _list_namespaces(plan: Plan) -> Iterable[str]:
     return rows.order_by("namespace").values_list("namespace", flat=True).distinct()
 
 
-def list_in_force() -> QuerySet[PolicyVersion]:
-    """Return the version in force of every policy that is not archived, by name."""
-    versions = PolicyVersion.objects.filter(number=F("policy__number"), policy__archived_at=None)
-    return versions.select_related("policy").order_by("policy__slug")
+def list_in_force() -> tuple[PolicyVersion, ...]:
+    """Return the version in force of every policy that is not archived, by name; read once while a page is shown.
+
+    - It is the newest one, whatever the row of the policy says, and an archiving that this installation did not do does
+      not count: who writes to the database puts no earlier version back in force.
+    """
+    return moments.read_once("policies in force", _read_in_force)
 
 
 def _read_in_force() -> tuple[PolicyVersion, ...]:
-    return moments.read_once("policies in force", lambda: tuple(list_in_force()))
+    newer = PolicyVersion.objects.filter(policy=OuterRef("policy"), number__gt=OuterRef("number"))
+    rows = PolicyVersion.objects.filter(~Exists(newer)).select_related("policy", "entry").order_by("policy__slug")
+    return tuple(row for row in rows if row.policy.archived_at is None or row_macs.find_fault(row.policy))
+
+
+def _digest(rows: Iterable[PolicyVersion]) -> str:
+    """Return the digest of the content of policies."""
+    content: list[JSONValue] = [
+        [r.policy.slug, r.number, r.cluster_pattern, r.namespace_pattern, r.is_cluster_scoped, r.rules] for r in rows
+    ]
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
 
 
 def _find_strictest_at(scopes: Collection[ScopeEntry], in_force: Iterable[PolicyVersion]) -> PolicyRules:
-    found = [
-        (row.policy.slug, row.number, rules_from_json(row.rules))
-        for row in in_force
-        if any(holds_at(row, scope) for scope in scopes)
-    ]
-    return find_strictest(found) if found else PolicyRules()
+    rows = [row for row in in_force if any(holds_at(row, scope) for scope in scopes)]
+    if not rows:
+        return PolicyRules()
+    found = find_strictest((row.policy.slug, row.number, rules_from_json(row.rules)) for row in rows)
+    forged = tuple(str(row.policy) for row in rows if row_macs.find_fault(row))
+    return replace(found, digest=_digest(rows), forged=forged)
 
 
 def find_policy_at(scopes: Iterable[ScopeEntry]) -> PolicyRules:
     """Return the strictest of all policies within any of these scopes; the built-in one when none applies."""
-    return _find_strictest_at(tuple(scopes), _read_in_force())
+    return _find_strictest_at(tuple(scopes), list_in_force())
 
 
 def find_policy(plan: Plan) -> PolicyRules:
     """Return the policy of a plan: frozen, complete, and with the version that its digest is bound to."""
     return moments.read_once(("policy of plan", plan.pk), lambda: find_policy_at(list_scopes(plan)))
+
+
+def find_change(plan: Plan, policy: PolicyRules) -> tuple[PlanBlocker, ...]:
+    """Return why the policy of a plan is not the one that its digest is bound to, or is not genuine; empty if it is."""
+    if policy.forged:
+        return (PolicyForged(policy.forged),)
+    if (plan.policy_version, plan.policy_digest) != (policy.version, policy.digest):
+        return (PolicyChanged(),)
+    return ()
 
 
 def find_policies(plans: Iterable[Plan]) -> dict[int, PolicyRules]:
@@ -118,13 +145,13 @@ def find_policies(plans: Iterable[Plan]) -> dict[int, PolicyRules]:
     rows = ObjectChange.objects.filter(_MAY_WRITE, plan__in=spaces)
     for pk, namespace in rows.order_by("namespace").values_list("plan_id", "namespace").distinct():
         spaces[pk].append(namespace)
-    in_force = _read_in_force()
+    in_force = list_in_force()
     return {plan.pk: _find_strictest_at(_list_scopes(plan, spaces[plan.pk]), in_force) for plan in plans}
 
 
 def find_kept(plans: Iterable[Plan], *, hidden: Collection[int] = ()) -> dict[int, tuple[KeptObject, ...]]:
     """Return the objects that policies in force keep and plans would delete, by the ids of the plans."""
-    return kept_kinds.find_kept(tuple(plans), _read_in_force(), hidden)
+    return kept_kinds.find_kept(tuple(plans), list_in_force(), hidden)
 
 
 def count_high_risks(plan: Plan, policy: PolicyRules, *, hidden: Collection[int] = ()) -> dict[RiskKind, int]:

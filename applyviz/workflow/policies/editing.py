@@ -116,8 +116,8 @@ def _find_problems(rules: Rules) -> Iterator[str]:
 def list_policies(*, for_user: Visitor) -> QuerySet[PolicyVersion]:
     """Return the versions in force; every member reads those that hold where they see anything."""
     access.require(for_user, Action.VIEW)
-    found = policies.list_in_force()
-    return found.filter(pk__in=[row.pk for row in found if access.sees_pattern(for_user, row.cluster_pattern)])
+    seen = [row.pk for row in policies.list_in_force() if access.sees_pattern(for_user, row.cluster_pattern)]
+    return PolicyVersion.objects.filter(pk__in=seen).select_related("policy").order_by("policy__slug")
 
 
 def list_versions(slug: str, *, for_user: Visitor) -> list[PolicyVersion]:

@@ -18,7 +18,7 @@ from applyviz.workflow.audit import approval_macs
 from applyviz.workflow.clusters import impersonation, states
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.foundation.blockers import PlanBlocker, PolicyChanged
+from applyviz.workflow.foundation.blockers import PlanBlocker
 from applyviz.workflow.foundation.run_blockers import (
     ApprovalExpired,
     ApprovalForged,
@@ -107,8 +107,7 @@ def find_claim_blockers(run: ApplyRun) -> tuple[PlanBlocker, ...]:
     blockers += impersonation.find_moved(run.plan)
     blockers += conflict_rules.find_blockers(run.plan)
     policy = policies.find_policy(run.plan)
-    if policy.version != run.plan.policy_version:
-        blockers.append(PolicyChanged())
+    blockers += policies.find_change(run.plan, policy)
     if EmergencyApply.objects.filter(plan=run.plan).exists():
         return tuple(blockers)
     if any(need.missing for need in _match_spent(run, policy)):

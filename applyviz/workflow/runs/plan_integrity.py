@@ -55,6 +55,8 @@ def _derive_again(plan: Plan, rows: Iterable[ObjectChange]) -> str:
         target=plan.cluster_uid,
         identity=impersonation.name_for_digest(plan),
         policy_version=plan.policy_version,
+        policy_digest=plan.policy_digest,
+        review=plan.review_id,
         decisions=plan.decisions,
         effects=effects,
     )

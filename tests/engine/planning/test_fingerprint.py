@@ -135,7 +135,7 @@ def test_certainty_does_not_count():
     assert digest_effect(confirmed, key=KEY) == digest_effect(calculated, key=KEY)
 
 
-@pytest.mark.parametrize("part", ["target", "identity", "policy_version", "decisions"])
+@pytest.mark.parametrize("part", ["target", "identity", "policy_version", "policy_digest", "review", "decisions"])
 def test_what_an_approval_is_given_for_counts(part):
     plan = Box().plan(BEFORE)
 

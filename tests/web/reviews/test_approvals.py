@@ -11,6 +11,7 @@ from django.urls import reverse
 from applyviz import clock
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, ChangeRequest, EmergencyApply, ObjectChange, Plan
+from applyviz.workflow import policies
 from applyviz.workflow.approvals import viewed_objects
 from applyviz.workflow.policies import Freeze
 from tests.builders import grant_role, make_policy, open_dangers
@@ -149,7 +150,8 @@ def test_confirm_names_policy_and_who_still_may(as_bob, alice):
     make_policy("two", approvals=2)
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())
     plan = rows.make_plan(alice, [change], state="planning")
-    Plan.objects.filter(pk=plan.pk).update(state="complete", digest="7" * 64, policy_version="two@1")
+    bound = {"policy_version": "two@1", "policy_digest": policies.find_policy(plan).digest}
+    Plan.objects.filter(pk=plan.pk).update(state="complete", digest="7" * 64, **bound)
     grant_role(User.objects.create_user("carol"), "approver")
 
     page = as_bob.get(url(plan)).content.decode()
@@ -198,7 +200,8 @@ def plan_under(alice, bob):
         make_policy(**rules)
         change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=())
         plan = rows.make_plan(alice, [change], state="planning")
-        Plan.objects.filter(pk=plan.pk).update(state="complete", digest="8" * 64, policy_version="strict@1")
+        bound = {"policy_version": "strict@1", "policy_digest": policies.find_policy(plan).digest}
+        Plan.objects.filter(pk=plan.pk).update(state="complete", digest="8" * 64, **bound)
         plan.refresh_from_db()
         return plan
 

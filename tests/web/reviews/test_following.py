@@ -5,7 +5,6 @@ import json
 import re
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -13,7 +12,7 @@ from applyviz.records.enums import ReviewState, Role, TokenScope
 from applyviz.records.models import Following, Review
 from applyviz.workflow.following import branches, push_webhooks
 from applyviz.workflow.people import tokens
-from tests.builders import make_person
+from tests.builders import make_person, set_email
 from tests.following import PATH
 from tests.stories import config_map
 
@@ -34,7 +33,7 @@ def read(client, name, *args):
 
 @pytest.fixture
 def alice(stage):
-    User.objects.filter(username="alice").update(email="alice@example.org")
+    set_email("alice", "alice@example.org")
     return open_as(stage.team.alice)
 
 

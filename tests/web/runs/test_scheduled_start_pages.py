@@ -12,7 +12,7 @@ from django.utils import timezone
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import ApplyRun, Approval, Plan, ScheduledStart
 from applyviz.web.runs.pages.scheduled_starts import describe_times
-from applyviz.workflow import runs
+from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import approving
 from tests.builders import grant_role, make_policy
 from tests.web import builders, reading, rows
@@ -33,7 +33,8 @@ def guarded(alice):
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=())
     plan = rows.make_plan(alice, [change], state="planning")
     version = f"{policy.policy.slug}@{policy.number}"
-    Plan.objects.filter(pk=plan.pk).update(state="complete", digest="7" * 64, policy_version=version)
+    bound = {"policy_version": version, "policy_digest": policies.find_policy(plan).digest}
+    Plan.objects.filter(pk=plan.pk).update(state="complete", digest="7" * 64, **bound)
     plan.refresh_from_db()
     return plan
 

@@ -36,6 +36,8 @@ def digest_plan(
     target: str,
     identity: str,
     policy_version: str = "",
+    policy_digest: str = "",
+    review: int = 0,
     decisions: JSONValue = (),
     ignore: Iterable[PlainPath] = (),
     effects: Sequence[str] | None = None,
@@ -43,6 +45,8 @@ def digest_plan(
     """Return the digest of a whole plan; it covers the digest of each change, and its step.
 
     - `target`: the identity of the cluster; `identity`: the user that the requests impersonate.
+    - `policy_version` and `policy_digest`: names and content of the policies.
+    - `review`: the review of the plan, so that no digest shows that two reviews have equal plans.
     - `decisions`: the resolutions in the plan, as JSON.
     - `effects`: the digests of the changes in their order, under the same key, where they are known.
     """
@@ -55,6 +59,8 @@ def digest_plan(
             "identity": identity,
             "options": options_to_json(plan.options),
             "policyVersion": policy_version,
+            "policyDigest": policy_digest,
+            "review": review,
             "decisions": decisions,
             "objects": [[c.step, found] for c, found in zip(plan.changes, effects, strict=True)],
         },

@@ -1,0 +1,83 @@
+"""MACs of accounts: what an account signs in with, who it belongs to, and whether it is a superuser.
+
+What was changed past the use cases has no effect: such a password signs nobody in, such a superuser has no role, and an
+account whose address or link was changed counts as the person behind every other one, because nobody knows whose it is.
+Each aspect has a MAC of its own, so that a change of one does not confirm another. The key is that of `row_macs`.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import ImproperlyConfigured, ObjectDoesNotExist
+from django.db.models.signals import post_save
+from django.dispatch import receiver
+
+from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.records.models import AccountMac
+
+LINK = "link"
+OF_ACCOUNTS = ("password", "is_active", "email", "is_superuser")
+OF_SIGN_IN = ("password", "is_active")
+OF_HUMANS = ("email", LINK)
+"""What decides which accounts belong to one person."""
+
+
+def _read(person: User, aspect: str) -> JSONValue:
+    if aspect != LINK:
+        return str(getattr(person, aspect))
+    with suppress(ObjectDoesNotExist):
+        return [person.link.human, person.link.counted_as]
+    return None
+
+
+def _make(person: User, aspect: str, key: str) -> str:
+    text = f"applyviz account {canonical_json([person.pk, aspect, _read(person, aspect)])}"
+    return hmac.digest(key.encode(), text.encode(), "sha256").hex()
+
+
+def vouch(person: User, *aspects: str) -> None:
+    """Store the MACs of some aspects of a stored account, in the caller's transaction."""
+    if not settings.APPLYVIZ_APPROVAL_KEY:
+        raise ImproperlyConfigured("APPLYVIZ_APPROVAL_KEY: it is not set here; web processes and workers hold it")
+    row = AccountMac.objects.filter(person=person).first() or AccountMac(person=person)
+    row.macs |= {aspect: _make(person, aspect, settings.APPLYVIZ_APPROVAL_KEY) for aspect in aspects}
+    row.save()
+    person.account_mac = row
+
+
+def find_forged(person: User, *aspects: str) -> Iterator[str]:
+    """Yield the aspects that were not set by this installation; reads the MACs unless they were joined."""
+    row = getattr(person, "account_mac", None)
+    keys = [key for key in (settings.APPLYVIZ_APPROVAL_KEY, *settings.APPLYVIZ_APPROVAL_KEY_FALLBACKS) if key]
+    for aspect in aspects:
+        stored = str(row.macs.get(aspect, "")) if row is not None else ""
+        if not any(hmac.compare_digest(_make(person, aspect, key), stored) for key in keys):
+            yield aspect
+
+
+def is_genuine(person: User, *aspects: str) -> bool:
+    """Return whether these aspects of an account were set by this installation."""
+    return next(find_forged(person, *aspects), None) is None
+
+
+def check_password(person: User, password: str) -> bool:
+    """Return whether a password is that of an account; a password that was written past the use cases is not."""
+    return is_genuine(person, "password") and person.check_password(password)
+
+
+@receiver(post_save, sender=User, dispatch_uid="accounts.vouch")
+def _vouch_saved(instance: User, *, created: bool, raw: bool, update_fields: Any, **_: Any) -> None:
+    """Vouch for what the product itself saved of an account."""
+    if raw:
+        return
+    saved = OF_ACCOUNTS if update_fields is None else tuple(one for one in OF_ACCOUNTS if one in update_fields)
+    if created:
+        saved = (*OF_ACCOUNTS, LINK)
+    if saved:
+        vouch(instance, *saved)
