@@ -1,4 +1,4 @@
-"""Whoever writes policies or accounts into the database, past triggers too, gains nothing, and `audit verify` names them."""
+"""Whoever writes policies or accounts into the database gains nothing by it, and `audit verify` names the rows."""
 
 from __future__ import annotations
 
@@ -239,6 +239,6 @@ def test_missing_accounts_and_other_addresses_are_named(ida: User) -> None:
 
 def test_check_of_accounts_adds_no_query(ida: User, django_assert_num_queries: Callable) -> None:
     """The MACs come with the accounts that are read anyway."""
-    people = list(User.objects.filter(pk=ida.pk)) + [make_person("erin")]
+    people = [*User.objects.filter(pk=ida.pk), make_person("erin")]
     with django_assert_num_queries(1):
         administrators.is_same_human(*people)

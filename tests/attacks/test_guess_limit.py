@@ -67,7 +67,38 @@ def beside_a_secret(value: str) -> str:
     return annotated(json.dumps(as_object(value)), "Secret")
 
 
-WRITINGS = [secret, as_data, in_list, in_secret_list, in_json, in_yaml, beside_a_secret]
+def beside_null(value: str) -> str:
+    """The attack that found a PIN after 61 plans: client-side apply drops the null, and sends `data`."""
+    return yaml.safe_dump({**yaml.safe_load(as_data(value)), "stringData": {"password": None}})
+
+
+def misspelled(value: str) -> str:
+    obj = as_object(value)
+    return yaml.safe_dump({**obj, "stringdata": obj.pop("stringData")})
+
+
+def deployment(**container: object) -> str:
+    containers = [{"name": "web", "image": "web:1", **container}]
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": containers}}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    return yaml.safe_dump({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec})
+
+
+def in_env(value: str) -> str:
+    return deployment(env=[{"name": "DB_PASSWORD", "value": value}])
+
+
+def in_args(value: str) -> str:
+    return deployment(args=[f"--port=80 --password={value}"])
+
+
+def in_patch(value: str) -> str:
+    target = {"apiVersion": "v1", "kind": "Secret", "name": "login"}
+    return yaml.safe_dump({"kind": "Patch", "target": target, "patch": {"stringData": {"password": value}}})
+
+
+WRITINGS = [secret, as_data, in_list, in_secret_list, in_json, in_yaml, beside_a_secret, beside_null, misspelled]
+WRITINGS += [in_env, in_args, in_patch]
 
 
 def write(writing: Callable[..., str], value: str) -> str:
@@ -103,6 +134,16 @@ def test_what_is_kept_holds_no_value(team: Team) -> None:
 
     assert "q7Rz0xWv" not in kept
     assert base64.b64encode(b"q7Rz0xWv-canary").decode()[:12] not in kept
+
+
+def test_what_is_not_masked_is_not_counted(team: Team) -> None:
+    """The same password beside other images and other arguments is one value."""
+    for number in range(MOST + 2):
+        env = [{"name": "DB_PASSWORD", "value": "the-same-one"}]
+        text = deployment(image=f"web:{number}", env=env, args=[f"--port={number} --password=the-same-one"])
+        assert team.plan(text).state == PlanState.COMPLETE
+
+    assert PlannedSecretValue.objects.count() == 1
 
 
 def test_plain_annotations_are_not_counted(team: Team) -> None:

@@ -14,6 +14,8 @@ import pytest
 import time_machine
 import yaml
 
+from applyviz.engine.diff.masking import is_masked
+from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.objects.masking import mask_change
@@ -79,6 +81,32 @@ def test_whether_a_guess_fits_cannot_be_told_from_a_plan(team: Team, mode: Apply
             shapes[text] = shape_of(plan, text)
         lines = differ(shapes[guess], shapes[wrong])
         assert not lines, "\n".join(lines)
+
+
+def noting(**notes: str) -> str:
+    """A manifest of the Secret that sets annotations, and no value."""
+    return yaml.safe_dump({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "annotations": notes}})
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+@pytest.mark.parametrize("is_named", [True, False], ids=["named", "not named"])
+def test_annotations_of_an_approved_run_read_no_pin(team: Team, mode: ApplyMode, is_named: bool) -> None:
+    """Forty guesses in one run: the next plan showed the wrong ones, and masked the right one."""
+    live = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "stringData": {"pin": "7351"}}
+    assert team.send(Request("POST", "/api/v1/namespaces/default/secrets", body=live)).is_ok
+    guesses = {f"guess-{pin}": f'is it "{pin}"' for pin in range(7340, 7380)}
+    run = team.apply(noting(**guesses), mode=mode)
+
+    plan = team.plan(noting(**(guesses if is_named else {"other": "text"})), mode=mode)
+
+    (row,) = plan.changes.all()
+    shown = read_masked(row).versions.live
+    masked = {name: is_masked(text) for name, text in shown["metadata"]["annotations"].items() if "guess" in name}
+    assert (len(masked), set(masked.values())) == (40, {not is_named})
+    texts = [json.dumps(one.answer, ensure_ascii=False) for one in run.results.get().journal.all()]
+    for text in texts:
+        kept = [pin for pin, note in guesses.items() if json.dumps(note)[1:-1] in text]
+        assert len(kept) in (0, 40)
 
 
 def make_change(**values: object) -> PlannedObject:

@@ -31,6 +31,15 @@ def is_masked(value: JSONValue | bytes, plain: Container[object] = ()) -> bool:
     return isinstance(value, list | tuple) and value not in plain and any(is_masked(item, plain) for item in value)
 
 
+def find_tags(value: JSONValue) -> frozenset[str]:
+    """Return the marks in a masked value, each with its tag, wherever they are written."""
+    if isinstance(value, str):
+        return frozenset(found.group() for found in _TAGGED.finditer(value))
+    if isinstance(value, Mapping):
+        return frozenset().union(*(find_tags(item) for pair in value.items() for item in pair))
+    return frozenset().union(*map(find_tags, value)) if isinstance(value, list | tuple) else frozenset()
+
+
 def remove_tags(value: JSONValue) -> JSONValue:
     """Return a masked value whose marks have no tags, so that equal and different secrets look alike."""
     if isinstance(value, str):

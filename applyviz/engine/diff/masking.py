@@ -90,6 +90,7 @@ def mask(
     scope: str = "",
     policy: MaskPolicy = DEFAULT_POLICY,
     beside: Iterable[Beside] | None = None,
+    is_live: bool = False,
     plain: PlainValues | None = None,
 ) -> dict[str, Any]:
     """Return the object with every secret value masked.
@@ -99,9 +100,11 @@ def mask(
     - `plain`: what is known of the values of this change, which grows by those of this object.
     - `beside`: the versions that a mixed object (a result, the body of a request) was made from. An annotation is shown
       as in the first version that contains it; an annotation of no version is masked whole if it may repeat a secret.
+    - `is_live`: the object comes from the cluster. Whoever wrote an annotation there may guess the values of the Secret
+      beside it: so an annotation of no version `beside` is masked whole in every Secret, whatever the values are.
     """
     is_secret = gvk is None or names_secret(gvk.kind)
-    masker = _make_masker(obj, gvk, tag_key, scope, policy, beside, plain)
+    masker = _make_masker(obj, gvk, tag_key, scope, policy, beside, plain, is_live=is_live)
     return masker.mask_object(obj, (), is_secret=is_secret)
 
 
@@ -134,6 +137,8 @@ def _make_masker(
     policy: MaskPolicy,
     beside: Iterable[Beside] | None,
     plain: PlainValues | None,
+    *,
+    is_live: bool = False,
 ) -> _Masker:
     is_schema = gvk is not None and gvk.kind == "CustomResourceDefinition"  # it names fields but contains no values
     policy = replace(policy, has_plain=False) if is_schema else policy
@@ -142,12 +147,15 @@ def _make_masker(
     known: frozenset[str] = frozenset()
     for part in [body] if isinstance(body, Mapping) else list_written(body):
         known |= find_secrets(part, gvk=gvk, plain=plain)
-    if beside is None:
+    if beside is None and not is_live:
         return _Masker(
             MaskTags(tag_key, scope), policy, Repeats(known), gvk=gvk, plain=plain, is_resolved=gvk is not None
         )
-    others = tuple(beside)
-    is_guarded = bool(known) or any(other.holds_masked for other in others)
+    others = tuple(beside or ())
+    if is_live:
+        is_guarded = bool(known) or gvk is None or names_secret(gvk.kind)
+    else:
+        is_guarded = bool(known) or any(other.holds_masked for other in others)
     return _Masker(MaskTags(tag_key, scope), policy, Repeats(()), others, is_guarded, gvk, plain, gvk is not None)
 
 

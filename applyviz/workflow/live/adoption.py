@@ -134,9 +134,8 @@ def read_adoption(cluster: Cluster, *, group: str, kind: str, namespace: str, na
     where = {"group": group, "kind": kind, "namespace": namespace, "name": name}
     ((ref, live),) = _read(cluster, [where], by)
     manifest, policy = make_manifest(live), masking_settings.policy_for(cluster)
-    masked = masking.mask(
-        manifest, gvk=ref.gvk, tag_key=secrets.token_bytes(32), scope="/".join(ref.key), policy=policy
-    )
+    key, scope = secrets.token_bytes(32), "/".join(ref.key)
+    masked = masking.mask(manifest, gvk=ref.gvk, tag_key=key, scope=scope, policy=policy, is_live=True)
     entries = live.get("metadata", {}).get("managedFields") or ()
     managers = sorted({str(entry.get("manager")) for entry in entries if entry.get("subresource") != "status"})
     return Adoption(ref, _render(masked), masked != manifest, tuple(managers))

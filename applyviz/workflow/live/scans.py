@@ -197,7 +197,8 @@ def _find_drifted(ref: ObjectRef, live: JSONObject, known: KnownRuns, listing: L
     schema = listing.catalog.find_kind(change.ref.gvk)
     if change.ref.gvk != ref.gvk:  # another API version than the applied one: fields may have other names
         return
-    masked = changes.mask_object(live, change.ref, tag_key=tag_key, policy=masking_settings.policy_of(result.run.plan))
+    policy = masking_settings.policy_of(result.run.plan)
+    masked = changes.mask_object(live, change.ref, tag_key=tag_key, policy=policy, shown=change.versions)
     root, is_confirmed = schema.root if schema else None, change.certainty is Certainty.CONFIRMED
     drifted = find_drift(change.versions, masked, root=root, is_confirmed=is_confirmed)
     fields = tuple(one.to_json() for one in drifted)

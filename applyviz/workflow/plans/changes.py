@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from applyviz.engine.diff import masking
-from applyviz.engine.diff.masking import MaskPolicy
+from applyviz.engine.diff.embedded import names_secret
+from applyviz.engine.diff.masking import Beside, MaskPolicy
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.json_text import write_json
 from applyviz.engine.objects.paths import FieldPath
@@ -103,9 +104,19 @@ def forget_content(row: ObjectChange) -> None:
     row.sealed = Sealed(b"")
 
 
-def mask_object(obj: JSONObject, ref: ObjectRef, *, tag_key: bytes, policy: MaskPolicy) -> JSONObject:
-    """Mask an object with the tags of its masked change, so that equal values have equal tags."""
-    return masking.mask(obj, gvk=ref.gvk, tag_key=tag_key, scope="/".join(ref.key), policy=policy)
+def mask_object(
+    obj: JSONObject, ref: ObjectRef, *, tag_key: bytes, policy: MaskPolicy, shown: engine.Versions | None = None
+) -> JSONObject:
+    """Mask an object of the cluster with the tags of its masked change, so that equal values have equal tags.
+
+    - `shown`: the masked versions that the object is compared with; annotations of a Secret that they show stay.
+    """
+    versions = (
+        (shown.manifest, shown.last_applied, shown.after, shown.live) if shown and names_secret(ref.gvk.kind) else ()
+    )
+    beside = [Beside(one, one) for one in versions if one is not None]
+    scope = "/".join(ref.key)
+    return masking.mask(obj, gvk=ref.gvk, tag_key=tag_key, scope=scope, policy=policy, beside=beside, is_live=True)
 
 
 def ref_of(row: ObjectChange) -> ObjectRef:

@@ -1,8 +1,9 @@
 """A limit to guessing: how many values of one Secret a person may plan with per day.
 
 A plan may reveal to its author whether a value equals the live one, or let them infer it from what blocks the plan. A
-legitimate author changes a password once a day; twenty values do not make a search feasible. A value counts once
-however it is written (`data`, `stringData`, an item of a List), also in Secrets inside annotations of any object.
+legitimate author changes a password once a day; twenty values do not make a search feasible. Counted is what a plan
+masks, not the field where it is written: every set of masked values of an object is one, also in a patch, inside an
+annotation, and of credentials outside Secrets.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from applyviz import clock
-from applyviz.engine.diff.embedded import decode_secret, names_secret
-from applyviz.engine.diff.masking import is_masked, mask
+from applyviz.engine.diff.embedded import names_secret
+from applyviz.engine.diff.marks import find_tags, is_masked
+from applyviz.engine.diff.masking import MaskPolicy, mask
 from applyviz.engine.manifests.documents import ManifestDocument
-from applyviz.engine.objects.values import JSONObject, canonical_json, get_at
+from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.models import Cluster, PlannedSecretValue
 from applyviz.workflow.foundation import digests
 from applyviz.workflow.foundation.access import Person
@@ -30,35 +32,16 @@ from applyviz.workflow.people import humans
 MOST_A_DAY = 20
 _KEPT = timedelta(days=2)
 _LONGEST_NAME = 253
-_ANNOTATIONS = ("metadata", "annotations")
 
 
-def _list_values(obj: JSONObject) -> dict[str, str]:
-    """Return the values that a Secret will have, however they are written."""
-    found = {}
-    for holder in ("data", "stringData"):
-        values = obj.get(holder)
-        for name, value in values.items() if isinstance(values, dict) else ():
-            text = value if isinstance(value, str) else canonical_json(value)
-            raw = decode_secret(text) if holder == "data" else text.encode("utf-8", "surrogatepass")
-            found[name] = raw.hex()
-    return found
+def _find_guess(document: ManifestDocument, key: bytes, policy: MaskPolicy) -> list[JSONValue]:
+    """Return the marks of everything in a document that is masked, wherever it is written; [] when nothing is.
 
-
-def _list_embedded(document: ManifestDocument, key: bytes) -> dict[str, str]:
-    """Return the annotations that hold masked values, as text in which a tag stands for each value."""
-    written = get_at(document.obj, _ANNOTATIONS)
-    if not isinstance(written, dict) or not written:
-        return {}
-    about = {"metadata": {"annotations": written}}
-    masked = get_at(mask(about, gvk=document.ref.gvk, tag_key=key, scope="guesses"), _ANNOTATIONS)
-    return {name: text for name, text in masked.items() if is_masked(text)}
-
-
-def _list_guessed(document: ManifestDocument, key: bytes) -> dict[str, dict[str, str]]:
-    values = _list_values(document.obj) if names_secret(document.ref.gvk.kind) else {}
-    found = {"values": values, "annotations": _list_embedded(document, key)}
-    return {where: values for where, values in found.items() if values}
+    - One value has one mark in `data` and `stringData`. A value of `data` that `stringData` overrides, with null too,
+      has another one, because it may be what comes of the plan.
+    """
+    masked = mask(document.obj, gvk=document.ref.gvk, tag_key=key, scope="guesses", policy=policy)
+    return sorted(find_tags(masked)) if is_masked(masked) else []
 
 
 def _name_counted(document: ManifestDocument) -> str:
@@ -81,14 +64,16 @@ def _count(by: str, cluster: Cluster, namespace: str, document: ManifestDocument
     return count
 
 
-def limit_guesses(documents: Iterable[ManifestDocument], cluster: Cluster, *, namespace: str, by: Person) -> None:
-    """Count the values of each Secret that a person plans with today.
+def limit_guesses(
+    documents: Iterable[ManifestDocument], cluster: Cluster, *, namespace: str, by: Person, policy: MaskPolicy
+) -> None:
+    """Count the masked values of each object that a person plans with today.
 
-    - `namespace` is that of documents that name none.
-    - Raises `NotAllowedError` above `MOST_A_DAY` values of one Secret; a repeated value does not count again.
+    - `namespace` is that of documents that name none; `policy` says what the plan masks besides Secrets.
+    - Raises `NotAllowedError` above `MOST_A_DAY` values of one object; a repeated value does not count again.
     """
     key = hmac.digest(digests.digest_key(), b"applyviz planned values of Secrets", "sha256")
-    guessed = ((document, _list_guessed(document, key)) for document in documents)
+    guessed = ((document, _find_guess(document, key, policy)) for document in documents)
     found = [
         (d, hmac.digest(key, canonical_json(content).encode(), "sha256").hex()) for d, content in guessed if content
     ]

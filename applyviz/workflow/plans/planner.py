@@ -198,7 +198,7 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     )
     options = options_from_json(plan.options)
     guess_limit.limit_guesses(
-        prepared.documents, plan.target.cluster, namespace=options.namespace, by=plan.requested_by
+        prepared.documents, plan.target.cluster, namespace=options.namespace, by=plan.requested_by, policy=policy
     )
     if not claim.renew(expected=len(prepared.documents)):
         return

@@ -116,7 +116,8 @@ class Journal:
         if not isinstance(body, Mapping):
             return None
         policy = masking_settings.policy_of(self.claim.run.plan)
-        return changes.mask_object(body, self.change.ref, tag_key=self.tag_key, policy=policy)
+        versions = self.masked.versions
+        return changes.mask_object(body, self.change.ref, tag_key=self.tag_key, policy=policy, shown=versions)
 
     def _audit(self, action: AuditAction, detail: Mapping[str, JSONValue]) -> None:
         subject = trail.AuditSubject.of_run(self.claim.run)

@@ -1,8 +1,9 @@
 """Mask every value of a Secret in a change, wherever it appears.
 
-Rule: `docs/architecture.md`, invariant 8. Text of the manifest is compared only with secrets of the manifest, text of
-live with those of live; a result and the body of a request show an annotation as in the version that it comes from. A
-server mixes both, so its messages are withheld beside a masked value. The masked change has the same shape; its
+Rule: `docs/architecture.md`, invariant 8. Text of the manifest is compared only with secrets of the manifest, and no text
+is compared with secrets of live: an annotation of a live Secret is shown if it is that of the manifest or of last
+applied, and masked otherwise. A result and the body of a request show an annotation as in the version that it comes
+from. A server mixes both, so its messages are withheld beside a masked value. The masked change has the same shape; its
 requests cannot be sent.
 """
 
@@ -38,7 +39,9 @@ class _Mask:
     def scope(self) -> str:
         return "/".join(self.change.ref.key)
 
-    def mask_one(self, obj: JSONObject | None, beside: tuple[Beside, ...] | None = None) -> JSONObject | None:
+    def mask_one(
+        self, obj: JSONObject | None, beside: tuple[Beside, ...] | None = None, *, is_live: bool = False
+    ) -> JSONObject | None:
         if obj is None:
             return None
         gvk = self.change.ref.gvk
@@ -49,6 +52,7 @@ class _Mask:
             scope=self.scope,
             policy=self.policy,
             beside=beside,
+            is_live=is_live,
             plain=self.plain,
         )
 
@@ -114,7 +118,9 @@ def mask_change(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = D
     """
     using = _begin(change, tag_key, policy)
     raw = change.versions
-    last_applied, manifest, live = (using.mask_one(obj) for obj in (raw.last_applied, raw.manifest, raw.live))
+    last_applied, manifest = using.mask_one(raw.last_applied), using.mask_one(raw.manifest)
+    written = (*using.pair(raw.manifest, manifest), *using.pair(raw.last_applied, last_applied))
+    live = using.mask_one(raw.live, written, is_live=True)
     beside = (*using.pair(raw.manifest, manifest), *using.pair(raw.live, live))
     versions = Versions(
         last_applied, manifest, live, using.mask_one(raw.merged, beside), using.mask_one(raw.after, beside)
