@@ -73,7 +73,10 @@ class Acknowledgment(models.Model):
 
 
 class Comment(models.Model):
-    """A comment on a review, an object or a field; `earlier` keeps each text before it was edited: [{at, text}]."""
+    """A comment on a review, an object or a field; `earlier` keeps each text before it was edited: [{at, text}].
+
+    - `mac` confirms all of it but whether it is resolved (`workflow/foundation/row_macs.py`).
+    """
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="comments")
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, null=True, related_name="comments")
@@ -86,6 +89,7 @@ class Comment(models.Model):
     edited_at = models.DateTimeField(null=True)
     resolved_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     resolved_at = models.DateTimeField(null=True)
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["created_at", "id"]

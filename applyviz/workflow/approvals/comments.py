@@ -6,6 +6,8 @@ where; it holds no text.
 
 from __future__ import annotations
 
+from copy import copy
+
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
@@ -16,7 +18,7 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import Comment, ObjectChange, Plan
 from applyviz.workflow.approvals.viewed_objects import name_object
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.plans import changes
@@ -60,7 +62,7 @@ def add_comment(
 
 def store_comment(plan: Plan, *, by: Person, text: str, object_key: str, path: str) -> Comment:
     """Store a comment whose author and text are checked, with its audit entry, in the caller's transaction."""
-    comment = Comment.objects.create(
+    comment = Comment(
         review=plan.review,
         plan=plan,
         by=by,
@@ -69,6 +71,8 @@ def store_comment(plan: Plan, *, by: Person, text: str, object_key: str, path: s
         text=text,
         created_at=clock.host_now(),
     )
+    row_macs.vouch(comment)
+    comment.save(force_insert=True)
     row = find_row(plan, object_key)
     trail.record(
         AuditAction.COMMENT_ADDED,
@@ -139,7 +143,10 @@ def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
     earlier = [*comment.earlier, {"at": (comment.edited_at or comment.created_at).isoformat(), "text": comment.text}]
     with transaction.atomic():
         rows = Comment.objects.filter(pk=comment.pk, edited_at=comment.edited_at)
-        if not rows.update(text=text, edited_at=now, earlier=earlier):
+        edited = copy(comment)
+        edited.text, edited.edited_at, edited.earlier = text, now, earlier
+        row_macs.vouch(edited)
+        if not rows.update(text=text, edited_at=now, earlier=earlier, mac=edited.mac):
             raise NotPossibleError(_("this comment changed since you opened it; reload and try again"))
         _record(AuditAction.COMMENT_EDITED, comment, by=by)
 

@@ -1,9 +1,9 @@
 """MACs of rows that decide: one that was inserted or changed past the use cases does not count.
 
-They are grants, memberships, policies, acknowledgments and retention policies. A MAC covers what the row says and, of
-rights and policies, the audit entry that records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes and workers
-hold and the database does not. The end of a right is not covered, because ending takes rights away; `audit.right_macs`
-compares it with the audit log. The end of a policy is covered, because it gives rights.
+They are grants, memberships, policies, acknowledgments, comments and retention policies. A MAC covers what the row says
+and, of rights and policies, the audit entry that records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes and
+workers hold and the database does not. The end of a right is not covered, because ending takes rights away;
+`audit.right_macs` compares it with the audit log. The end of a policy is covered, because it gives rights.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import (
     Acknowledgment,
     AuditEntry,
+    Comment,
     Grant,
     Policy,
     PolicyVersion,
@@ -30,8 +31,8 @@ from applyviz.records.models import (
 
 RightRow = Grant | TeamMember
 RecordedRow = RightRow | PolicyVersion
-VouchedRow = RecordedRow | Policy | Acknowledgment | RetentionPolicy
-_Row = TypeVar("_Row", Grant, TeamMember, PolicyVersion, Policy, Acknowledgment, RetentionPolicy)
+VouchedRow = RecordedRow | Policy | Acknowledgment | Comment | RetentionPolicy
+_Row = TypeVar("_Row", Grant, TeamMember, PolicyVersion, Policy, Acknowledgment, Comment, RetentionPolicy)
 _GIVEN = ("since", "by_id", "confirmed_by_id", "is_sole")
 _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     Grant: ("role", "person_id", "team_id", "cluster_pattern", "namespace_pattern", "is_cluster_scoped", *_GIVEN),
@@ -42,6 +43,7 @@ _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     ),
     Policy: ("slug", "archived_at"),
     Acknowledgment: ("plan_id", "review_id", "effect", "object_key", "risk", "by_id", "note", "created_at"),
+    Comment: ("review_id", "plan_id", "by_id", "object_key", "path", "text", "earlier", "created_at", "edited_at"),
     RetentionPolicy: ("name", "days", "actions", "has_requests", "created_by_id", "created_at"),
 }
 _ACTIONS = {

@@ -25,7 +25,7 @@ from applyviz.engine.requests.replacement import is_chosen
 from applyviz.records.enums import AuditAction, EntryState, Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.records.sealing import Unsealed
-from applyviz.workflow.audit import trail
+from applyviz.workflow.audit import recorded_runs, trail
 from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import digests, failpoints, gathering
 from applyviz.workflow.foundation.compared import is_compared
@@ -63,7 +63,7 @@ class Journal:
     """The journal of one object of a run.
 
     - `change` is the decrypted change, `masked` the same without Secret values.
-    - `take_reads()` returns the reads of the object since it was called last.
+    - `take_reads()` returns the reads of the object since it was called last. `answers` are digests, by sequence.
     """
 
     claim: Claim
@@ -72,6 +72,7 @@ class Journal:
     masked: PlannedObject
     tag_key: bytes
     take_reads: Callable[[], Sequence[Mapping[str, JSONValue]]] = tuple
+    answers: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_withholding(self) -> bool:
@@ -192,6 +193,7 @@ class Journal:
             took_effect=took_effect,
         )
         gathering.update(changed, _OF_ANSWER)
+        self.answers[str(entry.sequence)] = recorded_runs.digest_answer(changed.status, changed.answer)
         failpoints.reach("run.recording")
 
     def _update_result(self, **values: Any) -> None:
@@ -237,6 +239,8 @@ class Journal:
         detail["differences"] = list(found.differences)
         if self.change.operation is Operation.DELETE:
             detail["operation"] = self.change.operation.value
+        if self.answers and not is_compared(self.result.change):
+            detail["answer digests"] = dict(self.answers)
         if found.owners:
             detail["owners"] = dict(found.owners)
         if self.claim.run.attempt > 1:

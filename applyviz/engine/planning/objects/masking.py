@@ -1,9 +1,9 @@
 """Mask every value of a Secret in a change, wherever it appears.
 
-Rule: `docs/architecture.md`, invariant 8. Text of the manifest is compared only with secrets of the manifest, and no text
-is compared with secrets of live: an annotation of a live Secret is shown if it is that of the manifest or of last
-applied, and masked otherwise. A result and the body of a request show an annotation as in the version that it comes
-from. A server mixes both, so its messages are withheld beside a masked value. The masked change has the same shape; its
+Rule: `docs/architecture.md`, invariant 8. Text of the manifest is compared only with secrets of the manifest, and no
+text with secrets of live: an annotation of a live Secret is shown if it is that of the manifest or of last applied, and
+masked otherwise. A result and the body of a request show an annotation as in the version that it comes from. A server
+mixes both, so its messages are withheld beside a masked value. The masked change has the same shape; its
 requests cannot be sent.
 """
 

@@ -1,0 +1,152 @@
+"""Verification of runs: what pages show of finished runs, and of comments, is what the audit log recorded.
+
+Rule: an entry records each request before it is sent, and each outcome with digests of the answers. So a row that was
+changed, inserted or deleted afterwards differs from the chain. Entries without a body (retention) confirm nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.records.enums import AuditAction, Outcome
+from applyviz.records.models import ApplyRun, AuditEntry, Comment, JournalEntry, ObjectResult
+from applyviz.workflow.audit.right_macs import BadRight
+from applyviz.workflow.foundation import row_macs
+
+_UNRECORDED = (Outcome.WAITING, Outcome.SKIPPED)
+_SENT = ("method", "path", "query", "content type", "body", "request digest")
+
+
+class _Key(NamedTuple):
+    """An object of a run."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+
+class _Recorded(NamedTuple):
+    """What the entries of a run say of one object; `is_pruned`: not all of them have a body."""
+
+    results: list[tuple[int, dict[str, Any]]]
+    intents: list[tuple[int, dict[str, Any]]]
+    is_pruned: bool
+
+
+def digest_answer(status: int, answer: JSONValue) -> str:
+    """Return the digest of an answer as it is shown, for the audit entry of its object."""
+    return hashlib.sha256(canonical_json([status, answer]).encode()).hexdigest()
+
+
+def _read_entries(run: ApplyRun) -> dict[_Key, _Recorded]:
+    wanted = (AuditAction.OBJECT_RESULT, AuditAction.OBJECT_INTENT)
+    entries = AuditEntry.objects.filter(chain=run.number, action__in=wanted).order_by("sequence")
+    columns = entries.values_list(*_Key._fields, "sequence", "action", "detail", "pruned_by")
+    found: dict[_Key, _Recorded] = defaultdict(lambda: _Recorded([], [], False))
+    for *names, sequence, action, detail, pruned_by in columns.iterator(chunk_size=2_000):
+        key = _Key(*names)
+        if pruned_by is not None:
+            found[key] = found[key]._replace(is_pruned=True)
+        elif action == AuditAction.OBJECT_RESULT:
+            found[key].results.append((sequence, detail))
+        elif detail.get("request digest"):
+            found[key].intents.append((sequence, detail))
+    return found
+
+
+def _read_results(run: ApplyRun) -> dict[_Key, list[ObjectResult]]:
+    rows = run.results.select_related("change").defer("change__document", "change__sealed").order_by("pk")
+    found: dict[_Key, list[ObjectResult]] = defaultdict(list)
+    for row in rows.iterator(chunk_size=2_000):
+        change = row.change
+        found[_Key(change.group, change.kind, change.namespace, change.name)].append(row)
+    return found
+
+
+def _compare_results(rows: list[ObjectResult], recorded: _Recorded) -> Iterator[tuple[ObjectResult, str]]:
+    """Yield the results that are not those of the last entries of their object."""
+    last = recorded.results[-len(rows) :]
+    told = [[detail[name] for name in ("outcome", "detail", "differences")] for _, detail in last]
+    for row in rows:
+        mine = [row.outcome, row.detail, row.differences]
+        if mine in told:
+            told.remove(mine)
+        elif last:
+            yield row, f"audit entry {last[-1][0]} records {last[-1][1]['outcome']}"
+        elif row.outcome not in _UNRECORDED:
+            yield row, "no audit entry records it"
+
+
+def _is_that_of(row: JournalEntry, detail: dict[str, Any]) -> bool:
+    sent = (row.method, row.path, row.query, row.content_type, row.request, row.request_digest)
+    return all(detail.get(name) == value for name, value in zip(_SENT, sent, strict=True))
+
+
+def _compare_journal(journal: list[JournalEntry], recorded: _Recorded) -> Iterator[tuple[JournalEntry | None, str]]:
+    """Yield the requests that no entry records as they are stored; None for an entry without its request."""
+    waiting = list(recorded.intents)
+    digests = {name: one for _, d in recorded.results for name, one in d.get("answer digests", {}).items()}
+    for row in journal:
+        same = next((intent for intent in waiting if _is_that_of(row, intent[1])), None)
+        if same is None:
+            yield row, "no audit entry records this request"
+            continue
+        waiting.remove(same)
+        if digests.get(str(row.sequence), "") not in ("", digest_answer(row.status, row.answer)):
+            yield row, "its answer is not the recorded one"
+    for sequence, _detail in waiting:
+        yield None, f"the request of audit entry {sequence} is missing"
+
+
+def _check_run(run: ApplyRun) -> Iterator[BadRight]:
+    recorded, results = _read_entries(run), _read_results(run)
+    journal: dict[int, list[JournalEntry]] = defaultdict(list)
+    entries = JournalEntry.objects.filter(result__run=run).defer("sealed_request", "sealed_answer").order_by("pk")
+    for entry in entries.iterator(chunk_size=500):
+        journal[entry.result_id].append(entry)
+    for key in recorded.keys() | results.keys():
+        found = recorded.get(key) or _Recorded([], [], False)
+        if found.is_pruned:
+            continue
+        about, rows = f"{key.kind} {key.namespace}/{key.name} of run {run.number}", results.get(key, [])
+        for result, fault in _compare_results(rows, found):
+            yield BadRight("result", result.pk, about, fault)
+        for request, fault in _compare_journal([one for row in rows for one in journal[row.pk]], found):
+            yield BadRight("request", request.pk if request else run.number, about, fault)
+
+
+def _list_ends() -> Iterator[BadRight]:
+    """Yield the runs whose state is not that of their last end."""
+    ended = AuditEntry.objects.filter(action=AuditAction.RUN_FINISHED).order_by("pk")
+    states = {
+        run: (sequence, detail["state"]) for run, sequence, detail in ended.values_list("run", "sequence", "detail")
+    }
+    for run in ApplyRun.objects.exclude(finished_at=None).order_by("pk"):
+        sequence, state = states.get(run.number, (0, ""))
+        if state != run.state:
+            fault = f"audit entry {sequence} records {state}" if state else "no audit entry records its end"
+            yield BadRight("run", run.number, run.state, fault)
+
+
+def _list_comments() -> Iterator[BadRight]:
+    for comment in Comment.objects.order_by("pk").iterator(chunk_size=2_000):
+        fault = row_macs.find_fault(comment)
+        if fault:
+            yield BadRight("comment", comment.pk, f"by account {comment.by_id}", fault)
+    added = AuditEntry.objects.filter(action=AuditAction.COMMENT_ADDED, detail__has_key="comment")
+    known = set(Comment.objects.values_list("pk", flat=True))
+    for sequence, detail in added.values_list("sequence", "detail"):
+        if detail["comment"] not in known:
+            yield BadRight("comment of audit entry", sequence, str(detail["comment"]), "it is missing")
+
+
+def check_records() -> tuple[BadRight, ...]:
+    """Return every result, request, end of a run and comment that differs from the history; of finished runs only."""
+    runs = ApplyRun.objects.exclude(finished_at=None).order_by("pk")
+    found = (one for run in runs.iterator(chunk_size=100) for one in _check_run(run))
+    return (*found, *_list_ends(), *_list_comments())
