@@ -1,4 +1,4 @@
-"""Whoever writes into the database opens nothing by moving it: content is sealed for its row, tokens for accounts."""
+"""Whoever writes into the database opens nothing by moving it: content is sealed for its row, a token for one use."""
 
 from __future__ import annotations
 

@@ -219,6 +219,17 @@ def test_pages_are_of_one_revision_so_that_a_watch_from_it_misses_nothing(ask, w
             500,
             'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
         ),
+        (
+            {"resourceVersion": "18446744073709551616"},
+            500,
+            'resourceVersion: Invalid value: "18446744073709551616": strconv.ParseUint: parsing '
+            '"18446744073709551616": value out of range',
+        ),
+        (
+            {"timeoutSeconds": "9223372036854775808"},
+            400,
+            'strconv.ParseInt: parsing "9223372036854775808": value out of range',
+        ),
         ({"timeoutSeconds": "abc"}, 400, 'strconv.ParseInt: parsing "abc": invalid syntax'),
     ],
 )

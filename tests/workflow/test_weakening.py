@@ -33,6 +33,7 @@ PAIRS = {
     "approval_hours": ((24, 0), (24, 25)),
     "refuses_sole": ((True, False),),
     "allows_unknown_editors": ((False, True),),
+    "allows_tokens": ((False, True),),
     "may_run_estimated": ((False, True),),
     "may_run_unknown": ((False, True),),
     "on_failure": ((OnFailure.STOP, OnFailure.CONTINUE),),

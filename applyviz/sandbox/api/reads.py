@@ -71,6 +71,11 @@ def _place(item: MutableObject) -> tuple[str, str]:
     return meta.get("namespace", ""), meta["name"]
 
 
+def _read_limit(text: str) -> int:
+    """Return a limit, 0 for none; longer numbers than any list are none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+
+
 def list_objects(cluster: SandboxCluster, request: Request, route: Route, target: ResourceTarget) -> Answer:
     """GET of a collection."""
     query = request.query
@@ -81,7 +86,7 @@ def list_objects(cluster: SandboxCluster, request: Request, route: Route, target
     metadata: MutableObject = {"resourceVersion": str(revision)}
     if target.struct is None:
         metadata["continue"] = ""
-    limit = int(query["limit"]) if query.get("limit", "").isdigit() else 0
+    limit = _read_limit(query.get("limit", ""))
     if limit and len(items) > limit:
         token = json.dumps([*_place(items[limit - 1]), revision])
         metadata["continue"] = base64.urlsafe_b64encode(token.encode()).decode()

@@ -26,6 +26,7 @@ from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.store import StoredChange
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
+_INT64, _UINT64_DIGITS = 2**63 - 1, 20
 _INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
@@ -58,6 +59,8 @@ def read_timeout(query: Mapping[str, str], most: float) -> float:
         wanted = int(text or 0)
     except ValueError:
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    if abs(wanted) > _INT64:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return min(float(wanted), most) if wanted > 0 else most
 
 
@@ -122,9 +125,14 @@ def _typed(target: ResourceTarget, obj: JSONObject) -> JSONObject:
 
 
 def _read_revision(text: str) -> int:
+    """Return a revision; one that this server never reaches is the greatest that its storage can hold."""
+    reason = "invalid syntax"
     if not text or (text.isascii() and text.isdecimal()):
-        return int(text or 0)
-    detail = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        digits = text.lstrip("0")
+        if len(digits) <= _UINT64_DIGITS and int(digits or 0) <= 2 * _INT64 + 1:
+            return min(int(digits or 0), _INT64)
+        reason = "value out of range"
+    detail = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {reason}'
     raise StatusError(500, "", f"resourceVersion: {detail}")
 
 

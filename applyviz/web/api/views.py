@@ -236,6 +236,7 @@ def start_run(request: HttpRequest, caller: Caller, number: int, plan: int) -> H
     """Run an approved plan by the digest that was read; 409 with everything that blocks."""
     found = planner.get_plan(plan, review_number=number, for_user=caller.person)
     chosen = check(APIDigestForm(read_body(request)))
+    runs.require_person(found)
     run = runs.start_run(found, by=caller.person, digest=chosen["digest"])
     return show(responses.present_run(run, root=_root(request)), 201)
 
@@ -247,6 +248,7 @@ def schedule_start(request: HttpRequest, caller: Caller, number: int, plan: int)
     form = APIScheduleForm(read_body(request))
     digest = check(form)["digest"]
     first, last = form.times
+    runs.require_person(found)
     runs.schedule_start(found, by=caller.person, digest=digest, not_before=first, expires_at=last)
     return show(_show_plan(found, request, caller), 201)
 
@@ -285,6 +287,7 @@ def retry_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponse
     """Retry objects of a failed run as its next attempt; 409 with everything that blocks."""
     found = runs.get_run(number, for_user=caller.person)
     chosen = check(ApiRetryForm(read_body(request)))
+    runs.require_person(found.plan)
     run = runs.retry_run(found, by=caller.person, attempt=chosen["attempt"], positions=chosen["objects"])
     return show(responses.present_run(run, root=_root(request)))
 

@@ -71,6 +71,7 @@ class Rules:
     - `refuses_sole`: approvals by people whose role rests on a grant of the sole administrator do not count.
     - `allows_unknown_editors`: a plan of a followed branch can be approved although no account matches somebody who
       wrote, committed or pushed it; a high risk names them.
+    - `allows_tokens`: a plan with a high risk can be started by an API token; otherwise a person starts it.
     - `approval_hours` 0: approvals do not expire; `windows` empty: always open.
     - `concurrency`: objects of one step that are written in parallel; `rollout_seconds`: the rollout deadline.
     - `replaced_kinds` (`group/Kind`) and the objects with `replace_annotation: "true"` are replaced where the server
@@ -88,6 +89,7 @@ class Rules:
     approval_hours: int = 0
     refuses_sole: bool = False
     allows_unknown_editors: bool = False
+    allows_tokens: bool = False
     may_run_estimated: bool = True
     may_run_unknown: bool = False
     on_failure: OnFailure = OnFailure.STOP
@@ -144,6 +146,7 @@ class PolicyRules:
     approval_lasts: timedelta | None = None
     refuses_sole: bool = False
     allows_unknown_editors: bool = False
+    allows_tokens: bool = False
     may_run_estimated: bool = True
     may_run_unknown: bool = False
     on_failure: OnFailure = OnFailure.STOP
@@ -182,6 +185,7 @@ def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> PolicyRules:
         approval_lasts=timedelta(hours=min(lasting)) if lasting else None,
         refuses_sole=any(r.refuses_sole for r in rules),
         allows_unknown_editors=all(r.allows_unknown_editors for r in rules),
+        allows_tokens=all(r.allows_tokens for r in rules),
         may_run_estimated=all(r.may_run_estimated for r in rules),
         may_run_unknown=all(r.may_run_unknown for r in rules),
         on_failure=OnFailure.STOP if stops else OnFailure.CONTINUE,

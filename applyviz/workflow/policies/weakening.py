@@ -69,6 +69,8 @@ def _compare_people(before: Rules, after: Rules) -> Iterator[tuple[str, str]]:
         yield "refuses_sole", _("approvals that rest on the sole administrator")
     if after.allows_unknown_editors and not before.allows_unknown_editors:
         yield "allows_unknown_editors", _("commits of unknown people")
+    if after.allows_tokens and not before.allows_tokens:
+        yield "allows_tokens", _("high risks started by API tokens")
 
 
 def _compare_times(before: Rules, after: Rules, now: datetime) -> Iterator[tuple[str, str]]:

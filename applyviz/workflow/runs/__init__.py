@@ -21,7 +21,7 @@ from applyviz.workflow.runs.scheduled_starts import (
     schedule_start,
     start_due,
 )
-from applyviz.workflow.runs.start import approve_and_run, cancel_run, find_run_blockers, start_run
+from applyviz.workflow.runs.start import approve_and_run, cancel_run, find_run_blockers, require_person, start_run
 
 __all__ = [
     "approve_and_run",
@@ -44,6 +44,7 @@ __all__ = [
     "list_retryable",
     "list_runs",
     "release_leases",
+    "require_person",
     "resume_unfinished_runs",
     "retry_run",
     "schedule_start",

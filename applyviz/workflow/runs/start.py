@@ -23,7 +23,9 @@ from applyviz.workflow.foundation.blockers import NotStarter, PlanBlocker
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.sequences import next_number
+from applyviz.workflow.plans.live_values import hidden_positions
 from applyviz.workflow.policies import PolicyRules
+from applyviz.workflow.policies.risks import list_risks
 from applyviz.workflow.runs.rules import RunRules
 
 
@@ -39,6 +41,20 @@ def find_run_blockers(plan: Plan, *, for_user: Visitor, hidden: Collection[int] 
     blockers += found.lacking
     blockers += plan_blockers.find_start_blockers(plan, found.policy)
     return tuple(blockers)
+
+
+def require_person(plan: Plan) -> None:
+    """Raise `NotPossibleError` if a token must not start a plan: it has a high risk, and no policy allows that.
+
+    - A person confirms their password for such a plan; a token confirms nothing. `plan` was loaded for its reader, so
+      that the refusal reveals no hidden comparison.
+    """
+    policy, hidden = policies.find_policy(plan), hidden_positions(plan)
+    found = () if policy.allows_tokens else list_risks(plan, many=policy.many_objects)
+    if any(risk.needs_acknowledgment and not hidden.issuperset(risk.positions) for risk in found):
+        raise NotPossibleError(
+            _("the plan has a high risk: a person must start it in the browser, unless a policy allows API tokens")
+        )
 
 
 def _spend(found: Quorum, run: ApplyRun) -> tuple[Approval, ...]:

@@ -24,7 +24,7 @@ ON_FAILURE = [(OnFailure.STOP.value, _("Stop")), (OnFailure.CONTINUE.value, _("C
 _COPIED = (
     "approvals", "approving_team", "many_objects", "approval_hours", "may_run_estimated", "may_run_unknown",
     "concurrency", "waits_for_rollout", "rollout_seconds", "refuses_sole", "replace_annotation",
-    "allows_unknown_editors",
+    "allows_unknown_editors", "allows_tokens",
 )  # fmt: skip
 
 
@@ -57,6 +57,7 @@ class PolicyForm(forms.Form):
     allows_unknown_editors = forms.BooleanField(
         label=_("Allow approval when an editor of a followed branch matches no account"), required=False
     )
+    allows_tokens = forms.BooleanField(label=_("Allow API tokens to start plans with high risks"), required=False)
     may_run_estimated = forms.BooleanField(
         label=_("Allow estimated changes (no dry run)"), required=False, initial=True
     )

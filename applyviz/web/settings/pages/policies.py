@@ -159,6 +159,7 @@ def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
             if rules.allows_unknown_editors
             else []
         ),
+        *([(_("API tokens"), _("can start plans with high risks"))] if rules.allows_tokens else []),
         (_("Allowed results"), _describe_certainty(rules)),
         *([(_("Never deletes"), _describe_kinds(rules.kept_kinds))] if rules.kept_kinds else []),
         (_("Change windows"), "; ".join(str(window) for window in rules.windows) or _("always")),
