@@ -279,6 +279,7 @@ settings_urls = [  # settings/
     path("people/<str:name>/grant/", people.grant_to_person, name="grant-to-person"),
     path("people/<str:name>/active/", people.set_active, name="set-active"),
     path("people/<str:name>/link/", people.link_accounts, name="link-accounts"),
+    path("people/<str:name>/unlink/", people.unlink_account, name="unlink-account"),
     path("people/<str:name>/mail/", people.set_mail, name="set-mail"),
     path("people/<str:name>/identities/", commit_identities.link_identity, name="link-person-identity"),
     path("people/identities/<int:number>/verify/", commit_identities.verify_identity, name="verify-person-identity"),

@@ -21,7 +21,7 @@ def run(team: Team) -> ApplyRun:
     run = team.apply(config_map(a="1"), secret(password="one"))
     comment = comments.add_comment(run.plan, by=team.bob, text="looks good")
     comments.edit_comment(comment, by=team.bob, text="looks very good")
-    team.apply(config_map(a="1"), secret(password="one"))
+    team.apply(config_map(a="2"), secret(password="two"))
     assert "refused" not in verify()
     triggers.remove("default")
     return run

@@ -14,8 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from applyviz import clock
-from applyviz.records.enums import AuditAction, PendingKind, Role
+from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, Grant, PendingChange, Team
+from applyviz.records.pending_enums import PendingKind
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action

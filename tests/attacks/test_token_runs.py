@@ -1,4 +1,4 @@
-"""A high risk asks a person for their password; a token, which confirms nothing, starts it only where a policy says so."""
+"""A high risk asks a person for their password; a token confirms nothing, and starts it only if a policy says so."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
+from django.db import transaction
 
 from applyviz import hpke
 from applyviz.records.enums import AuditAction, ClusterKind
@@ -141,9 +142,9 @@ def test_content_is_sealed_for_its_row():
     other.refresh_from_db()
     assert other.credential.open_bytes() == b"two"
 
-    with pytest.raises(TypeError, match="expected Sealed"):
+    with pytest.raises(TypeError, match="expected Sealed"), transaction.atomic():
         Cluster.objects.filter(slug="box").update(credential=Unsealed(b"three"))
-    with pytest.raises(ValueError, match=r"records_sandboxobject\.body is bound to cluster_id"):
+    with pytest.raises(ValueError, match=r"records_sandboxobject\.body is bound to cluster_id"), transaction.atomic():
         SandboxObject(plural="secrets", name="s", body=Unsealed(b"four")).save()
     with pytest.raises(SealError, match="bound to were not read"):
         Cluster.objects.only("credential").get(slug="box").credential.open_bytes()

@@ -9,7 +9,8 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from applyviz.records.enums import LimitKind, PendingKind, PendingState, Role
+from applyviz.records.enums import LimitKind, Role
+from applyviz.records.pending_enums import PendingKind, PendingState
 
 
 class Team(models.Model):

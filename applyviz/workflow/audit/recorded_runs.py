@@ -71,11 +71,11 @@ def _read_results(run: ApplyRun) -> dict[_Key, list[ObjectResult]]:
 def _compare_results(rows: list[ObjectResult], recorded: _Recorded) -> Iterator[tuple[ObjectResult, str]]:
     """Yield the results that are not those of the last entries of their object."""
     last = recorded.results[-len(rows) :]
-    told = [[detail[name] for name in ("outcome", "detail", "differences")] for _, detail in last]
+    kept = [[detail[name] for name in ("outcome", "detail", "differences")] for _, detail in last]
     for row in rows:
         mine = [row.outcome, row.detail, row.differences]
-        if mine in told:
-            told.remove(mine)
+        if mine in kept:
+            kept.remove(mine)
         elif last:
             yield row, f"audit entry {last[-1][0]} records {last[-1][1]['outcome']}"
         elif row.outcome not in _UNRECORDED:

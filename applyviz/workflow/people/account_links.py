@@ -1,19 +1,20 @@
 """Links between accounts of one person: who is united by one, and how administrators stay counted.
 
 Rule: a link merges everyone linked to its accounts, and everyone with the same mailbox. It never lowers the number of
-people who have ever been administrators (`administrators`).
+people who have ever been administrators (`administrators`), and its end never raises it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from applyviz.records.models import AccountLink
+from applyviz.records.models import AccountLink, ServiceAccount
 from applyviz.workflow.foundation import account_macs
 from applyviz.workflow.foundation.access import Person
-from applyviz.workflow.foundation.errors import NotAllowedError
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from applyviz.workflow.people import administrators, humans
 
 
@@ -63,3 +64,32 @@ def require_linkable(accounts: Iterable[Person]) -> None:
     chosen |= {one.pk: one for one in Person.objects.filter(link__human__in=names)}
     if len(set(administrators.name_counted(chosen.values()).values())) > 1:
         raise NotAllowedError(_("to link accounts of two administrators, run manage.py people link on the server"))
+
+
+def list_linked(person: Person) -> list[Person]:
+    """Return the other accounts that a link makes one person with an account."""
+    link = AccountLink.objects.filter(person=person).first()
+    if link is None:
+        return []
+    return list(Person.objects.filter(link__human=link.human).exclude(pk=person.pk).order_by("username"))
+
+
+def require_separable(person: Person) -> None:
+    """Raise `NotPossibleError` unless a link alone makes an account one person with others."""
+    linked = list_linked(person)
+    if not linked:
+        raise NotPossibleError(_("this account is not linked"))
+    if set(list_sharing(person.email)) & set(linked):
+        raise NotPossibleError(_("accounts with the same mailbox count as one person: change the address first"))
+    programs = ServiceAccount.objects.filter(Q(person=person, owner__in=linked) | Q(person__in=linked, owner=person))
+    if programs.exists():
+        raise NotPossibleError(_("a service account always counts as its owner"))
+
+
+def separate(person: Person) -> None:
+    """Let an account count for itself, in the caller's transaction; among administrators it counts as before."""
+    link = AccountLink.objects.get(person=person)
+    link.counted_as, link.human = link.counted_as or link.human, f"account-{person.pk}"
+    link.save()
+    person.link = link
+    account_macs.vouch(person, account_macs.LINK)

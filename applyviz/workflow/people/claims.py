@@ -20,8 +20,9 @@ from django.utils.translation import gettext as _
 
 from applyviz import clock
 from applyviz.records import keyed_hashes
-from applyviz.records.enums import AuditAction, PendingKind
+from applyviz.records.enums import AuditAction
 from applyviz.records.models import AccountClaim, ServiceAccount
+from applyviz.records.pending_enums import PendingKind
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person

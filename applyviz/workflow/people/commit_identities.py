@@ -24,9 +24,10 @@ from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
 from applyviz.queue import TaskName
 from applyviz.records import keyed_hashes
-from applyviz.records.enums import AuditAction, LimitKind, PendingKind
+from applyviz.records.enums import AuditAction, LimitKind
 from applyviz.records.git_enums import IdentityKind
 from applyviz.records.models import CommitIdentity, PendingChange, ServiceAccount
+from applyviz.records.pending_enums import PendingKind
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, outbox, rate_limit
 from applyviz.workflow.foundation.access import Action, Person

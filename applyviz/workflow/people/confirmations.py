@@ -12,9 +12,10 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.records.enums import PendingKind, PendingState, Role
+from applyviz.records.enums import Role
 from applyviz.records.git_enums import IdentityKind
 from applyviz.records.models import Grant, PendingChange, Team, TeamMember
+from applyviz.records.pending_enums import PendingKind, PendingState
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
@@ -76,6 +77,10 @@ def _link_accounts(given: JSONObject, actors: Actors) -> None:
     rights_changes.link_accounts(accounts, actors=actors)
 
 
+def _unlink_account(given: JSONObject, actors: Actors) -> None:
+    rights_changes.unlink_account(_person(given), actors=actors)
+
+
 def _set_mail(given: JSONObject, actors: Actors) -> None:
     person = _person(given)
     account_links.require_linkable([person, *account_links.list_sharing(given["mail"])])
@@ -102,6 +107,7 @@ _CHANGES: dict[PendingKind, Callable[[JSONObject, Actors], None]] = {
     PendingKind.DEACTIVATE: _deactivate,
     PendingKind.IDENTITY: _link_identity,
     PendingKind.LINK: _link_accounts,
+    PendingKind.UNLINK: _unlink_account,
     PendingKind.MAIL: _set_mail,
     PendingKind.CLAIM: _activate,
     PendingKind.POLICY: _publish_policy,
@@ -113,6 +119,7 @@ _GAINS = frozenset(
         PendingKind.MEMBER,
         PendingKind.ACTIVATE,
         PendingKind.IDENTITY,
+        PendingKind.UNLINK,
         PendingKind.MAIL,
         PendingKind.CLAIM,
     }

@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONValue
-from applyviz.records.enums import AuditAction, PendingKind, PendingState
+from applyviz.records.enums import AuditAction
 from applyviz.records.models import PendingChange
+from applyviz.records.pending_enums import PendingKind, PendingState
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor

@@ -166,6 +166,16 @@ def link_accounts(accounts: Iterable[Person], *, actors: Actors) -> None:
         actors.record(AuditAction.PERSON_CHANGED, detail, is_sole=actors.is_sole)
 
 
+def unlink_account(person: Person, *, actors: Actors) -> None:
+    """Let an account count as a person of its own again."""
+    with transaction.atomic():
+        account_links.require_separable(person)
+        apart = [one.get_username() for one in account_links.list_linked(person)]
+        account_links.separate(person)
+        detail: dict[str, JSONValue] = {"account": person.get_username(), "unlinked from": list(apart)}
+        actors.record(AuditAction.PERSON_CHANGED, detail, is_sole=actors.is_sole)
+
+
 def set_mail(person: Person, email: str, *, actors: Actors) -> None:
     """Change the email address of an account; accounts of its old and of its new mailbox are linked from then on."""
     with transaction.atomic():

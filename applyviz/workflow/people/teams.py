@@ -2,7 +2,8 @@
 
 Memberships and grants end with a time stamp and are never deleted. People cannot grant a role to themselves, to their
 own team or to a linked account, and the last administrator stays. Roles that approve, run or administer, links between
-accounts, email addresses, and members of teams that policies name require a second administrator (`administrators`).
+accounts and their end, email addresses, and members of teams that policies name require a second administrator
+(`administrators`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from django.utils.translation import gettext as _
 
 from applyviz import clock
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.records.enums import AuditAction, PendingKind, Role
+from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import Grant, PendingChange, ServiceAccount, Team, TeamMember
+from applyviz.records.pending_enums import PendingKind
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
@@ -51,6 +53,7 @@ __all__ = [
     "list_teams",
     "set_active",
     "set_mail",
+    "unlink_account",
 ]  # fmt: skip
 _ADMINISTERS = frozenset({Role.ADMINISTRATOR})
 
@@ -157,6 +160,24 @@ def link_accounts(accounts: Iterable[Person], *, by: Person) -> PendingChange | 
         given: JSONObject = {"people": [person.pk for person in accounts]}
         return pending_changes.ask(PendingKind.LINK, by=by, given=given, summary=summary)
     rights_changes.link_accounts(accounts, actors=Actors(by))
+    return None
+
+
+def unlink_account(person: Person, *, by: Person) -> PendingChange | None:
+    """Let a linked account count as a person of its own: it may approve what the others write, and they what it writes.
+
+    - Returns the pending change if a second administrator must confirm. The number of administrators stays.
+    - Raises `NotAllowedError` for one's own accounts, `NotPossibleError` where something else than a link unites them.
+    """
+    access.require(by, Action.MANAGE)
+    if administrators.is_same_human(person, by):
+        raise NotAllowedError(_("another administrator must unlink your own accounts"))
+    account_links.require_separable(person)
+    if administrators.needs_second():
+        linked: list[JSONValue] = [one.get_username() for one in account_links.list_linked(person)]
+        summary: dict[str, JSONValue] = {"account": person.get_username(), "unlinked from": linked}
+        return pending_changes.ask(PendingKind.UNLINK, by=by, given={"person": person.pk}, summary=summary)
+    rights_changes.unlink_account(person, actors=Actors(by))
     return None
 
 

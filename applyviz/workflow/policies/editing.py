@@ -19,8 +19,8 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.digest.serialize import to_json
 from applyviz.engine.requests.replacement import find_odd_kinds
 from applyviz.engine.risks.model import RiskKind
-from applyviz.records.enums import PendingKind
 from applyviz.records.models import PendingChange, Plan, Policy, PolicyVersion, Team
+from applyviz.records.pending_enums import PendingKind
 from applyviz.workflow import policies
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor

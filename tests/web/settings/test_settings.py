@@ -1,5 +1,7 @@
 """Settings: who sees and who changes policies, teams and people; what the forms take and refuse."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -7,7 +9,7 @@ from django.urls import reverse
 
 from applyviz.records.models import Grant, PolicyVersion, Team, TeamMember
 from applyviz.workflow.policies import POLICY_RISKS
-from tests.builders import grant_role, make_policy
+from tests.builders import grant_role, make_person, make_policy
 from tests.web import reading
 
 pytestmark = pytest.mark.django_db
@@ -181,10 +183,29 @@ def test_account_is_made_granted_linked_and_closed(as_dana, bob):
 
     page = as_dana.get(reverse("settings:show-person", args=["erin"])).content.decode()
     assert all(text in page for text in ("erin@example.org", "every cluster: shop", "Linked with bob"))
+    as_dana.post(reverse("settings:unlink-account", args=["erin"]))
+    assert "No linked accounts." in as_dana.get(reverse("settings:show-person", args=["erin"])).content.decode()
     as_dana.post(reverse("settings:end-grant", args=[Grant.objects.get(person__username="erin").pk]))
     as_dana.post(reverse("settings:set-active", args=["erin"]))
     erin = User.objects.get(username="erin")
     assert (erin.is_active, Grant.objects.filter(person=erin, ended_at=None).exists()) == (False, False)
+
+
+def test_person_is_no_choice_to_link_with_itself(as_dana, bob):
+    """Nor is an account that is linked already."""
+    make_person("erin")
+    address = reverse("settings:show-person", args=["bob"])
+    assert find_choices(as_dana, address) == {"dana", "erin"}
+
+    as_dana.post(reverse("settings:link-accounts", args=["bob"]), {"person": "erin"})
+    assert find_choices(as_dana, address) == {"dana"}
+    assert as_dana.post(reverse("settings:link-accounts", args=["bob"]), {"person": "bob"}).status_code == 422
+
+
+def find_choices(browser, address):
+    """The accounts that the form of linked accounts offers."""
+    section = browser.get(address).content.decode().partition('id="human"')[2].partition("</section>")[0]
+    return set(re.findall(r'<option value="([^"]+)"', section))
 
 
 def test_name_that_is_taken_is_refused(as_dana, bob):

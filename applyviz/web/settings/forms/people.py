@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django import forms
@@ -49,14 +50,14 @@ class GrantForm(forms.Form):
 
 
 class MemberForm(forms.Form):
-    """A team member, by name."""
+    """An account, by name; `without` are those that are no choice."""
 
     person = forms.ChoiceField(label=_("Person"))
 
-    def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, for_user: Visitor, without: Collection[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         names = list_people(for_user=for_user).filter(is_active=True).values_list("username", flat=True)
-        offer_choices(self, "person", [(name, name) for name in names])
+        offer_choices(self, "person", [(name, name) for name in names if name not in without])
 
 
 class ChoiceOfTeamForm(forms.Form):

@@ -121,11 +121,12 @@ def decline_pending(request: PageRequest, number: int) -> HttpResponse:
 def show_person(request: PageRequest, name: str) -> HttpResponse:
     """Show one account: grants, teams, linked accounts."""
     person = teams.get_person(name, for_user=request.user)
+    row = present_people([person], for_user=request.user)[0]
     context = {
-        "person": present_people([person], for_user=request.user)[0],
+        "person": row,
         "grant_form": GrantForm(),
         "team_form": ChoiceOfTeamForm(for_user=request.user),
-        "link_form": MemberForm(for_user=request.user),
+        "link_form": MemberForm(for_user=request.user, without=(row.name, *row.same_as)),
         "identities": present_identities(commit_identities.list_own(person).select_related("person")),
         "identity_form": IdentityForm(),
         "mail_form": MailForm(initial={"email": person.email}),
@@ -171,12 +172,21 @@ def set_active(request: PageRequest, name: str) -> HttpResponse:
 @requires(Action.MANAGE, "POST")
 def link_accounts(request: PageRequest, name: str) -> HttpResponse:
     """Link two accounts of one person."""
-    person, form = teams.get_person(name, for_user=request.user), MemberForm(request.POST, for_user=request.user)
+    person = teams.get_person(name, for_user=request.user)
+    form = MemberForm(request.POST, for_user=request.user, without=(name,))
     if not form.is_valid():
         raise NotValidError(_("choose the other account"))
     other = teams.get_person(form.cleaned_data["person"], for_user=request.user)
     made = teams.link_accounts([person, other], by=request.user)
     _add_message(request, made, _("Accounts linked; they now count as one person for approvals."))
+    return redirect("settings:show-person", name)
+
+
+@requires(Action.MANAGE, "POST")
+def unlink_account(request: PageRequest, name: str) -> HttpResponse:
+    """Let a linked account count as a person of its own."""
+    made = teams.unlink_account(teams.get_person(name, for_user=request.user), by=request.user)
+    _add_message(request, made, _("Account unlinked; it now counts as a person of its own for approvals."))
     return redirect("settings:show-person", name)
 
 
