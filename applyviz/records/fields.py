@@ -33,7 +33,7 @@ class _SealedAttribute(DeferredAttribute):
 
     field: SealedField
 
-    def __get__(self, instance: models.Model | None, cls: type[models.Model] | None = None) -> Any:
+    def __get__(self, instance: models.Model | None, cls: type[models.Model] | None = None) -> object:
         if instance is None:
             return self
         value = super().__get__(instance, cls)
@@ -54,8 +54,8 @@ class SealedField(_Column):
     description = "Sealed content"
     descriptor_class = _SealedAttribute
 
-    def __init__(self, *args: Any, bound_to: tuple[str, ...] = (), **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, *, null: bool = False, bound_to: tuple[str, ...] = ()) -> None:
+        super().__init__(null=null)
         self.bound_to = bound_to
 
     def may_locate(self, row: models.Model) -> bool:

@@ -1,7 +1,7 @@
 """Keyed hashes of web processes and workers: of tokens, counters and sources; the database does not hold the key.
 
-Rule: a token is stored as its keyed hash, with what it is for. Whoever can write to the database cannot store the hash
-of a token that they know, nor use a stored hash for another purpose.
+Rule: a token is stored as its keyed hash, with its purpose. An attacker who can write to the database cannot store the
+hash of a known token, nor use a stored hash for another purpose.
 """
 
 from __future__ import annotations

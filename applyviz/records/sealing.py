@@ -2,8 +2,8 @@
 
 `APPLYVIZ_SEALING_KEY` seals and opens nothing; `APPLYVIZ_OPENING_KEYS` open, each the content sealed for it, so that
 keys can be rotated. A `Sealed` prints nothing of its content and is opened only explicitly: a page cannot show what it
-never opened. It is bound to table, column and row: whoever can write to the database cannot let one row use the content
-of another.
+never opened. It is bound to table, column and row: an attacker who can write to the database cannot let one row use the
+content of another.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Unsealed:
-    """Content to be sealed for a row as soon as it is assigned to one (`records.fields.SealedField`)."""
+    """Content that is sealed for a row once it is assigned to one (`records.fields.SealedField`)."""
 
     content: bytes
 

@@ -8,6 +8,7 @@ run programs and are refused by name.
 from __future__ import annotations
 
 import posixpath
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -55,21 +56,27 @@ class _Scan:
             self.problems.append(f"{folder or '.'}: {what}")
             return
         name = posixpath.normpath(posixpath.join(folder, found[0]))
-        for value in self._read(name):
+        for value in self._read(name, _LIMITS):
             self._scan_kustomization(name, folder, value)
 
-    def _read(self, name: str) -> Iterator[JSONObject]:
+    def _read(self, name: str, limits: ReadLimits) -> Iterator[JSONObject]:
         text = decode_text(self.files[name]).encode("utf-8", "replace")
         for chunk in split_documents(text, name):
             try:
                 if isinstance(chunk, ManifestError):
                     raise chunk
-                value = TreeReader(name, chunk.first_line, _LIMITS).read(chunk.text).value
+                value = TreeReader(name, chunk.first_line, limits).read(chunk.text).value
             except ManifestError as error:
                 self.problems.append(str(error))
                 continue
             if isinstance(value, dict):
                 yield value
+
+    def _scan_file(self, name: str) -> None:
+        """Read a file as we read manifests: the program would expand its aliases without a limit but that of memory."""
+        if name.endswith((".yaml", ".yml")) and name not in self.seen:
+            self.seen.add(name)
+            deque(self._read(name, ReadLimits()), maxlen=0)
 
     def _scan_kustomization(self, name: str, folder: str, value: JSONObject) -> None:
         for program in _PROGRAMS:
@@ -87,7 +94,7 @@ class _Scan:
         if target == ".." or target.startswith("../"):
             self.problems.append(f"{where}: {shown} leads out of the tree")
         elif target in self.files:
-            return
+            self._scan_file(target)
         elif self.is_folder(target):
             self.scan_folder("" if target == "." else target)
         else:

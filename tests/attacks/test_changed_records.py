@@ -1,4 +1,4 @@
-"""Whoever changes what pages show of a run, or a comment, past the triggers, is noticed by `audit verify`."""
+"""`audit verify` notices changes of what pages show of a run, and of comments, past the triggers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 
 @pytest.fixture
 def run(team: Team) -> ApplyRun:
-    """A run with a comment; whoever attacks it holds the database, without any key."""
+    """A run with a comment; the attacker holds the database, without any key."""
     run = team.apply(config_map(a="1"), secret(password="one"))
     comment = comments.add_comment(run.plan, by=team.bob, text="looks good")
     comments.edit_comment(comment, by=team.bob, text="looks very good")
@@ -37,7 +37,7 @@ def change_earlier_text(run: ApplyRun) -> None:
 
 CHANGES: dict[str, tuple[Callable[[ApplyRun], object], str]] = {
     "outcome": (lambda run: run.results.update(outcome="failed"), "records applied"),
-    "detail": (lambda run: run.results.update(detail="somebody else did it"), "records applied"),
+    "detail": (lambda run: run.results.update(detail="it was another one"), "records applied"),
     "differences": (lambda run: run.results.update(differences=[{"path": "data.a"}]), "records applied"),
     "request": (
         lambda run: JournalEntry.objects.filter(result__run=run).update(request={"data": {"a": "2"}}),

@@ -1,4 +1,4 @@
-"""Whoever writes policies or accounts into the database gains nothing by it, and `audit verify` names the rows."""
+"""An attacker who writes policies or accounts into the database gains nothing, and `audit verify` names the rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ida(db: None) -> User:
 
 @pytest.fixture
 def plan(ida: User) -> Plan:
-    """A plan that needs two approvals; whoever attacks it holds the database, without any key."""
+    """A plan that needs two approvals; the attacker holds the database, without any key."""
     editing.save_policy("prod", by=ida, scope=Scope(), rules=STRICT)
     made = make_plan_row(make_person("mallory", Role.AUTHOR, Role.OPERATOR), policy_version="prod@1")
     triggers.remove("default")

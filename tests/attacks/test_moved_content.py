@@ -1,4 +1,4 @@
-"""Whoever writes into the database opens nothing by moving it: content is sealed for its row, a token for one use."""
+"""An attacker who holds the database opens nothing by moving it: content is sealed for its row, a token for one use."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from applyviz.clusters.sandbox import hash_token, is_token_of
+from applyviz.engine.objects.errors import SourceError
 from applyviz.records import keyed_hashes, triggers
 from applyviz.records.enums import ClusterKind, RunState, TokenScope, WorkerRequestKind
 from applyviz.records.fields import SealedField
@@ -32,6 +33,7 @@ from applyviz.workflow.clusters import registration
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.people import claims, tokens
 from applyviz.workflow.people.tokens import NotKnownError
+from applyviz.workflow.plans import repository_credentials
 from tests.builders import make_cluster_row, make_person
 from tests.stories import Team, config_map, secret
 
@@ -124,6 +126,8 @@ def test_credential_does_not_open_for_another_repository(team: Team) -> None:
 
     row.refresh_from_db()
     assert not opens(row.secret)
+    with pytest.raises(SourceError, match="enter it again"):
+        repository_credentials.find_for("https://mallory.example/x/y", by=team.alice)
 
 
 def test_run_with_content_of_another_object_writes_nothing(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
@@ -26,7 +26,7 @@ kind: ClusterRole
 metadata: {name: everything}
 rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]
 """
-Post = Callable[[str, dict[str, object]], HttpResponse]
+Post = Callable[[str, dict[str, object]], Any]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def post(team: Team, client: Client) -> Post:
     _, text = tokens.make_token(by=team.alice, account=team.alice, name="ci", scope=TokenScope.APPLY, days=7)
     headers = {"authorization": f"Bearer {text}"}
 
-    def send(address: str, body: dict[str, object]) -> HttpResponse:
+    def send(address: str, body: dict[str, object]) -> Any:
         return client.post(f"/api/v1/{address}", json.dumps(body), "application/json", headers=headers)
 
     return send

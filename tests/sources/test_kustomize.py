@@ -53,6 +53,15 @@ def test_references_out_of_the_tree_are_refused(text: str, said: str) -> None:
     assert refusal(text).removesuffix(" (nothing remote is fetched)") == f"kustomization.yaml: {said}"
 
 
+def test_file_that_our_reader_refuses_reaches_no_program() -> None:
+    """Aliases in a resource took 7 GiB of the program; patches and generators are read as well."""
+    aliases = "k0: &k0 [x]\n" + "".join(f"k{n}: &k{n} [{', '.join([f'*k{n - 1}'] * 20)}]\n" for n in range(1, 12))
+
+    said = refusal("resources: [r.yaml]", r_yaml=aliases)
+    assert said == "r.yaml:4:25: document contains excessive aliasing"
+    assert "excessive aliasing" in refusal("patches: [{path: p.yaml}]", p_yaml=aliases)
+
+
 @pytest.mark.parametrize("field", ["helmCharts", "helmChartInflationGenerator", "helmGlobals"])
 def test_helm_is_refused(field: str) -> None:
     assert refusal(f"{field}: []") == f"kustomization.yaml: {field} runs Helm, which is not done here"

@@ -1,17 +1,20 @@
 """Find credentials in plain fields, by the name of the field and by the form of the text.
 
 Known forms: names of environment variables, headers, flags and fields (`DB_PASS`, `X-Api-Key`, `--token`,
-`clientSecret`), passwords in URLs, Authorization headers, JSON Web Tokens, PEM private keys, the keys of a kubeconfig,
-and Docker's registry logins. A name that says where a secret is (`secretName`, `TOKEN_FILE`, `--password-file`) is not
-a credential. The decision depends only on the text itself; the cost is linear in its length.
+`clientSecret`), passwords in URLs, connection strings and commands, Authorization headers, tokens of well-known
+services (`known_tokens`), JSON Web Tokens, PEM private keys, the keys of a kubeconfig, and Docker's registry logins; in
+YAML, JSON, XML and properties. A name that says where a secret is (`secretName`, `TOKEN_FILE`, `--password-file`) is
+not a credential. The decision depends only on the text itself; the cost is linear in its length.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
+
+from applyviz.engine.diff.known_tokens import FORM, HINT
 
 LONGEST_NAME = 200
 _ENDS = frozenset(
@@ -28,19 +31,60 @@ _PHRASES = frozenset(
         *(f"{what} secret" for what in ("client", "app", "shared", "consumer", "webhook", "oauth", "session")),
         *(f"{what} secret" for what in ("cookie", "auth", "hmac", "signing", "jwt")),
         *("secret access key", "connection string", "basic auth", "set cookie", "registry auth", "client key data"),
+        *("secret key base", "secret id", "role secret"),
     )
 )
 _SUFFIXES = ("password", "passwd", "passphrase", "apikey", "token")
 _NONE = frozenset(("PWD", "OLDPWD"))  # the current working directory of a shell
-_UPPER_ENDS = frozenset({"secret", "pass", "dsn", "salt", "cookie"})
+_UPPER_ENDS = frozenset({"secret", "pass", "dsn", "salt", "cookie", "pin"})
+_UPPER_LAST = frozenset({"auth", "pw", "sk"})
+_UPPER_NAMES = frozenset({"APP_KEY"})
+# Names of one word that hold a credential in a text, where no field of Kubernetes is called so.
+_OF_TEXTS = frozenset({"secret", "pin", "pass", "auth"})
+PLURALS = frozenset({"passwords", "tokens", "apikeys", "passphrases"})
+"""Fields whose entries are credentials; `secrets` names Secrets outside of a text."""
+_PLURALS_OF_TEXTS = PLURALS | {"secrets", "credentials"}
+_OF_NAMES = frozenset({"name", "key", "namespace", "kind", "type", "file", "path", "id", "user", "username"})
+_METHODS = frozenset(
+    {"basic", "bearer", "oidc", "oauth", "oauth2", "ldap", "saml", "kubernetes", "plain", "login", "md5"}
+)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # A cheap first check: text without any of these cannot hold a credential.
 _HINT = re.compile(
-    r"pass|pwd|token|secret|key|auth|cred|jwt|otp|cookie|bearer|dsn|salt|connection|://|BEGIN|eyJ", re.IGNORECASE
+    r"pass|pwd|token|secret|key|auth|cred|jwt|otp|cookie|bearer|dsn|salt|connection|://|BEGIN|eyJ|pin|_pw|_sk|mysql"
+    r"|mariadb|redis-cli|curl|login|" + HINT,
+    re.IGNORECASE,
 )
 
 _PEM = "PRIVATE KEY-----"
 _URL = re.compile(r"(?<=://)[^\s/@:\"'<>]{0,256}:([^\s/@\"'<>]{1,512})@")
+# A user without a password in a web address is a token.
+_URL_TOKEN = re.compile(r"(?<=https://)([^\s/@:\"'<>]{8,512})@")
+_VALUE = r"(\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s\"';&|,)}]{1,4096})"
+# In a command, a query, a connection string, or after another flag: `PASSWORD=x run`, `?password=x`, `;Password=x`.
+_ASSIGNED = re.compile(r"(?<![\w.\-$])([A-Za-z][\w.\-]{1,200})=" + _VALUE)
+_COMMANDS = (
+    re.compile(r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\b[^\n;|&]{0,300}?[ ]-p([^\s\"']{1,512})"),
+    re.compile(r"\bsshpass[ ]{1,4}-p[ ]{0,4}" + _VALUE),
+    re.compile(r"\bredis-cli\b[^\n;|&]{0,300}?[ ](?:-a|--pass)[ ]{1,4}" + _VALUE),
+    re.compile(r"\bcurl\b[^\n;|&]{0,300}?[ ](?:-u|--user)[ ]{0,4}[\"']?[^\s:\"']{0,200}:([^\s\"']{1,512})"),
+    re.compile(r"\blogin\b[^\n;|&]{0,300}?[ ]-p[ ]{1,4}" + _VALUE),
+)
+_XML = re.compile(r"<([\w.:\-]{1,200})(?:[ ][^<>]{0,200})?>([^<>\s][^<>\n]{0,4096})</")
+_PAIR = re.compile(
+    r"\b(?:name|key)[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?([\w.\-]{1,200})[\"']?[,\s]{1,80}[\"']?value[\"']?"
+    r"[ \t]{0,4}[:=][ \t]{0,4}" + _VALUE
+)
+_COMPLEX_KEY = re.compile(
+    r"^[ \t]{0,200}\?[ \t]{1,20}[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}\n[ \t]{0,200}:[ \t]{1,20}(.+)$", re.M
+)
+_BLOCK = re.compile(
+    r"^([ \t]{0,200})(?:-[ ])?[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}:[ \t]{0,20}([|>][-+0-9]{0,3})?[ \t]{0,20}$", re.M
+)
+_LISTED = re.compile(r"[\"']?\b([A-Za-z_\-]{4,40})[\"']?[ \t]{0,20}:\s{0,20}[\[{]([^\[\]{}]{1,65536})[\]}]")
+_ENTRY = re.compile(
+    r"(?<![\w:.\-])(?:\"([\w.\-]{1,200})\"\s{0,20}:\s{0,20}|'?([\w.\-]{1,200})'?[ \t]{0,20}:\s{1,20})?" + _VALUE
+)
 _FLAG = re.compile(
     r"(?<![\w-])--?([A-Za-z][\w.-]{1,100})[= ](\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s\"'-][^\s]{0,4096})"
 )
@@ -54,9 +98,19 @@ _FLOW = re.compile(
 _WEB_TOKEN = re.compile(r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,8192}\.eyJ[A-Za-z0-9_-]{2,16384}\.[A-Za-z0-9_-]{0,8192}")
 _JSON_PAIR = re.compile(r'"([\w.\-]{1,200})"\s{0,20}:\s{0,20}"((?:[^"\\]|\\.){1,65536})"')
 _HEADER = re.compile(
-    r"\bauthorization[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?(?:[A-Za-z]{1,20}[ ]{1,4})?([^\s\"']{1,8192})", re.I
+    r"\bauthorization[\"']?(?:[ \t]{0,4}[:=][ \t]{0,4}|[ \t]{1,4}(?=[\"']))[\"']?(?:[A-Za-z]{1,20}[ ]{1,4})?"
+    r"([^\s\"']{1,8192})",
+    re.I,
 )
 _BEARER = re.compile(r"\bbearer[ ]{1,4}([A-Za-z0-9._~+/=-]{16,8192})", re.I)
+_NAMED = (_FLAG, _LINE, _FLOW, _JSON_PAIR, _ASSIGNED, _XML, _PAIR, _COMPLEX_KEY)
+_GROUPS = (
+    ("url", _URL),
+    ("url", _URL_TOKEN),
+    *(("command", one) for one in _COMMANDS),
+    ("authorization", _HEADER),
+    ("authorization", _BEARER),
+)
 _REFERENCE = re.compile(r"\$\([\w.]+\)|\$\{[^}]*\}|\$\w+|\{\{.*\}\}|<[^<>]*>|\*+")
 _LITERALS = frozenset({"true", "false", "null", "none", "~"})
 
@@ -65,6 +119,19 @@ _LITERALS = frozenset({"true", "false", "null", "none", "~"})
 _KEYS_BY_GROUP = {
     "external-secrets.io": frozenset({"secretKey"}),
     "secrets-store.csi.x-k8s.io": frozenset({"secretKey"}),
+}
+
+
+_TEMPLATES = frozenset(
+    (holder, data) for holder in ("template", "secretTemplate") for data in ("data", "stringData", "binaryData")
+)
+_SHORT = frozenset({"-p"})
+_PROGRAMS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "mariadb-admin", "sshpass"), _SHORT
+    ),
+    "redis-cli": frozenset({"-a", "--pass"}),
+    "curl": frozenset({"-u", "--user"}),
 }
 
 
@@ -94,7 +161,8 @@ def names_credential(name: str) -> bool:
     if last in _ENDS or last.endswith(_SUFFIXES) or {" ".join(words[-n:]) for n in (2, 3)} & _PHRASES:
         return True
     is_constant = name.upper() == name
-    return (is_constant and last in _UPPER_ENDS) or (len(words) > 1 and last == "pass")
+    is_upper = name in _UPPER_NAMES or last in _UPPER_ENDS or (len(words) > 1 and last in _UPPER_LAST)
+    return (is_constant and is_upper) or (len(words) > 1 and last == "pass")
 
 
 @lru_cache(maxsize=64)
@@ -106,6 +174,35 @@ def compile_globs(patterns: tuple[str, ...]) -> re.Pattern[str]:
 def is_reference(text: str) -> bool:
     """Return whether text only says where a value comes from, or that it is to be filled in."""
     return not text.strip() or _REFERENCE.fullmatch(text.strip()) is not None
+
+
+def holds_value(text: str) -> bool:
+    """Return whether text under the name of a credential is one: no reference, no template, no switch."""
+    return not is_reference(text) and "{{" not in text and text.strip().lower() not in _LITERALS
+
+
+def names_list(name: str) -> bool:
+    """Return whether the entries of a field of this name are credentials."""
+    return name.lower() in PLURALS
+
+
+def is_template(path: tuple[str, ...]) -> bool:
+    """Return whether a path is that of the values of a Secret that a controller makes from a template."""
+    return path[-2:] in _TEMPLATES
+
+
+def find_arguments(items: Sequence[object]) -> frozenset[int]:
+    """Return the positions of arguments that a program of the list takes as a password: `redis-cli -a x`."""
+    found: set[int] = set()
+    flags: frozenset[str] = frozenset()
+    for at, item in enumerate(items):
+        text = item if isinstance(item, str) else ""
+        flags = _PROGRAMS.get(text.rpartition("/")[2], flags)
+        if text in flags:
+            found.add(at + 1)
+        elif text[:2] in flags and text[:2] != "--":  # `-px`
+            found.add(at)
+    return frozenset(one for one in found if one < len(items))
 
 
 def is_registry_login(text: str) -> bool:
@@ -127,20 +224,84 @@ def _find_private_keys(text: str) -> Iterator[tuple[int, int, str]]:
         start = text.find("-----BEGIN ", stop)
 
 
+def _names_in_text(name: str, value: str) -> bool:
+    """Return whether a name in a text gives a value that is a credential."""
+    if names_credential(name):
+        return True
+    bare = value.strip().strip("\"',;")
+    is_other = bare.startswith(("/", "./")) or bare.lower() in _METHODS or not bare
+    return name.lower() in _OF_TEXTS and not is_other
+
+
+def _find_entries(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+    """Yield the entries of a list or map of credentials; names of Secrets and users among them stay."""
+    for match in _ENTRY.finditer(text, start, end):
+        name = match[1] or match[2] or ""
+        if name.lower() not in _OF_NAMES:
+            yield *match.span(3), name or "entry"
+
+
+def _find_listed(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the credentials in flow lists and maps: `tokens: [x, y]`, `"credentials": {"value": "x"}`."""
+    for match in _LISTED.finditer(text):
+        if match[1].lower() in _PLURALS_OF_TEXTS and match[1] not in shown:
+            yield from _find_entries(text, *match.span(2))
+
+
+def _find_blocks(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield block scalars of credentials (`password: |`), and the entries below `tokens:`; each line is read once."""
+    at = 0
+    while (match := _BLOCK.search(text, at)) is not None:
+        at = match.end()
+        is_plural = match[3] is None and match[2].lower() in _PLURALS_OF_TEXTS
+        if match[2] in shown or not (is_plural or (match[3] is not None and _names_in_text(match[2], "x"))):
+            continue
+        start = at = min(at + 1, len(text))
+        while at < len(text):
+            end = text.find("\n", at) + 1 or len(text)
+            line = text[at:end]
+            depth = len(line) - len(line.lstrip(" \t"))
+            is_item = is_plural and line.lstrip().startswith("- ") and depth >= len(match[1])
+            if line.strip() and depth <= len(match[1]) and not is_item:
+                break
+            if is_plural and line.strip():
+                yield from _find_below(text, at, end)
+            at = end
+        if not is_plural and text[start:at].strip():
+            yield start, at, match[2]
+
+
+_BELOW = re.compile(
+    r"[ \t]{0,200}(?:-[ ]{1,4})?(?:[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}:[ ]{1,20})?(\S[^\n]{0,4096})$", re.M
+)
+
+
+def _find_below(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+    match = _BELOW.match(text, start, end)
+    if match is not None and (match[1] or "").lower() not in _OF_NAMES and not match[2].rstrip().endswith(":"):
+        yield *match.span(2), match[1] or "entry"
+
+
+def _find_forms(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield what its form or its command alone tells."""
+    yield from _find_private_keys(text)
+    for name, expression in (("jwt", _WEB_TOKEN), ("token", FORM)):
+        for match in expression.finditer(text):
+            yield *match.span(), name
+    for name, expression in _GROUPS:
+        for match in expression.finditer(text):
+            yield *match.span(1), name
+
+
 def _find_spans(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Yield the span of each credential in a text, and the name that it is known by."""
-    yield from _find_private_keys(text)
-    for match in _URL.finditer(text):
-        yield *match.span(1), "url"
-    for expression in (_FLAG, _LINE, _FLOW, _JSON_PAIR):
+    yield from _find_forms(text)
+    for expression in _NAMED:
         for match in expression.finditer(text):
-            if match[1] not in shown and names_credential(match[1]):
+            if match[1] not in shown and _names_in_text(match[1], match[2]):
                 yield *match.span(2), match[1]
-    for match in _WEB_TOKEN.finditer(text):
-        yield *match.span(), "jwt"
-    for expression in (_HEADER, _BEARER):
-        for match in expression.finditer(text):
-            yield *match.span(1), "authorization"
+    yield from _find_listed(text, shown)
+    yield from _find_blocks(text, shown)
 
 
 def redact(text: str, mask: Callable[[str, str], str], shown: Collection[str] = ()) -> str:

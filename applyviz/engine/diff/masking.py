@@ -12,16 +12,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from applyviz.engine.diff.credentials import (
     compile_globs,
+    find_arguments,
+    holds_value,
     is_ciphertext,
     is_reference,
     is_registry_login,
+    is_template,
     names_credential,
+    names_list,
     names_of_keys,
     redact,
 )
@@ -36,6 +40,7 @@ from applyviz.engine.diff.embedded import (
 )
 from applyviz.engine.diff.encoded import DecodedText, decode_all, looks_encoded
 from applyviz.engine.diff.marks import is_masked
+from applyviz.engine.diff.mask_policy import DEFAULT_POLICY, Beside, MaskPolicy
 from applyviz.engine.diff.patch_parts import list_written, read_pointer, write_at
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import Repeats, find_secrets
@@ -50,36 +55,6 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _DIRECTIVES = frozenset({"delete", "replace", "merge"})
 _ANNOTATIONS = ("metadata", "annotations")
 Path = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MaskPolicy:
-    """The credentials that are masked besides Secrets: the built-in list, and further globs.
-
-    - `has_plain`: whether the built-in list of `credentials` applies.
-    - `names`: globs for environment variables, flags, headers and fields; `paths`: dotted globs in which list entries
-      count as fields, such as `spec.users.*.password`.
-    """
-
-    has_plain: bool = True
-    names: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-
-
-DEFAULT_POLICY = MaskPolicy()
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """A version of the same object, its masked form, and whether anything in that is masked."""
-
-    raw: Mapping[str, Any]
-    shown: Mapping[str, Any]
-    plain: InitVar[PlainValues | None] = None
-    holds_masked: bool = field(init=False)
-
-    def __post_init__(self, plain: PlainValues | None) -> None:
-        object.__setattr__(self, "holds_masked", is_masked(self.shown, () if plain is None else plain))
 
 
 def mask(
@@ -100,8 +75,8 @@ def mask(
     - `plain`: what is known of the values of this change, which grows by those of this object.
     - `beside`: the versions that a mixed object (a result, the body of a request) was made from. An annotation is shown
       as in the first version that contains it; an annotation of no version is masked whole if it may repeat a secret.
-    - `is_live`: the object comes from the cluster. Whoever wrote an annotation there may guess the values of the Secret
-      beside it: so an annotation of no version `beside` is masked whole in every Secret, whatever the values are.
+    - `is_live`: the object comes from the cluster. The author of an annotation there may guess the values of the Secret
+      beside it, so an annotation of no version `beside` is masked whole in every Secret, whatever the values are.
     """
     is_secret = gvk is None or names_secret(gvk.kind)
     masker = _make_masker(obj, gvk, tag_key, scope, policy, beside, plain, is_live=is_live)
@@ -246,7 +221,9 @@ class _Masker:
         embedded = parse_embedded(value)
         if embedded is not None:
             masked = self._mask_embedded(embedded, path, value, is_secret=is_secret)
-            return self.mask_value(value, path) if self.repeats.are_in(masked) else masked
+            if self.repeats.are_in(masked):
+                return self.mask_value(value, path)
+            return masked if masked != value else self._redact(value, path)
         if self._hides_secret(value, path, is_compared=True):
             return self.mask_value(value, path)
         is_unreadable = bool(value) and (path[-1] == _LAST_APPLIED or (is_secret and "{" in value))
@@ -273,7 +250,7 @@ class _Masker:
         embedded = parse_embedded(text)
         if embedded is not None and self._mask_embedded(embedded, path, text, is_secret=False) != text:
             return True
-        return looks_secret(text)
+        return looks_secret(text) or (self.policy.has_plain and redact(text, lambda found, name: "") != text)
 
     def _mask_embedded(self, embedded: Mapping[str, Any] | list[Any], path: Path, text: str, *, is_secret: bool) -> str:
         """Mask an object inside text; it has its own author, so only its own values count as secrets."""
@@ -311,16 +288,33 @@ class _Masker:
         if holds_secret(value):
             return self.mask_object(value, path, is_secret=True)
         masked = {k: self._walk(v, (*path, k)) for k, v in value.items()}
-        name, named = value.get("name"), value.get("value")
-        if isinstance(name, str) and named is not None and self._is_credential(name) and not _refers(named):
+        named = value.get("value")
+        names = [name for name in (value.get("name"), value.get("key")) if isinstance(name, str)]
+        if named is not None and any(map(self._is_credential, names)) and _holds_value(named):
             masked["value"] = self.mask_value(named, (*path, "value"))
+        if self.policy.has_plain:
+            masked |= {k: self._mask_entries(v, (*path, k)) for k, v in value.items() if names_list(k)}
+            if is_template(path):
+                return {k: self._mask_entries(v, (*path, k)) for k, v in value.items()}
         return masked
+
+    def _mask_entries(self, value: JSONValue, path: Path) -> Any:
+        """Mask every text of a list or map of credentials; a name in a map, and a reference, stay."""
+        if isinstance(value, str):
+            return self.mask_value(value, path) if holds_value(value) else value
+        if isinstance(value, list):
+            return [self._mask_entries(item, (*path, str(n))) for n, item in enumerate(value)]
+        if isinstance(value, Mapping) and not ({"name", "key"} & value.keys()):
+            return {k: self._mask_entries(v, (*path, k)) for k, v in value.items()}
+        return self._walk(value, path)
 
     def _walk_list(self, items: list[JSONValue], path: Path) -> list[JSONValue]:
         masked = [self._walk(item, below) for item, below in zip(items, name_items(items, path), strict=True)]
         for n, (flag, item) in enumerate(pairwise(items), start=1):
             if isinstance(item, str) and self._takes_credential(flag) and not item.startswith("-"):
                 masked[n] = item if is_reference(item) else self.mask_value(item, (*path, str(flag)))
+        for n in find_arguments(items) if self.policy.has_plain else ():
+            masked[n] = self.mask_value(items[n], (*path, str(n)))
         return masked
 
     def _takes_credential(self, flag: JSONValue) -> bool:
@@ -330,19 +324,22 @@ class _Masker:
     def _mask_text(self, text: str, path: Path) -> Any:
         if self.gvk is not None and is_ciphertext(self.gvk.group, self.gvk.kind, path):
             return text
-        if self._is_credential(path[-1]) and not is_reference(text):
+        if self._is_credential(path[-1]) and holds_value(text):
             return self.mask_value(text, path)
         if len(text) >= 16 and ("ecret" in text or "SECRET" in text):
             embedded = parse_embedded(text)
-            if embedded is not None:
-                return self._mask_embedded(embedded, path, text, is_secret=False)
-            if looks_secret(text):
+            masked = self._mask_embedded(embedded, path, text, is_secret=False) if embedded is not None else text
+            if masked != text:
+                return masked
+            if embedded is None and looks_secret(text):
                 return self.mask_value(text, path)
         if self._hides_secret(text, path):
             return self.mask_value(text, path)
-        return self._redact(text, path) if self.policy.has_plain else text
+        return self._redact(text, path)
 
     def _redact(self, text: str, path: Path) -> Any:
+        if not self.policy.has_plain:
+            return text
         if is_registry_login(text):
             return self.mask_value(text, path)
         seen: dict[str, int] = {}  # hot: most texts hold no credential, and a Counter costs more than the search
@@ -391,5 +388,5 @@ def _is_directive(key: str, content: JSONValue) -> bool:
     return key == "$patch" and isinstance(content, str) and content in _DIRECTIVES
 
 
-def _refers(value: JSONValue) -> bool:
-    return isinstance(value, str) and is_reference(value)
+def _holds_value(value: JSONValue) -> bool:
+    return holds_value(value) if isinstance(value, str) else not isinstance(value, bool)

@@ -9,18 +9,26 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from applyviz.engine.diff.credentials import compile_globs, is_registry_login, names_credential, redact
+from applyviz.engine.diff.credentials import (
+    compile_globs,
+    find_arguments,
+    is_registry_login,
+    names_credential,
+    names_list,
+    redact,
+)
 from applyviz.engine.diff.embedded import looks_secret, names_secret, parse_embedded
 from applyviz.engine.diff.encoded import decode_all, looks_encoded
 from applyviz.engine.diff.marks import is_masked_text
 from applyviz.engine.objects.values import JSONValue
 
+_TEMPLATES = frozenset({"template", "secretTemplate"})
 _SCALARS = frozenset({type(None), bool, int, float})
 
 
 @lru_cache(maxsize=4096)
 def _is_plain_name(name: str) -> bool:
-    return not names_credential(name) and not is_masked_text(name)
+    return not names_credential(name) and not names_list(name) and not is_masked_text(name)
 
 
 def _is_plain_text(text: str) -> bool:
@@ -37,7 +45,7 @@ def _is_plain_text(text: str) -> bool:
 
 
 def _holds_object(text: str) -> bool:
-    return parse_embedded(text) is not None or looks_secret(text)
+    return parse_embedded(text) is not None or looks_secret(text) or redact(text, lambda found, name: "") != text
 
 
 class PlainValues:
@@ -86,12 +94,24 @@ class PlainValues:
                 is_plain = self._find(below) and is_plain
             elif is_plain and not texts.get(below):
                 is_plain = self._is_plain_text(below)
+        if not _TEMPLATES.isdisjoint(value):
+            is_plain = not self._exclude_templates(value) and is_plain
         return is_plain
+
+    def _exclude_templates(self, value: dict[str, object]) -> bool:
+        """Exclude the values of Secrets that a controller makes from a template; return whether there are any."""
+        found = False
+        for template in (value[name] for name in _TEMPLATES & value.keys()):
+            for content in template.values() if isinstance(template, dict) else ():
+                if isinstance(content, dict):
+                    found = True
+                    self._ids -= {id(template), id(content)}
+        return found
 
     def _may_be_secret(self, value: dict[str, object]) -> bool:
         """Return whether a map claims to be a Secret, or gives a value to the name of a credential."""
-        name, kind = value.get("name"), value.get("kind")
-        is_named = "value" in value and isinstance(name, str) and not self._is_plain_name(name)
+        kind, names = value.get("kind"), (value.get("name"), value.get("key"))
+        is_named = "value" in value and any(isinstance(name, str) and not self._is_plain_name(name) for name in names)
         return is_named or (isinstance(kind, str) and names_secret(kind))
 
     def _find_in_list(self, items: list[object]) -> bool:
@@ -99,7 +119,7 @@ class PlainValues:
         for item in items:
             if not self._find(item) or (type(item) is not dict and not self._is_plain_item(item)):
                 is_plain = False
-        return is_plain
+        return is_plain and not find_arguments(items)
 
     def _is_plain_item(self, item: object) -> bool:
         """Return whether an entry is no flag before a credential; globs of a policy may name the number of an entry."""

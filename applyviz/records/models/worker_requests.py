@@ -46,5 +46,5 @@ class WorkerRequest(models.Model):
 
     @property
     def answer_location(self) -> str:
-        """What a sealed answer is bound to: this request."""
+        """Return the location that binds a sealed answer to this request."""
         return f"records_workerrequest.sealed_result {self.pk}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth.backends import ModelBackend
 from django.http import HttpRequest
 
@@ -15,7 +13,7 @@ class AccountBackend(ModelBackend):
     """Signs in with a password that the use cases set; one that was written into the database opens nothing."""
 
     def authenticate(
-        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **_: Any
+        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **_: object
     ) -> Person | None:
         """Return the account; the work is the same whether or not it exists."""
         if username is None or password is None:

@@ -181,8 +181,8 @@ def find_agreed(plans: Iterable[Plan]) -> frozenset[int]:
 def list_candidates(plan: Plan) -> list[Person]:
     """Return who may still approve a plan: holds the role there, is not involved, and is not counted yet."""
     scopes = policies.list_scopes(plan)
-    members = Prefetch("team__members__person", Person.objects.select_related(*people.OF_HUMANS))
-    rows = Grant.objects.filter(role=Role.APPROVER, ended_at=None).prefetch_related(members)
+    joined = Prefetch("team__members__person", Person.objects.select_related(*people.OF_HUMANS))
+    rows = Grant.objects.filter(role=Role.APPROVER, ended_at=None).prefetch_related(joined)
     found: dict[int, Person] = {}
     grants_of: dict[int, list[Grant]] = {}
     for grant in rows.select_related(*(f"person__{name}" for name in people.OF_HUMANS), "team"):

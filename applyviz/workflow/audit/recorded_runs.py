@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.models import ApplyRun, AuditEntry, Comment, JournalEntry, ObjectResult
 from applyviz.workflow.audit.right_macs import BadRight
@@ -30,24 +30,24 @@ class _Key(NamedTuple):
     name: str
 
 
-class _Recorded(NamedTuple):
-    """What the entries of a run say of one object; `is_pruned`: not all of them have a body."""
+class _ObjectEntries(NamedTuple):
+    """The entries of a run about one object; `is_pruned`: not all of them have a body."""
 
-    results: list[tuple[int, dict[str, Any]]]
-    intents: list[tuple[int, dict[str, Any]]]
+    results: list[tuple[int, JSONObject]]
+    intents: list[tuple[int, JSONObject]]
     is_pruned: bool
 
 
 def digest_answer(status: int, answer: JSONValue) -> str:
-    """Return the digest of an answer as it is shown, for the audit entry of its object."""
+    """Return the digest of a masked answer, for the audit entry of its object."""
     return hashlib.sha256(canonical_json([status, answer]).encode()).hexdigest()
 
 
-def _read_entries(run: ApplyRun) -> dict[_Key, _Recorded]:
+def _read_entries(run: ApplyRun) -> dict[_Key, _ObjectEntries]:
     wanted = (AuditAction.OBJECT_RESULT, AuditAction.OBJECT_INTENT)
     entries = AuditEntry.objects.filter(chain=run.number, action__in=wanted).order_by("sequence")
     columns = entries.values_list(*_Key._fields, "sequence", "action", "detail", "pruned_by")
-    found: dict[_Key, _Recorded] = defaultdict(lambda: _Recorded([], [], False))
+    found: dict[_Key, _ObjectEntries] = defaultdict(lambda: _ObjectEntries([], [], False))
     for *names, sequence, action, detail, pruned_by in columns.iterator(chunk_size=2_000):
         key = _Key(*names)
         if pruned_by is not None:
@@ -68,7 +68,7 @@ def _read_results(run: ApplyRun) -> dict[_Key, list[ObjectResult]]:
     return found
 
 
-def _compare_results(rows: list[ObjectResult], recorded: _Recorded) -> Iterator[tuple[ObjectResult, str]]:
+def _compare_results(rows: list[ObjectResult], recorded: _ObjectEntries) -> Iterator[tuple[ObjectResult, str]]:
     """Yield the results that are not those of the last entries of their object."""
     last = recorded.results[-len(rows) :]
     kept = [[detail[name] for name in ("outcome", "detail", "differences")] for _, detail in last]
@@ -82,13 +82,15 @@ def _compare_results(rows: list[ObjectResult], recorded: _Recorded) -> Iterator[
             yield row, "no audit entry records it"
 
 
-def _is_that_of(row: JournalEntry, detail: dict[str, Any]) -> bool:
+def _is_that_of(row: JournalEntry, detail: JSONObject) -> bool:
     sent = (row.method, row.path, row.query, row.content_type, row.request, row.request_digest)
     return all(detail.get(name) == value for name, value in zip(_SENT, sent, strict=True))
 
 
-def _compare_journal(journal: list[JournalEntry], recorded: _Recorded) -> Iterator[tuple[JournalEntry | None, str]]:
-    """Yield the requests that no entry records as they are stored; None for an entry without its request."""
+def _compare_journal(
+    journal: list[JournalEntry], recorded: _ObjectEntries
+) -> Iterator[tuple[JournalEntry | None, str]]:
+    """Yield the requests that differ from every entry; None for an entry without its request."""
     waiting = list(recorded.intents)
     digests = {name: one for _, d in recorded.results for name, one in d.get("answer digests", {}).items()}
     for row in journal:
@@ -110,7 +112,7 @@ def _check_run(run: ApplyRun) -> Iterator[BadRight]:
     for entry in entries.iterator(chunk_size=500):
         journal[entry.result_id].append(entry)
     for key in recorded.keys() | results.keys():
-        found = recorded.get(key) or _Recorded([], [], False)
+        found = recorded.get(key) or _ObjectEntries([], [], False)
         if found.is_pruned:
             continue
         about, rows = f"{key.kind} {key.namespace}/{key.name} of run {run.number}", results.get(key, [])

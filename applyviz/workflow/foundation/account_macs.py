@@ -1,16 +1,15 @@
 """MACs of accounts: what an account signs in with, who it belongs to, and whether it is a superuser.
 
-What was changed past the use cases has no effect: such a password signs nobody in, such a superuser has no role, and an
-account whose address or link was changed counts as the person behind every other one, because nobody knows whose it is.
-Each aspect has a MAC of its own, so that a change of one does not confirm another. The key is that of `row_macs`.
+A change past the use cases has no effect: such a password does not sign in, such a superuser has no role, and an
+account whose address or link was changed counts as the person behind every other one, because its owner is unknown.
+Each aspect has a separate MAC, so that a change of one does not confirm another. The key is that of `row_macs`.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -25,7 +24,7 @@ LINK = "link"
 OF_ACCOUNTS = ("password", "is_active", "email", "is_superuser")
 OF_SIGN_IN = ("password", "is_active")
 OF_HUMANS = ("email", LINK)
-"""What decides which accounts belong to one person."""
+"""The aspects that decide which accounts belong to one person."""
 
 
 def _read(person: User, aspect: str) -> JSONValue:
@@ -72,7 +71,9 @@ def check_password(person: User, password: str) -> bool:
 
 
 @receiver(post_save, sender=User, dispatch_uid="accounts.vouch")
-def _vouch_saved(instance: User, *, created: bool, raw: bool, update_fields: Any, **_: Any) -> None:
+def _vouch_saved(
+    instance: User, *, created: bool, raw: bool, update_fields: Collection[str] | None, **_: object
+) -> None:
     """Vouch for what the product itself saved of an account."""
     if raw:
         return

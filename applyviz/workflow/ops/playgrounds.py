@@ -24,7 +24,7 @@ from applyviz.workflow.foundation.errors import NotVisibleError
 
 KEY_BYTES = 24
 LOCATION = "records_playgroundinput.content"
-"""What contents are bound to; each has a key of its own besides."""
+"""The location that contents are bound to; each has a separate key besides."""
 MOST_KEPT = 5_000
 WINDOW = timedelta(minutes=1)
 # A signed-in person is identified.

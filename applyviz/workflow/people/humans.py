@@ -15,8 +15,8 @@ from applyviz.workflow.foundation import account_macs, row_macs
 from applyviz.workflow.foundation.access import Person
 
 OF_HUMANS = ("link", "account_mac")
-"""What a query joins (`select_related`) so that no account is read again."""
-_JOINED = tuple(Person._meta.get_field(name) for name in OF_HUMANS)
+"""The relations that a query joins (`select_related`), so that no account is read again."""
+_LINK, _MAC = Person._meta.get_field("link"), Person._meta.get_field("account_mac")
 
 
 def name_mailbox(address: str) -> str:
@@ -42,7 +42,7 @@ def _find_links(people: Collection[Person]) -> dict[int, str]:
     """
     known: dict[int, str | None] = moments.read_once("account links", dict)
     if moments.is_within():
-        loaded = (one for one in people if all(field.is_cached(one) for field in _JOINED))
+        loaded = (one for one in people if _LINK.is_cached(one) and _MAC.is_cached(one))
         known.update({one.pk: _name_link(one) for one in loaded if one.pk not in known})
     missing = {person.pk for person in people} - known.keys()
     if missing:

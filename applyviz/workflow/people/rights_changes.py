@@ -167,7 +167,7 @@ def link_accounts(accounts: Iterable[Person], *, actors: Actors) -> None:
 
 
 def unlink_account(person: Person, *, actors: Actors) -> None:
-    """Let an account count as a person of its own again."""
+    """Unlink an account: it counts as another person from then on."""
     with transaction.atomic():
         account_links.require_separable(person)
         apart = [one.get_username() for one in account_links.list_linked(person)]

@@ -164,7 +164,7 @@ def link_accounts(accounts: Iterable[Person], *, by: Person) -> PendingChange | 
 
 
 def unlink_account(person: Person, *, by: Person) -> PendingChange | None:
-    """Let a linked account count as a person of its own: it may approve what the others write, and they what it writes.
+    """Unlink an account: it may approve what the other accounts write, and they what it writes.
 
     - Returns the pending change if a second administrator must confirm. The number of administrators stays.
     - Raises `NotAllowedError` for one's own accounts, `NotPossibleError` where something else than a link unites them.

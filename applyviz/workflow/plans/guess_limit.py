@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from applyviz import clock
 from applyviz.engine.diff.embedded import names_secret
-from applyviz.engine.diff.marks import find_tags, is_masked
+from applyviz.engine.diff.marks import find_tags
 from applyviz.engine.diff.masking import MaskPolicy, mask
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.values import JSONValue, canonical_json
@@ -41,7 +41,8 @@ def _find_guess(document: ManifestDocument, key: bytes, policy: MaskPolicy) -> l
       has another one, because it may be what comes of the plan.
     """
     masked = mask(document.obj, gvk=document.ref.gvk, tag_key=key, scope="guesses", policy=policy)
-    return sorted(find_tags(masked)) if is_masked(masked) else []
+    found: list[JSONValue] = [*sorted(find_tags(masked))]
+    return found
 
 
 def _name_counted(document: ManifestDocument) -> str:

@@ -18,7 +18,7 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.fields import seal_for
 from applyviz.records.git_enums import CredentialKind
 from applyviz.records.models import RepositoryCredential, Team, TeamMember
-from applyviz.records.sealing import Unsealed
+from applyviz.records.sealing import SealError, Unsealed
 from applyviz.sources.git import fetching, ssh_keys
 from applyviz.sources.git.addresses import covers, is_ssh, read_prefix
 from applyviz.sources.git.model import Credential, DeployKey, GitLogin, shorten
@@ -174,7 +174,13 @@ def remove_credential(credential: RepositoryCredential, *, by: Person) -> None:
 def _open(row: RepositoryCredential) -> Credential | None:
     if row.secret is None:
         return None
-    secret = row.secret.open_bytes().decode()
+    try:
+        secret = row.secret.open_bytes().decode()
+    except SealError:
+        raise SourceError(
+            _("The credential for %(prefix)s was not entered for this address: enter it again.")
+            % {"prefix": row.prefix}
+        ) from None
     if row.kind == CredentialKind.DEPLOY_KEY:
         return DeployKey(row.prefix, tuple(row.host_keys), secret)
     return GitLogin(row.prefix, row.username or "git", secret)

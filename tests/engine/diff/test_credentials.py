@@ -148,6 +148,9 @@ def test_references_logins_and_globs():
         "bearer ",
         "=:@",
         '\\"',
+        *("mysql ", "redis-cli ", "curl -u", "login ", "tokens: [", "tokens: {a", "password: |\n ", "tokens:\n - "),
+        *("name: password, ", "? password\n", "<password>", "password=a;", "ghp_", "sk-", "a", "https://aaaaaaaa"),
+        " password: |\n" * 3,
     ],
 )
 def test_the_cost_is_linear_in_hostile_text(part):

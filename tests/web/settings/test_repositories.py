@@ -12,7 +12,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from applyviz.records.enums import AuditAction
+from applyviz.records.fields import seal_for
 from applyviz.records.models import AuditEntry, Cluster, Plan, RepositoryCredential, Team, TeamMember, WorkerRequest
+from applyviz.records.sealing import Unsealed
 from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.workflow.plans import repository_credentials
 from tests.builders import add_member
@@ -199,13 +201,21 @@ def test_test_of_a_credential_says_what_was_found(as_dana, https, repository):
     assert "or below it" in elsewhere
 
 
+def move(credential, prefix):
+    """Give a credential another address, with its secret sealed for that."""
+    content = Unsealed(credential.secret.open_bytes())
+    credential.prefix = prefix
+    sealed = seal_for(credential, "secret", content)
+    RepositoryCredential.objects.filter(pk=credential.pk).update(prefix=prefix, secret=sealed)
+
+
 def test_made_deploy_key_fetches_over_ssh(as_dana, as_alice, repository, settings):
     settings.APPLYVIZ_LINK_HOSTS = ("ssh://git.example:2222",)
     host_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
     waiting = register(as_dana, "ssh://git@git.example:2222/team", secret="", host_keys=host_key)
     with serving_ssh({PATH: repository}, waiting.public_key) as server:
         settings.APPLYVIZ_LINK_HOSTS = (server.origin,)
-        RepositoryCredential.objects.filter(pk=waiting.pk).update(prefix=server.url("/team"))
+        move(waiting, server.url("/team"))
         page = reverse("settings:show-repository", args=[waiting.pk])
 
         refused = read(open_review(as_alice, server.url(PATH)))

@@ -184,9 +184,9 @@ def link_accounts(request: PageRequest, name: str) -> HttpResponse:
 
 @requires(Action.MANAGE, "POST")
 def unlink_account(request: PageRequest, name: str) -> HttpResponse:
-    """Let a linked account count as a person of its own."""
+    """Unlink an account from the others of its person."""
     made = teams.unlink_account(teams.get_person(name, for_user=request.user), by=request.user)
-    _add_message(request, made, _("Account unlinked; it now counts as a person of its own for approvals."))
+    _add_message(request, made, _("Account unlinked; it now counts as another person for approvals."))
     return redirect("settings:show-person", name)
 
 
