@@ -15,7 +15,7 @@ from django.utils import timezone
 from applyviz.clusters.sandbox import hash_token, is_token_of
 from applyviz.engine.objects.errors import SourceError
 from applyviz.records import keyed_hashes, triggers
-from applyviz.records.enums import ClusterKind, RunState, TokenScope, WorkerRequestKind
+from applyviz.records.enums import ClusterKind, RunState, TokenScope
 from applyviz.records.fields import SealedField
 from applyviz.records.git_enums import CredentialKind, ForgeKind
 from applyviz.records.models import (
@@ -29,6 +29,7 @@ from applyviz.records.models import (
     WorkerRequest,
 )
 from applyviz.records.sealing import Sealed, SealError, Unsealed
+from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.people import claims, tokens
