@@ -139,8 +139,11 @@ class DatabaseStore:
         found = SandboxState.objects.filter(cluster_id=self._cluster_id).annotate(
             found=FilteredRelation("cluster__sandbox_objects", condition=wanted)
         )
-        rows = list(found.order_by("found__namespace", "found__name").values_list("revision", "found__body"))
-        return [body.open_json() for _, body in rows if body is not None], rows[0][0] if rows else 0
+        named = ("found__namespace", "found__name")
+        rows = list(found.order_by(*named).values_list("revision", *named, "found__body"))
+        at = {"cluster_id": self._cluster_id, "group": group, "plural": plural}
+        stored = (SandboxObject(**at, namespace=where, name=name, body=body) for _, where, name, body in rows if body)
+        return [row.body.open_json() for row in stored], rows[0][0] if rows else 0
 
     def _read_list(
         self, group: str, plural: str, namespace: str | None, known: Mapping[ObjectKey, JSONObject | None] = _NOTHING

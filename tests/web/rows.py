@@ -33,6 +33,12 @@ NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 DIGEST = "9d1c03ee71" * 6
 
 
+def name_policy(plan: Plan) -> dict[str, str]:
+    """Return the columns that bind a plan to the policy in force."""
+    found = policies.find_policy(plan)
+    return {"policy_version": found.version, "policy_digest": found.digest}
+
+
 def make_cluster(slug: str = "shop") -> Cluster:
     """A sandbox."""
     return Cluster.objects.create(
@@ -108,8 +114,7 @@ def make_plan(
     values = {"state": state, "counts": counts, "problems": list(problems), "error": error}
     values["summary"] = {**live_values.keep_compared(rows), **(summary or {})}
     if state == PlanState.COMPLETE:
-        version = policies.find_policy(plan).version
-        values |= {"digest": f"{number}{DIGEST}", "completed_at": NOW, "policy_version": version}
+        values |= {"digest": f"{number}{DIGEST}", "completed_at": NOW, **name_policy(plan)}
     Plan.objects.filter(pk=plan.pk).update(**values)
     return Plan.objects.select_related("review__author", "target__cluster", "revision").get(pk=plan.pk)
 
@@ -130,7 +135,7 @@ def add_plan(plan: Plan, changes: Iterable[engine.PlannedObject], *, effect: str
     for position, change in enumerate(changes):
         make_change(following, position, change)
     ObjectChange.objects.filter(plan=following).update(effect=effect)
-    values = {"digest": f"{number}{DIGEST}", "policy_version": policies.find_policy(following).version}
+    values = {"digest": f"{number}{DIGEST}", **name_policy(following)}
     Plan.objects.filter(pk=following.pk).update(state=PlanState.COMPLETE, completed_at=NOW, **values)
     return Plan.objects.select_related("review__author", "target__cluster", "revision").get(pk=following.pk)
 

@@ -255,7 +255,7 @@ def test_every_blocker_has_one_sentence():
         if isinstance(kind, type) and issubclass(kind, PlanBlocker) and kind is not PlanBlocker
     }
 
-    assert sentences.list_described() == kinds
+    assert sentences._TEXTS.keys() | sentences._WRITERS.keys() == kinds
     assert len(kinds) > 40
 
 

@@ -72,11 +72,6 @@ class PlanFacts:
         return bool(self.blockers) and all(isinstance(one, RisksOpen) for one in self.blockers)
 
     @property
-    def objectors(self) -> tuple[str, ...]:
-        """Return the names of the people who request changes."""
-        return tuple(one.name for one in self.blockers if isinstance(one, ChangesRequested))
-
-    @property
     def newer(self) -> int:
         """Return the number of the plan that superseded this one; 0 for the latest."""
         return next((one.number for one in self.blockers if isinstance(one, PlanSuperseded)), 0)

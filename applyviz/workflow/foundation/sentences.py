@@ -265,8 +265,3 @@ def describe_all(found: Iterable[PlanBlocker]) -> tuple[str, ...]:
 def join_clauses(found: Iterable[PlanBlocker]) -> str:
     """Return the clauses of blockers as one text, as a refusal shows them."""
     return "; ".join(map(describe, found))
-
-
-def list_described() -> frozenset[type[PlanBlocker]]:
-    """Return the kinds of blockers that have a sentence."""
-    return frozenset(_TEXTS) | frozenset(_WRITERS)

@@ -196,12 +196,17 @@ def _join_own(approval: ApprovalState) -> str:
     return capfirst(sentences.join_clauses(own)) + "." if own and not approval.facts.unviewed else ""
 
 
+def _list_all(approval: ApprovalState) -> tuple[Blocker, ...]:
+    """Return the blockers of the plan, and what this person can view meanwhile."""
+    unviewed = (one for one in approval.facts.own if isinstance(one, ObjectsUnviewed))
+    return approval.list_blockers((*approval.facts.blockers, *unviewed))
+
+
 def _present_preparation(approval: ApprovalState, text: str, url: str) -> Button:
     """Return the button of what this person does before the plan can be approved, and who approves then."""
-    facts, asked = approval.facts, _name_candidates(approval)
-    unviewed = tuple(one for one in facts.own if isinstance(one, ObjectsUnviewed))
+    asked = _name_candidates(approval)
     later = _("then %(names)s approves") % {"names": asked} if asked and _join_own(approval) else ""
-    return Button(text, url=url, blockers=approval.list_blockers((*facts.blockers, *unviewed)), note=later)
+    return Button(text, url=url, blockers=_list_all(approval), note=later)
 
 
 def _present_blocked_approval(plan: Plan, approval: ApprovalState, whose: StepOwner) -> Button:
@@ -216,7 +221,7 @@ def _present_blocked_approval(plan: Plan, approval: ApprovalState, whose: StepOw
     elif notes[0] and asked:
         notes.append(_("Ask %(names)s.") % {"names": asked})
     text = _("Approve plan %(number)d") % {"number": plan.number}
-    return Button(text, blockers=approval.list_blockers(facts.blockers), note=" ".join(filter(None, notes)))
+    return Button(text, blockers=_list_all(approval), note=" ".join(filter(None, notes)))
 
 
 def _present_approve(plan: Plan, approval: ApprovalState) -> Button:

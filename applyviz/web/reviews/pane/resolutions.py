@@ -222,12 +222,8 @@ def list_conflicts(
         managers = ", ".join(conflicting.managers)
         cards, pods = [], _count_restarting(change, conflicting.path)
         for key, option in enumerate(conflicting.options, 1):
-            url = link_patch(index, key) if link_patch else ""
-            cards.append(
-                present_resolution(
-                    conflicting.path, option, key=key, manager=managers, you=you, patch_url=url, pods=pods
-                )
-            )
+            who = {"manager": managers, "you": you, "patch_url": link_patch(index, key) if link_patch else ""}
+            cards.append(present_resolution(conflicting.path, option, key=key, pods=pods, **who))
         path = render_path(conflicting.path)
         found[path] = ConflictRow(index, path, managers, tuple(cards), describe_equal_values(change, conflicting.path))
     return found
@@ -268,8 +264,8 @@ class ConflictReader:
         if change.open_fields or change.conflicts or change.answers or change.blocked_removals:
             return _ConflictPresenter(self, position, change).present()
         here = [self.plan.review.number, self.plan.number, position]
-        propose_url = reverse("reviews:propose-rule", args=here) if self.may_propose else ""
-        return ConflictPage(propose_url=propose_url, applied=self.applied.find_for(position, change))
+        url = reverse("reviews:propose-rule", args=here) if self.may_propose else ""
+        return ConflictPage(propose_url=url, applied=self.applied.find_for(position, change))
 
 
 class _ConflictPresenter:
