@@ -223,7 +223,9 @@ def test_made_key_is_one_that_openssh_reads(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----", PUBLIC]
+    "text",
+    ["", "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----", PUBLIC],
+    ids=["nothing", "no key", "a public key"],
 )
 def test_what_is_no_private_key_is_refused_without_repeating_it(text):
     with pytest.raises(SourceError, match="not a private key") as caught:
