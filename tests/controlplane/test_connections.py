@@ -13,6 +13,7 @@ from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import Cluster
+from applyviz.records.sealing import Unsealed
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
@@ -90,7 +91,7 @@ def test_server_that_is_down_fails_the_plan_with_its_sentence(product):
     server = f"https://127.0.0.1:{free_port()}"
     row = Cluster.objects.get(pk=product.cluster.pk)
     taken = {**row.credential.open_json()["credential"], "server": server}
-    row.credential = type(row.credential).of_json({"form": connect.UPLOADED, "credential": taken})
+    row.credential = Unsealed.of_json({"form": connect.UPLOADED, "credential": taken})
     row.server = server
     row.save()
 
