@@ -67,6 +67,8 @@ def test_runs_are_found_from_the_navigation_and_filtered(sign_in, width):
     page = sign_in("bob")
     page.set_viewport_size({"width": width, "height": 900})
     page.goto("/")
+    if width == 390:
+        page.get_by_role("button", name="Menu").click()
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Runs", exact=True).click()
     rows = page.locator("#runs tbody tr")
     expect(rows.filter(has_text="run 1")).to_be_visible()
