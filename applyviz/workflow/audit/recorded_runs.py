@@ -71,13 +71,13 @@ def _read_results(run: ApplyRun) -> dict[_Key, list[ObjectResult]]:
 def _compare_results(rows: list[ObjectResult], recorded: _ObjectEntries) -> Iterator[tuple[ObjectResult, str]]:
     """Yield the results that are not those of the last entries of their object."""
     last = recorded.results[-len(rows) :]
-    kept = [[detail[name] for name in ("outcome", "detail", "differences")] for _, detail in last]
+    kept = [[detail.get(name) for name in ("outcome", "detail", "differences")] for _, detail in last]
     for row in rows:
         mine = [row.outcome, row.detail, row.differences]
         if mine in kept:
             kept.remove(mine)
         elif last:
-            yield row, f"audit entry {last[-1][0]} records {last[-1][1]['outcome']}"
+            yield row, f"audit entry {last[-1][0]} records {last[-1][1].get('outcome', '')}"
         elif row.outcome not in _UNRECORDED:
             yield row, "no audit entry records it"
 
@@ -126,7 +126,8 @@ def _list_ends() -> Iterator[BadRight]:
     """Yield the runs whose state is not that of their last end."""
     ended = AuditEntry.objects.filter(action=AuditAction.RUN_FINISHED).order_by("pk")
     states = {
-        run: (sequence, detail["state"]) for run, sequence, detail in ended.values_list("run", "sequence", "detail")
+        run: (sequence, detail.get("state", ""))
+        for run, sequence, detail in ended.values_list("run", "sequence", "detail")
     }
     for run in ApplyRun.objects.exclude(finished_at=None).order_by("pk"):
         sequence, state = states.get(run.number, (0, ""))
