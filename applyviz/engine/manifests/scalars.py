@@ -115,7 +115,7 @@ def _retyping_of(text: str, value: int | float) -> Retyping | None:
         return Retyping.BIG_INTEGER
     if lower[0] != "0" or len(lower) == 1:
         return Retyping.FLOAT
-    # Digits 8 and 9 are no octal digits: Go's integer parser refuses 0888, and YAML's pattern of floats reads 888.
+    # Digits 8 and 9 are not octal digits: Go's integer parser refuses 0888, and YAML's pattern of floats reads 888.
     return Retyping.LEADING_ZERO if "8" in lower or "9" in lower else Retyping.OCTAL
 
 

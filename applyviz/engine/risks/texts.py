@@ -23,7 +23,7 @@ from applyviz.engine.risks.walking import (
 _READ_AS = {
     Retyping.BOOLEAN: "boolean",
     Retyping.OCTAL: "octal",
-    Retyping.LEADING_ZERO: "decimal: 8 and 9 are no octal digits",
+    Retyping.LEADING_ZERO: "decimal: 8 and 9 are not octal digits",
     Retyping.SEPARATED: "separated digits",
     Retyping.OTHER_BASE: "number of another base",
     Retyping.EXPONENT: "number with an exponent",
