@@ -1,0 +1,111 @@
+"""Write the migration that makes all tables anew from the models; until the first release there is only this one.
+
+Django's own `makemigrations` makes a table first and adds its indexes, constraints and some of its foreign keys later.
+SQLite copies a table for most of these, and Django builds all models anew each time: 12 s of processor time at the
+first start. Here each table is made once, whole, after the tables that it refers to.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+
+import django
+from django.core.management import call_command
+from django.db.migrations import operations
+from django.db.migrations.migration import Migration
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.writer import MigrationWriter
+
+ROOT = Path(__file__).resolve().parent.parent
+APP = "records"
+NAME = "0001_initial"
+FILE = ROOT / "applyviz" / APP / "migrations" / f"{NAME}.py"
+
+
+def main() -> int:
+    """Replace the migration by one that is made from the models as they are."""
+    os.chdir(ROOT)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
+    django.setup()
+    FILE.unlink(missing_ok=True)
+    call_command("makemigrations", APP, name=NAME.partition("_")[2], verbosity=0)
+    made = import_module(f"applyviz.{APP}.migrations.{NAME}").Migration
+    migration = Migration(NAME, APP)
+    migration.initial, migration.dependencies = made.initial, made.dependencies
+    migration.operations = fold(made.operations)
+    FILE.write_text(MigrationWriter(migration).as_string())
+    ruff = str(Path(sys.executable).with_name("ruff"))
+    for command in ("check --fix", "format"):
+        subprocess.run([ruff, *command.split(), "--quiet", str(FILE)], check=True)
+    return 0
+
+
+def fold(made: Sequence[Operation]) -> list[Operation]:
+    """Return operations with the same result: each table with its fields, indexes and constraints, then what is left.
+
+    - `made`: what `makemigrations` writes for an app without tables.
+
+    A field that refers to a table which itself refers back is left: it is added when both are there.
+    """
+    tables = {one.name_lower: one for one in made if isinstance(one, operations.CreateModel)}
+    rest = [one for one in made if not isinstance(one, operations.CreateModel) and not _take(tables, one)]
+    return [*_sort(tables), *rest]
+
+
+def _take(tables: dict[str, operations.CreateModel], added: Operation) -> bool:
+    """Put a field, an index or a constraint into its table; return whether it is there now."""
+    match added:
+        case operations.AddField() if not _leads_to(tables, added.field.remote_field.model, added.model_name_lower):
+            tables[added.model_name_lower].fields.append((added.name, added.field))
+        case operations.AddIndex():
+            tables[added.model_name_lower].options.setdefault("indexes", []).append(added.index)
+        case operations.AddConstraint():
+            tables[added.model_name_lower].options.setdefault("constraints", []).append(added.constraint)
+        case _:
+            return False
+    return True
+
+
+def _refer(table: operations.CreateModel) -> Iterator[str]:
+    """Yield the names of the app's tables that the fields of this one refer to."""
+    for _, field in table.fields:
+        app, _, name = (str(field.remote_field.model) if field.remote_field else "").lower().partition(".")
+        if app == APP and name != table.name_lower:
+            yield name
+
+
+def _leads_to(tables: dict[str, operations.CreateModel], start: str, end: str) -> bool:
+    """Return whether a table refers to another one, by way of others too."""
+    seen, waiting = set[str](), [start.lower().removeprefix(f"{APP}.")]
+    while waiting:
+        name = waiting.pop()
+        if name == end:
+            return True
+        if name in tables and name not in seen:
+            seen.add(name)
+            waiting += _refer(tables[name])
+    return False
+
+
+def _sort(tables: dict[str, operations.CreateModel]) -> list[Operation]:
+    """Return the tables, each after those that it refers to."""
+    found: dict[str, Operation] = {}
+
+    def add(name: str) -> None:
+        if name not in found:
+            for other in _refer(tables[name]):
+                add(other)
+            found[name] = tables[name]
+
+    for name in tables:
+        add(name)
+    return list(found.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""The first migration makes each table whole, so that nothing is copied and rendered again at the first start."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from django.db import models
+from django.db.migrations import operations
+
+from scripts.initial_migration import APP, NAME, fold
+
+migration = import_module(f"applyviz.{APP}.migrations.{NAME}").Migration
+
+
+def test_every_table_is_made_at_once():
+    assert [one for one in migration.operations if not isinstance(one, operations.CreateModel)] == []
+
+
+def table(name, **fields):
+    key = ("id", models.AutoField(primary_key=True))
+    return operations.CreateModel(name, [key, *fields.items()], options={})
+
+
+def refer(name):
+    return models.ForeignKey(f"{APP}.{name}", on_delete=models.PROTECT)
+
+
+def test_parts_that_are_added_later_are_in_the_table():
+    index = models.Index(fields=["size"], name="by_size")
+    unique = models.UniqueConstraint(fields=["size"], name="one_size")
+    made = [
+        table("Leaf", size=models.IntegerField()),
+        table("Tree"),
+        operations.AddField("leaf", "tree", refer("Tree")),
+        operations.AddIndex("leaf", index),
+        operations.AddConstraint("leaf", unique),
+    ]
+
+    tree, leaf = fold(made)
+
+    assert (tree.name, leaf.name) == ("Tree", "Leaf")
+    assert [name for name, _ in leaf.fields] == ["id", "size", "tree"]
+    assert leaf.options == {"indexes": [index], "constraints": [unique]}
+
+
+def test_table_that_refers_back_is_given_its_field_later():
+    back = operations.AddField("tree", "first", refer("Leaf"))
+
+    tree, leaf, rest = fold([table("Tree"), table("Leaf", tree=refer("Tree")), back])
+
+    assert (tree.name, leaf.name) == ("Tree", "Leaf")
+    assert rest is back
