@@ -13,13 +13,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import django
 from django.core.management import call_command
 from django.db.migrations import operations
-from django.db.migrations.migration import Migration
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.writer import MigrationWriter
+from django.db.models import Field
 
 ROOT = Path(__file__).resolve().parent.parent
 APP = "records"
@@ -35,10 +36,8 @@ def main() -> int:
     FILE.unlink(missing_ok=True)
     call_command("makemigrations", APP, name=NAME.partition("_")[2], verbosity=0)
     made = import_module(f"applyviz.{APP}.migrations.{NAME}").Migration
-    migration = Migration(NAME, APP)
-    migration.initial, migration.dependencies = made.initial, made.dependencies
-    migration.operations = fold(made.operations)
-    FILE.write_text(MigrationWriter(migration).as_string())
+    folded = type("Migration", (made,), {"operations": fold(made.operations)})
+    FILE.write_text(MigrationWriter(folded(NAME, APP)).as_string())
     ruff = str(Path(sys.executable).with_name("ruff"))
     for command in ("check --fix", "format"):
         subprocess.run([ruff, *command.split(), "--quiet", str(FILE)], check=True)
@@ -60,7 +59,7 @@ def fold(made: Sequence[Operation]) -> list[Operation]:
 def _take(tables: dict[str, operations.CreateModel], added: Operation) -> bool:
     """Put a field, an index or a constraint into its table; return whether it is there now."""
     match added:
-        case operations.AddField() if not _leads_to(tables, added.field.remote_field.model, added.model_name_lower):
+        case operations.AddField() if not _leads_to(tables, _find_target(added.field), added.model_name_lower):
             tables[added.model_name_lower].fields.append((added.name, added.field))
         case operations.AddIndex():
             tables[added.model_name_lower].options.setdefault("indexes", []).append(added.index)
@@ -74,14 +73,20 @@ def _take(tables: dict[str, operations.CreateModel], added: Operation) -> bool:
 def _refer(table: operations.CreateModel) -> Iterator[str]:
     """Yield the names of the app's tables that the fields of this one refer to."""
     for _, field in table.fields:
-        app, _, name = (str(field.remote_field.model) if field.remote_field else "").lower().partition(".")
-        if app == APP and name != table.name_lower:
+        name = _find_target(field)
+        if name and name != table.name_lower:
             yield name
+
+
+def _find_target(field: Field[Any, Any]) -> str:
+    """Return the name of the app's table that a field refers to, "" for none; migrations name tables by texts."""
+    app, _, name = (str(field.remote_field.model) if field.remote_field else "").lower().partition(".")
+    return name if app == APP else ""
 
 
 def _leads_to(tables: dict[str, operations.CreateModel], start: str, end: str) -> bool:
     """Return whether a table refers to another one, by way of others too."""
-    seen, waiting = set[str](), [start.lower().removeprefix(f"{APP}.")]
+    seen, waiting = set[str](), [start]
     while waiting:
         name = waiting.pop()
         if name == end:

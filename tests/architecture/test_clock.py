@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.architecture.tracked import ROOT, files_below, parse
+
 RUFF = Path(sys.executable).with_name("ruff")
 WAYS = """
 import time
@@ -51,8 +52,8 @@ def test_every_other_way_to_read_the_time_is_refused(room):
 def test_local_time_is_always_that_of_a_given_moment():
     calls = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in sorted((ROOT / "applyviz").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
+        for path in files_below("applyviz", ".py")
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.Call)
         and getattr(node.func, "id", getattr(node.func, "attr", "")) in ("localtime", "localdate")
         and not node.args

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2] / "applyviz"
+from tests.architecture.tracked import files_below, parse
+
 CONTEXT, ESTIMATES = "PlanningContext", "with_estimates"
 
 
@@ -20,7 +20,7 @@ def list_bare(tree: ast.AST) -> list[int]:
 
 
 def test_inputs_of_planning_come_with_the_server_model():
-    bare = {str(file): found for file in ROOT.rglob("*.py") if (found := list_bare(ast.parse(file.read_text())))}
+    bare = {str(file): found for file in files_below("applyviz", ".py") if (found := list_bare(parse(file)))}
 
     assert bare == {}
 

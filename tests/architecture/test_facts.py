@@ -5,9 +5,9 @@ A sentence is what passes the catalogue, the label of a choice, and what a funct
 
 import ast
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from functools import cache
 
-from tests.architecture.tracked import ROOT, files_below
+from tests.architecture.tracked import ROOT, files_below, parse
 
 _CATALOGUE = {"_", "gettext", "ngettext", "gettext_lazy", "ngettext_lazy"}
 _CATALOGUE |= {"describe", "describe_all", "join_clauses"}  # of `foundation/sentences.py`
@@ -36,21 +36,32 @@ def _has_words(node: ast.AST, sources: set[str], names: set[str]) -> bool:
     return any(_has_words(child, sources, names) for child in ast.iter_child_nodes(node))
 
 
-def _list_results(function: ast.AST) -> Iterator[ast.expr]:
+@cache
+def _list_results(function: ast.AST) -> tuple[ast.expr, ...]:
+    kinds = (ast.Return, ast.Yield, ast.YieldFrom)
+    return tuple(node.value for node in ast.walk(function) if isinstance(node, kinds) and node.value is not None)
+
+
+@cache
+def _list_assigned(function: ast.AST) -> tuple[tuple[ast.AST, frozenset[str]], ...]:
+    """Each value of a function with the variables that are given it."""
+    found = []
     for node in ast.walk(function):
-        if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) and node.value is not None:
-            yield node.value
+        value = node.iter if isinstance(node, ast.For | ast.comprehension) else getattr(node, "value", None)
+        targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+        names = frozenset(target.id for target in targets if isinstance(target, ast.Name))
+        if isinstance(value, ast.AST) and names:
+            found.append((value, names))
+    return tuple(found)
 
 
 def _find_names(function: ast.AST, sources: set[str]) -> set[str]:
     """The variables of a function that are given a sentence."""
     names: set[str] = set()
     for _round in range(3):
-        for node in ast.walk(function):
-            value = node.iter if isinstance(node, ast.For | ast.comprehension) else getattr(node, "value", None)
-            targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-            if isinstance(value, ast.AST) and _has_words(value, sources, names):
-                names |= {target.id for target in targets if isinstance(target, ast.Name)}
+        for value, targets in _list_assigned(function):
+            if not targets <= names and _has_words(value, sources, names):
+                names |= targets
     return names
 
 
@@ -100,12 +111,8 @@ def find_keyed(tree: ast.Module, sources: set[str]) -> list[int]:
     return sorted(found)
 
 
-def _read(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def test_the_workflow_keys_and_compares_by_no_sentence():
-    trees = {path: _read(path) for path in files_below("applyviz/workflow", ".py")}
+    trees = {path: parse(path) for path in files_below("applyviz/workflow", ".py")}
     sources = find_sources(trees.values())
 
     assert {"render_sentence", "find_weakened"} <= sources
@@ -116,7 +123,7 @@ def test_the_workflow_keys_and_compares_by_no_sentence():
 def test_variants_hold_no_sentence():
     """Only `sentences.py` has words for blockers."""
     for name in ("foundation/blockers.py", "foundation/run_blockers.py", "approvals/next_steps.py"):
-        tree = _read(ROOT / "applyviz" / "workflow" / name)
+        tree = parse(ROOT / "applyviz" / "workflow" / name)
         documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         texts = [
             node.value

@@ -4,14 +4,12 @@ A template reads attributes by name and shows nothing where there is none, so th
 """
 
 import ast
-import io
 import re
-import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.architecture.tracked import ROOT, files_below
+from tests.architecture.tracked import ROOT, files_below, parse
 
 # Each word with what to say instead.
 GONE = {
@@ -32,17 +30,26 @@ GONE_VERBS = re.compile(r"_*(?P<verb>say|tell|settle)(_|$)")
 GONE |= {"say": "describe or format", "tell": "describe, notify or stream", "settle": "resolve or normalize"}
 # Class names that may occur more than once, each with its reason.
 REPEATED = {"Command": "Django finds a management command by this name", "Meta": "Django", "Media": "Django"}
+# Where the nodes of a syntax tree keep names.
+_NAMING = {"id", "attr", "arg", "name", "names", "asname", "module", "rest"}
 _READ = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
 _TEXT = re.compile(r"\{%\s*(?:blocktranslate|comment)\b.*?%\}|\"[^\"]*\"|'[^']*'", re.DOTALL)
 
 
-def find_names(source: str) -> Iterator[tuple[int, str]]:
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type != tokenize.NAME:
-            continue
-        verb = GONE_VERBS.match(token.string)
-        if verb or token.string in GONE:
-            yield token.start[0], verb["verb"] if verb else token.string
+def find_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The words that are gone, among all names of a module: of what it defines, imports, reads, passes and captures."""
+    for node in ast.walk(tree):
+        for part in node._fields:
+            held = getattr(node, part) if part in _NAMING else None
+            for name in (held,) if isinstance(held, str) else held if part == "names" and held else ():
+                yield from _find_gone(getattr(node, "lineno", 0), name)
+
+
+def _find_gone(line: int, dotted: str | ast.alias) -> Iterator[tuple[int, str]]:
+    for name in dotted.split(".") if isinstance(dotted, str) else ():
+        verb = GONE_VERBS.match(name)
+        if verb or name in GONE:
+            yield line, verb["verb"] if verb else name
 
 
 def find_read(template: str) -> Iterator[str]:
@@ -55,9 +62,7 @@ def _say(path: Path, name: str) -> str:
 
 
 def test_no_name_is_one_of_the_words_that_are_gone():
-    found = [
-        _say(path, name) for path in files_below("applyviz", ".py") for _line, name in find_names(path.read_text())
-    ]
+    found = [_say(path, name) for path in files_below("applyviz", ".py") for _line, name in find_names(parse(path))]
 
     assert found == []
 
@@ -71,8 +76,8 @@ def test_no_template_reads_one_of_them():
 
 
 def test_a_planted_name_is_found():
-    assert list(find_names("def f(way):\n    return 'way'\n")) == [(1, "way")]
-    assert [name for _line, name in find_names("_say_why = tell = settled = tellers = 1\n")] == [
+    assert list(find_names(ast.parse("def f(way):\n    return 'way'\n"))) == [(1, "way")]
+    assert [name for _line, name in find_names(ast.parse("_say_why = tell = settled = tellers = 1\n"))] == [
         "say",
         "tell",
         "settled",
@@ -80,11 +85,9 @@ def test_a_planted_name_is_found():
     assert list(find_read('{% include "a.html" with style=row.look %} a way {{ "no place" }}')) == ["look"]
 
 
-def find_repeated(sources: Iterable[str]) -> list[str]:
+def find_repeated(trees: Iterable[ast.AST]) -> list[str]:
     """Return the class names that occur more than once."""
-    names = Counter(
-        node.name for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)
-    )
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     return sorted(name for name, count in names.items() if count > 1 and name not in REPEATED)
 
 
@@ -92,8 +95,8 @@ def test_a_class_name_means_one_thing():
     """Except in migrations, whose classes Django names."""
     files = [*files_below("applyviz", ".py"), *files_below("scripts", ".py")]
 
-    assert find_repeated(path.read_text() for path in files if path.parent.name != "migrations") == []
+    assert find_repeated(parse(path) for path in files if path.parent.name != "migrations") == []
 
 
 def test_a_repeated_class_name_is_found():
-    assert find_repeated(["class A:\n    class Meta: ...\n", "class A: ...\nclass Meta: ..."]) == ["A"]
+    assert find_repeated(map(ast.parse, ("class A:\n    class Meta: ...\n", "class A: ...\nclass Meta: ..."))) == ["A"]

@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-import pytest
 from django.contrib.auth.models import User
 from django.contrib.messages.storage.base import Message
 from django.forms import BoundField, Form
 from django.forms.boundfield import BoundWidget
 from django.http import HttpRequest
 
-from tests.architecture.tracked import ROOT, files_below
+from tests.architecture.tracked import ROOT, files_below, parse
 
 TEMPLATES = files_below("templates", ".html")
 _TAG = re.compile(r"\{\{(.*?)\}\}|\{%(.*?)%\}", re.DOTALL)
@@ -44,7 +43,7 @@ def _known() -> frozenset[str]:
     """The names that Python gives to fields, properties, and parts of pages."""
     found = {name for known in _CLASSES for name in dir(known)} | _DJANGO
     for path in files_below("applyviz", ".py"):
-        found.update(_names(ast.parse(path.read_text())))
+        found.update(_names(parse(path)))
     return frozenset(found)
 
 
@@ -55,9 +54,10 @@ def find_unknown(text: str) -> set[str]:
     return {path for path in paths if any(not n.isdigit() and n not in _known() for n in path.split(".")[1:])}
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_template_names_fields_that_exist(path):
-    assert find_unknown(path.read_text()) == set()
+def test_templates_name_fields_that_exist():
+    unknown = {str(path.relative_to(ROOT)): find_unknown(path.read_text()) for path in TEMPLATES}
+
+    assert {name: found for name, found in unknown.items() if found} == {}
 
 
 def test_field_that_nothing_is_called_is_found():

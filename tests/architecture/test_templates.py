@@ -1,8 +1,8 @@
 """Pages keep to the content security policy and to the catalogue of messages."""
 
 import re
-
-import pytest
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from tests.architecture.tracked import ROOT, files_below
 
@@ -22,29 +22,34 @@ def test_there_are_templates():
     assert len(TEMPLATES) > 5
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_template_holds_no_inline_style_or_script(path):
-    assert [found.group(0) for found in INLINE.finditer(path.read_text())] == []
+def find_in(paths: Iterable[Path], find: Callable[[str], Iterable[object]]) -> dict[str, list[object]]:
+    """What is found in the text of files, by the name of the file."""
+    found = {str(path.relative_to(ROOT)): list(find(path.read_text())) for path in paths}
+    return {name: wrong for name, wrong in found.items() if wrong}
 
 
-# Drawn when nothing else works, so it may depend on nothing, the catalogue neither.
-@pytest.mark.parametrize(
-    "path", [path for path in TEMPLATES if path.name != "500.html"], ids=lambda path: str(path.relative_to(ROOT))
-)
-def test_template_marks_its_words_for_translation(path):
-    text = TAG_OR_COMMENT.sub(" ", TRANSLATED.sub(" ", COMMENTED.sub(" ", path.read_text())))
-
-    words = {word.lower() for word in re.findall(r"[A-Za-z]{3,}", text)}
-
-    assert words - SAME_EVERYWHERE == set()
+def find_bare_words(template: str) -> set[str]:
+    """The words that no tag marks for translation."""
+    text = TAG_OR_COMMENT.sub(" ", TRANSLATED.sub(" ", COMMENTED.sub(" ", template)))
+    return {word.lower() for word in re.findall(r"[A-Za-z]{3,}", text)} - SAME_EVERYWHERE
 
 
-@pytest.mark.parametrize(
-    "path", files_below("templates", ".html", ".svg"), ids=lambda path: str(path.relative_to(ROOT))
-)
-def test_template_has_no_long_line(path):
-    long_ones = {
-        number: len(line) for number, line in enumerate(path.read_text().splitlines(), start=1) if len(line) > LINE_WALL
-    }
+def test_templates_hold_no_inline_style_or_script():
+    assert find_in(TEMPLATES, lambda text: [found.group(0) for found in INLINE.finditer(text)]) == {}
 
-    assert long_ones == {}
+
+def test_templates_mark_their_words_for_translation():
+    # Drawn when nothing else works, so it may depend on nothing, the catalogue neither.
+    assert find_in((path for path in TEMPLATES if path.name != "500.html"), find_bare_words) == {}
+
+
+def test_templates_have_no_long_line():
+    paths = files_below("templates", ".html", ".svg")
+
+    assert find_in(paths, lambda text: [line for line in text.splitlines() if len(line) > LINE_WALL]) == {}
+
+
+def test_what_is_wrong_in_a_template_is_found():
+    assert find_bare_words('{% translate "Fine" %} <p class="x">Bare</p> {# hidden #}') == {"bare"}
+    assert INLINE.search('<p style="color: red">')
+    assert INLINE.search("<script>x</script>")

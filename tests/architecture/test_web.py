@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RoutePattern
 
-from tests.architecture.tracked import ROOT, files_below
+from tests.architecture.tracked import ROOT, files_below, parse
 
 # Reached without an account: the doors themselves.
 PUBLIC = {"login", "login-demo", "logout", "claim", "set-language", "health", "take-push"}
@@ -93,7 +93,7 @@ def test_pages_write_no_record():
     for path in files_below("applyviz/web", ".py"):
         if "management" in path.parts:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parse(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WRITES:
                 receiver = ast.unparse(node.func.value)
                 if node.func.attr == "save" or ".objects" in receiver:
@@ -107,7 +107,7 @@ def test_pages_open_nothing():
     for path in files_below("applyviz/web", ".py"):
         if "management" in path.parts:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parse(path)):
             if not isinstance(node, ast.Attribute | ast.Name):
                 continue
             name = node.attr if isinstance(node, ast.Attribute) else node.id
@@ -130,7 +130,7 @@ def find_forms():
 @pytest.mark.parametrize("path", find_forms(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_forms_read_no_files_and_no_tables(path):
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parse(path)):
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -1,7 +1,8 @@
 """The files of this project: those under version control, or of a copy without its history."""
 
+import ast
 import subprocess
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -17,6 +18,12 @@ def tracked_files() -> tuple[Path, ...]:
     else:
         found = (path for path in ROOT.rglob("*") if not _LEFT_OUT & set(path.relative_to(ROOT).parts))
     return tuple(sorted(path for path in found if path.is_file()))
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    """The syntax tree of a file, read once for all tests of a process."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def files_below(folder: str, *suffixes: str) -> list[Path]:

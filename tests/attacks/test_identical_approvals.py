@@ -45,6 +45,7 @@ def find_needed(team: Team, value: str, space: str) -> list[object]:
     return found
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("space", ["default", "kube-system"])
 def test_what_a_plan_needs_does_not_depend_on_what_is_live(monkeypatch, space: str) -> None:
     team = Team().wire_up(monkeypatch)

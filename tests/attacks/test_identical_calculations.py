@@ -91,7 +91,7 @@ def tell(team: Team, manifest: str, mode: ApplyMode, readers: dict[str, User], t
     return found
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", list(ApplyMode))
 @pytest.mark.parametrize("manifest", MANIFESTS)
 def test_calculation_and_reads_tell_nothing_of_a_live_value(
@@ -106,6 +106,7 @@ def test_calculation_and_reads_tell_nothing_of_a_live_value(
     compare(right, wrong)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", list(ApplyMode))
 def test_calculation_and_reads_differ_for_who_may_read_the_secret(
     monkeypatch: pytest.MonkeyPatch, mode: ApplyMode

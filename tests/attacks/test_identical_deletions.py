@@ -58,6 +58,7 @@ def prune_it(team: Team, value: str, mode: ApplyMode) -> World:
     return finish(world, team)
 
 
+@pytest.mark.long
 def test_nobody_learns_from_a_deletion_whether_the_manifest_holds_the_live_value(monkeypatch) -> None:
     mode = ApplyOptions().mode
     with time_machine.travel(datetime(2026, 11, 21, 10, tzinfo=UTC), tick=False):

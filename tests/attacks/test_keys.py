@@ -45,7 +45,7 @@ def start(words: tuple[str, ...], folder: Path, keys: dict[str, str]) -> tuple[i
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("words", "keys", "named"),
     [

@@ -143,6 +143,7 @@ def test_thousands_of_annotations_are_masked_in_linear_time() -> None:
     assert seconds < 10
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(
     "text", ["\n" * 500_000, "kind: Secret\n" * 40_000, '{"' * 250_000, "data" * 100_000, "\\n" * 250_000]
 )

@@ -55,7 +55,7 @@ def list_answers(world: World, client: Client) -> Iterator[tuple[str, str]]:
                 yield address, "\n".join(read_words(client.get(address)))
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("name", FIELDS)
 def test_no_page_shows_a_misspelled_field(team, name, mode) -> None:

@@ -141,6 +141,7 @@ def test_one_address_is_slowed_over_all_webhooks(begun, monkeypatch):
     assert [stage.deliver(b"{}", {}, f"guess-{n}") for n in range(5)] == [202, 202, 202, 429, 429]
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(
     "body",
     [

@@ -101,6 +101,7 @@ def told_by(plan: Plan) -> list[tuple[object, object]]:
     return [(field.path, field.operation) for field in read_masked(row).fields]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_a_viewer_reads_the_same_of_a_right_and_a_wrong_guess(team: Team, monkeypatch, mode: ApplyMode) -> None:
     scene(team, monkeypatch, mode)

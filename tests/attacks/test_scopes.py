@@ -128,6 +128,7 @@ def list_all_addresses(patterns: list, prefix: str = "") -> Iterator[str]:
             yield reverse(f"{prefix}{entry.name}", kwargs=parts)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_no_address_at_all_tells_of_another_namespace(world, carol, method) -> None:
     """What is posted is empty: an address that acts refuses it, or the person, before it tells anything."""

@@ -92,6 +92,7 @@ def write_deployment(count: int, word: str) -> str:
     )
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_conflicts_in_long_lists_cost_time_in_proportion(mode):
     def explain(count: int) -> float:

@@ -114,7 +114,7 @@ def _keep_parameters(send: Send) -> None:
     _write_policy(send, "kept", policy, {"policyName": "kept", "validationActions": ["Deny"], "paramRef": reference})
 
 
-@pytest.mark.core(5)
+@pytest.mark.core(3)
 @pytest.mark.parametrize("name", list_stories())
 def test_server_keeps_the_contract(control_plane, name):
     story, send = load_story(name), make_sender(control_plane)

@@ -109,6 +109,7 @@ def take_boutique(folder: Path, *, names: tuple[str, ...] = ()) -> tuple[Files, 
     return old, new
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", MODES)
 def test_pages_of_an_upgrade_come_true(product, public_manifests, mode):
     namespace = f"short-{mode.value}"

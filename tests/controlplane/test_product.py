@@ -16,7 +16,7 @@ def product(control_plane) -> Product:
     return Product(control_plane)
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_product_leaves_the_shop_as_kubectl_does(product, mode):
     theirs = run_with_kubectl(product.plane, tell_shop(f"kubectl-{mode}"), mode)

@@ -158,7 +158,7 @@ def _shorten(names: frozenset[str]) -> frozenset[tuple[str, str]]:
     return frozenset((name.partition("/")[0].partition(".")[0], name.partition("/")[2]) for name in names)
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 def test_plan_and_run_prune_what_kubectl_prunes(control_plane, story):
     plane, product = control_plane, Product(control_plane)
@@ -192,6 +192,7 @@ def apply_namespace(plane: ControlPlane, name: str, label: str) -> None:
     plane.kubectl("apply", "-f", "-", stdin=_SPACE_OF_SET.replace("NAME", name).replace("LABEL", label))
 
 
+@pytest.mark.long
 def test_namespaces_are_pruned_although_one_namespace_is_named(managed_plane):
     """#108161, #110905: `-n` limits nothing of a cluster-scoped kind, and the plan says so before."""
     plane, product = managed_plane, Product(managed_plane)

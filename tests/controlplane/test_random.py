@@ -23,7 +23,7 @@ CORPUS = Path(__file__).parents[1] / "conformance" / "data" / "random"
 SEED = int(os.environ.get("APPLYVIZ_SEED", "1"))
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.controlplane
 @pytest.mark.parametrize("family", sorted(VERSIONS))
 def test_engine_answers_new_cases_as_go_does(family, binaries, tmp_path):

@@ -154,6 +154,7 @@ def test_every_sentence_has_an_answer_of_a_real_server():
     assert set(STORIES) | set(SETTINGS) == set(SENTENCES) - {"too-many-requests"}
 
 
+@pytest.mark.long
 def test_messages_of_a_real_server_are_understood(control_plane: ControlPlane, tmp_path: Path):
     send = make_sender(control_plane)
     for name in (SPACE, error_settings.SPACE):

@@ -1,9 +1,12 @@
 """What axe finds on a page in both themes, and where a page is wider than the screen."""
 
+from collections.abc import Sequence
+
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 WIDTHS = (360, 768, 900, 1440, 2560)
+CORE_WIDTHS = (360, 1440)
 # What a theme can break: the other rules read no color, so they are asked once.
 _OF_COLORS = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
 
@@ -24,10 +27,10 @@ def describe(page: Page, options: dict[str, object] | None) -> list[str]:
     return [f"{v['id']}: {node['target']} {node['failureSummary']}" for v in violations for node in v["nodes"][:3]]
 
 
-def find_wide(page: Page) -> dict[int, int]:
+def find_wide(page: Page, widths: Sequence[int] = WIDTHS) -> dict[int, int]:
     """Return what the page needs where that is more than the width of a screen, by that width."""
     wide = {}
-    for width in WIDTHS:
+    for width in widths:
         page.set_viewport_size({"width": width, "height": 900})
         needed = page.evaluate("document.documentElement.scrollWidth")
         if needed > width:

@@ -9,7 +9,7 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 from playwright.sync_api import Page, expect
 
-from tests.e2e.accessibility import find_violations, find_wide
+from tests.e2e.accessibility import CORE_WIDTHS, WIDTHS, find_violations, find_wide
 from tests.e2e.test_main_job import drop_files
 
 pytestmark = pytest.mark.e2e
@@ -290,8 +290,10 @@ def main_pages(sign_in) -> Iterator[Iterator[tuple[Page, str]]]:
     yield ((browsers[name], address) for name in PAGES for address in PAGES[name] if address in MAIN)
 
 
-@pytest.mark.parametrize("which", [main_pages, pytest.param(every_page, marks=pytest.mark.long)])
-def test_pages_have_no_finding_and_fit_every_screen(sign_in, which):
+@pytest.mark.parametrize(
+    ("which", "widths"), [(main_pages, CORE_WIDTHS), pytest.param(every_page, WIDTHS, marks=pytest.mark.long)]
+)
+def test_pages_have_no_finding_and_fit_every_screen(sign_in, which, widths):
     found, wide = {}, {}
     with which(sign_in) as pages:
         for page, address in pages:
@@ -301,7 +303,7 @@ def test_pages_have_no_finding_and_fit_every_screen(sign_in, which):
                 row.click()
             if violations := find_violations(page):
                 found[address] = violations
-            if needed := find_wide(page):
+            if needed := find_wide(page, widths):
                 wide[address] = needed
 
     assert (found, wide) == ({}, {})

@@ -145,6 +145,7 @@ def test_risk_tag_opens_the_drawer_at_that_risk(changes):
 WIDTHS = pytest.mark.parametrize("width", [1440, 390])
 
 
+@pytest.mark.core(1)
 @WIDTHS
 def test_field_that_left_the_file_and_stays_is_a_row_and_says_who_keeps_it(changes, width):
     page = changes
@@ -156,6 +157,7 @@ def test_field_that_left_the_file_and_stays_is_a_row_and_says_who_keeps_it(chang
     expect(row.locator(".path").first).to_be_visible()
 
 
+@pytest.mark.core(1)
 @WIDTHS
 def test_owner_history_of_a_conflict_is_not_clipped(changes, width):
     page = changes
@@ -169,6 +171,7 @@ def test_owner_history_of_a_conflict_is_not_clipped(changes, width):
     assert past.locator("dd", has_text="run 1").is_visible()
 
 
+@pytest.mark.core(1)
 @WIDTHS
 def test_images_come_first_and_a_group_says_what_is_identical(changes, width):
     page = changes
@@ -183,6 +186,7 @@ def test_images_come_first_and_a_group_says_what_is_identical(changes, width):
     assert levels == sorted(levels), "objects at risk come first"
 
 
+@pytest.mark.core(1)
 @WIDTHS
 @pytest.mark.parametrize(
     ("risk", "says"),
@@ -199,7 +203,7 @@ def test_risk_says_what_follows_from_it(changes, width, risk, says):
     expect(page.locator(f"#risk-{risk}")).to_contain_text(says)
 
 
-@pytest.mark.long
+@pytest.mark.core(1)
 @pytest.mark.parametrize("query", ["", "?show=all", "?view=diff", "?view=yaml"])
 def test_scroll_has_no_finding(sign_in, query):
     page = sign_in("alice", reduced_motion="reduce")

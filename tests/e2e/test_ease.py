@@ -59,6 +59,7 @@ def test_list_on_a_phone_opens_the_object(page):
     expect(page.locator("[data-scroll-object] h3", has_text="inventory").first).to_be_in_viewport()
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     "address",
     ["/", f"{PLAN}/overview/", f"{PLAN}/changes/", f"{PLAN}/graph/", f"{PLAN}/risks/", f"{PLAN}/confirm/", "/runs/1/"],

@@ -78,6 +78,7 @@ def sign_in(browser, url: str, name: str, password: str):
     return page
 
 
+@pytest.mark.long
 def test_run_page_outlives_its_server(product, browser, tmp_path):
     database, port = copy_home(product, tmp_path), free_port()
     own = replace(product, url=f"http://localhost:{port}", home=tmp_path)

@@ -70,6 +70,7 @@ def end_of(page: Page, part: str) -> float:
     return box["y"] + box["height"]
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("tab", ["overview", "changes", "graph", "owners", "requests", "activity"])
 def test_header_of_a_review_is_low(phone, tab):
     phone.goto(f"{PLAN}/{tab}/")
@@ -145,6 +146,7 @@ def test_step_of_a_run_has_words(phone):
     assert last.evaluate("one => one.offsetHeight") > 15, "no dot, but words"
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("address", PAGES)
 def test_nothing_is_cut_or_wider_than_the_phone(phone, address):
     phone.goto(address)
@@ -153,6 +155,7 @@ def test_nothing_is_cut_or_wider_than_the_phone(phone, address):
     assert phone.evaluate(FIND_CUT) == []
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("address", PAGES)
 def test_targets_are_as_large_as_a_thumb(phone, address):
     phone.goto(address)
@@ -161,6 +164,7 @@ def test_targets_are_as_large_as_a_thumb(phone, address):
     assert phone.evaluate(FIND_SMALL, LEAST) == []
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("address", PAGES)
 def test_targets_at_a_desk_are_large_enough_for_a_pointer(sign_in, address):
     desk = sign_in("bob", reduced_motion="reduce")

@@ -91,7 +91,7 @@ def test_hostile_manifest_runs_nothing(visitor):
         visitor.locator("#pane .tabs").get_by_role("link", name=tab).click()
         expect(visitor.locator("#pane .tabs [aria-current=page]")).to_contain_text(tab)
         expect(visitor.locator("#pane")).to_contain_text("window.hit")
-    for row in visitor.locator("[data-field-row] > summary").all()[:40]:
+    for row in visitor.locator("[data-field-row] > summary").all()[:40:5]:
         row.click()
 
     assert visitor.evaluate("window.hit") is None

@@ -166,7 +166,7 @@ def test_broker_that_makes_messages_up_has_nothing_written(installation, tmp_pat
     assert sum(e.is_write for e in installation.stage.api.exchanges) == writes + 2
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("point", ["run.intended", "run.answered"])
 def test_killed_workers_lose_nothing(installation, point):
     installation.kill_worker()

@@ -71,6 +71,7 @@ def test_next_worker_writes_nothing_to_another_cluster(stage, point):
     assert (told.state, "is now a different cluster" in told.error) == ("failed", True)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("name", ["alice", "bob"])
 @pytest.mark.parametrize("point", ["", "run.intended"])
 def test_rights_that_were_taken_away_count_for_the_next_worker(stage, name, point):

@@ -106,7 +106,7 @@ def _interfere(scene, monkeypatch, number: int, act: Callable[[Any], Any]) -> li
     return before
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @EACH_MODE
 @pytest.mark.parametrize("mutation", MOVING)
 def test_moved_field_in_any_gap_means_that_nothing_is_written(scene, monkeypatch, mutation, mode):
@@ -172,7 +172,7 @@ def test_object_that_is_set_back_between_two_writes_is_left_alone(scene, mode):
     assert (told.state, _list_effective(scene)) == ("stale", MODES[mode][2][:1])
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @EACH_MODE
 @pytest.mark.parametrize("mutation", STAYING)
 def test_what_the_plan_does_not_touch_may_move_in_any_gap(scene, monkeypatch, mutation, mode):
@@ -187,6 +187,7 @@ def test_what_the_plan_does_not_touch_may_move_in_any_gap(scene, monkeypatch, mu
         scene.world.begin_anew()
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ["server-side", "client-side"])
 def test_object_that_appears_in_any_gap_is_not_overwritten(scene, monkeypatch, mode):
     for gap in range(_count_gaps(scene, mode=mode)):

@@ -46,7 +46,7 @@ def _kill_at(point: str, time: int) -> list[str]:
     return reached
 
 
-@pytest.mark.core(16)
+@pytest.mark.core(10)
 @pytest.mark.parametrize("time", [1, 2])
 @pytest.mark.parametrize("point", POINTS)
 def test_worker_killed_at_a_named_point_loses_and_repeats_nothing(scene: Scene, point, time):
@@ -78,6 +78,7 @@ def test_unfinished_runs_are_found_again_and_finished_ones_are_not(scene: Scene)
     assert runs.find_unfinished(now=timezone.now()) == []
 
 
+@pytest.mark.long
 def test_every_request_and_message_may_come_fifty_times(scene: Scene, monkeypatch, django_capture_on_commit_callbacks):
     messages: list[tuple[str, dict[str, int]]] = []
     for name in TaskName:

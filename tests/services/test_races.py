@@ -37,7 +37,7 @@ def _judge(figures: dict[str, Any], capsys: Any) -> None:
 
 @pytest.mark.services
 def test_whoever_is_first_wins_and_nothing_else_runs(capsys):
-    _judge(_race(40, int(os.environ.get("APPLYVIZ_FAULT_SEED", "1"))), capsys)
+    _judge(_race(24, int(os.environ.get("APPLYVIZ_FAULT_SEED", "1"))), capsys)
 
 
 @pytest.mark.long

@@ -266,6 +266,7 @@ def test_archive_at_an_address_is_fetched(origin: str) -> None:
     assert found.origin["chart_url"] == f"{origin}/repo/charts/shop-1.2.3.tgz"
 
 
+@pytest.mark.core(5)
 @pytest.mark.parametrize(
     ("values", "said"),
     [

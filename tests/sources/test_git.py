@@ -81,6 +81,7 @@ def test_newest_commit_of_the_default_branch_is_fetched_with_its_facts(fetch, re
     }  # fmt: skip
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("is_annotated", [True, False])
 def test_branches_tags_full_refs_and_commits(fetch, repository, is_annotated):
     first = repository.commit({"app.yaml": b"first"})
@@ -294,6 +295,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(("limits", "reason"), LIMITS)
 def test_limits(refusal, repository, limits, reason):
     repository.commit({"a/b/c/one.yaml": APP, "a/b/c/two.yaml": APP + b"# two\n"})
@@ -301,6 +303,7 @@ def test_limits(refusal, repository, limits, reason):
     assert reason in refusal(limits=limits)
 
 
+@pytest.mark.long
 def test_the_same_folder_a_million_times_ends_early(refusal, repository):
     """A few small trees that name each other: 10 ** 10 paths."""
     repository.commit({"/".join(["x"] * 2 + ["a.yaml"]): b"1"})

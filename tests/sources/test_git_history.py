@@ -154,6 +154,7 @@ def test_long_histories_are_cut(fetch, repository, monkeypatch):
     assert len(found.facts["history"]) < 500_000
 
 
+@pytest.mark.long
 def test_blame_of_many_lines_is_cut(fetch, repository):
     lines = [str(number) for number in range(100)]
     for step in range(2):
@@ -166,6 +167,7 @@ def test_blame_of_many_lines_is_cut(fetch, repository):
     assert len(found.blame) < 400
 
 
+@pytest.mark.long
 def test_lines_that_take_too_long_leave_the_commits(fetch, repository, monkeypatch):
     monkeypatch.setattr(history, "LIMITS", GitLimits(cpu_seconds=1))
     for step in range(4):
@@ -180,6 +182,7 @@ def test_damaged_history_is_left_out():
     assert history.read_history(b"PACK-damaged", b"0" * 40, GitSource("x"), ("a.yaml",)) is None
 
 
+@pytest.mark.long
 def test_folder_that_repeats_ends_early_without_a_history(repository, monkeypatch):
     """A change of 2^40 files is never listed: the child ends at its limit, and nothing is left of it."""
     monkeypatch.setattr(history, "LIMITS", GitLimits(cpu_seconds=2))

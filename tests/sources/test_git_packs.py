@@ -54,6 +54,7 @@ def chain_bomb() -> bytes:
     return pack_of(*entries)
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(
     "pack",
     [

@@ -176,6 +176,7 @@ def _count_of_nobody(mark: str) -> int:
     return count
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("script", "said"),
     [
@@ -317,6 +318,7 @@ def test_service_isolates_and_answers(service: str, listener: int) -> None:
     assert "No such file or directory" in found.errors
 
 
+@pytest.mark.long
 def test_service_answers_refusals_and_several_at_once(service: str) -> None:
     with pytest.raises(SourceError, match="rendering took longer than 1 seconds"):
         ask_renderer(service, job("while :; do :; done"), RenderLimits(seconds=1.0))
@@ -340,6 +342,7 @@ def test_service_grants_no_more_than_its_own_limits(service: str) -> None:
     assert found.output.split() == [str(DEFAULT_LIMITS.processes).encode(), str(DEFAULT_LIMITS.cpu_seconds).encode()]
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     "sent", [b"", b"{}\n", b"[1]\n", b'{"program": "sh", "arguments": [], "files": []}\n', b"x" * 100]
 )

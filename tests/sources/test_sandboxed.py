@@ -42,7 +42,7 @@ def bundle_of(**texts: str | bytes) -> SourceBundle:
     )
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("name", BOMBS)
 def test_bomb_is_refused_with_its_reason(name: str) -> None:
     text, reason = BOMBS[name]
@@ -91,6 +91,7 @@ def test_file_that_needs_too_much_memory_is_refused_and_the_rest_is_read() -> No
     assert "memory" in large.problems[0].reason
 
 
+@pytest.mark.long
 def test_file_that_takes_too_long_is_refused_and_the_rest_is_read() -> None:
     # Three documents near the limit of size: even a fast machine reads longer at them than a slow one starts a child.
     document = "apiVersion: v1\nkind: A\nmetadata: {name: a}\nx: [" + "{a: b}," * 400_000 + "]\n"

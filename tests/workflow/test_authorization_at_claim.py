@@ -48,6 +48,7 @@ TAKEN_BACK = {
 }
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("what", list(TAKEN_BACK))
 def test_nothing_is_written_once_it_is_taken_back(team, what):
     run = team.start(team.plan(config_map(a="1")))
@@ -306,6 +307,7 @@ FLIPS = {
 }
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("what", list(FLIPS))
 def test_flipped_plan_writes_nothing(team, what):
     run = team.start(team.plan(config_map(a="1"), config_map("other", a="1")))
@@ -319,6 +321,7 @@ def test_flipped_plan_writes_nothing(team, what):
     assert ApplyRun.objects.get(pk=run.pk).state == RunState.FAILED
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("column", ["step", "position", "effect", "sealed", "gone", "swapped"])
 def test_flipped_change_writes_nothing(team, column):
     run = team.start(team.plan(config_map(a="1"), config_map("other", a="1")))

@@ -128,6 +128,7 @@ def test_whatever_is_touched_is_found_and_named(two_runs, how, sql, bad):
     assert (found.chain, found.sequence) == bad
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize(("how", "sql", "bad"), TOUCHED, ids=[row[0] for row in TOUCHED])
 def test_offline_verifier_finds_it_in_an_export(two_runs, tmp_path, how, sql, bad):
     published = chain.publish_checkpoint()

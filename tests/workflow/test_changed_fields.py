@@ -36,6 +36,7 @@ def test_an_update_tells_field_before_and_after(team):
     assert [one["path"] for one in changed] == [".data.tier"]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("text", ["data.tier", "platinum", "tier gold platinum"])
 def test_the_history_finds_it_by_path_and_by_value(team, text):
     team.apply(config_map(tier="gold"))

@@ -265,6 +265,7 @@ def test_addon_that_left_the_channel_stays_listed(team):
     assert choices(made) == {"dns": ("skip", "same"), "web": ("skip", "not-in-channel")}
 
 
+@pytest.mark.long
 def test_nodes_that_kops_would_mark_are_named(team):
     apply(team, simple())
     for name, labels in (("n1", {"node-role.kubernetes.io/node": ""}), ("n2", {})):

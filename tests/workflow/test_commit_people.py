@@ -67,6 +67,7 @@ def test_commits_of_plans_that_nobody_approved_count_in_the_next_one(stage, peop
         approving.approve_plan(plan, by=people["carol"], digest=plan.digest)
 
 
+@pytest.mark.long
 def test_replan_of_pushed_manifests_forgets_no_editor(stage, people):
     review, first = begin(stage)
     push(stage, review, first, "carol", a="2")
@@ -79,6 +80,7 @@ def test_replan_of_pushed_manifests_forgets_no_editor(stage, people):
     approve(plan, people["bob"])
 
 
+@pytest.mark.long
 def test_commit_outside_the_path_names_no_editor(stage, people):
     review, first = begin(stage)
     approve(review.plans.get(), people["bob"])
@@ -152,6 +154,7 @@ def test_force_push_within_the_known_history_counts_the_new_commits(stage, peopl
     approve(plan, people["bob"])
 
 
+@pytest.mark.long
 def test_rewritten_history_counts_everybody_in_it(stage, people):
     review, first = begin(stage)
     approve(review.plans.get(), people["bob"])
@@ -168,6 +171,7 @@ def test_rewritten_history_counts_everybody_in_it(stage, people):
     assert {one.person.email for one in found.editors} == {"carol@example.org", "dave@example.org"}
 
 
+@pytest.mark.long
 def test_approved_commit_beyond_the_known_history_blocks(stage, people, monkeypatch):
     from applyviz.sources.git import history  # noqa: PLC0415 - one test
 
@@ -186,6 +190,7 @@ def test_approved_commit_beyond_the_known_history_blocks(stage, people, monkeypa
     assert any("last approved commit" in blocker for blocker in name_blockers(plan))
 
 
+@pytest.mark.long
 def test_next_review_needs_pushers_as_the_first_one_did(stage, people):
     review, first = begin(stage)
     second, plan = push(stage, review, first, "carol", a="2")
@@ -231,6 +236,7 @@ def test_invisible_characters_of_a_name_are_drawn(stage, people):
     }
 
 
+@pytest.mark.long
 def test_merge_by_the_host_names_no_committer(stage, people):
     review, first = begin(stage)
     second = stage.repository.commit(
@@ -265,6 +271,7 @@ def test_author_who_hides_behind_the_address_of_the_host_blocks(stage, people):
         approve(plan, people["bob"])
 
 
+@pytest.mark.long
 def test_pusher_of_a_tip_that_was_forced_away_counts(stage, people):
     review, first = begin(stage)
     approve(review.plans.get(), people["bob"])

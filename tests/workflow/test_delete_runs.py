@@ -55,6 +55,7 @@ def test_objects_are_deleted_and_their_absence_is_verified(team):
     assert (team.live(), team.live(LOGIN)) == (None, None)
 
 
+@pytest.mark.long
 def test_absent_object_is_a_row_without_a_request(team):
     team.apply(config_map(a="1"))
 
@@ -157,6 +158,7 @@ def test_object_that_is_being_deleted_is_only_awaited(team):
     assert (run.state, sent(run)) == (RunState.APPLIED, [])
 
 
+@pytest.mark.long
 def test_what_a_remaining_object_needs_stays(team):
     reader = yaml.safe_load(pods_reading())
     reader["metadata"]["finalizers"] = ["example.com/hold"]

@@ -53,6 +53,7 @@ def test_upgrade_waits_with_its_conflict(told):
     assert name_blockers(plan)[0] == "1 object with unresolved conflicts"
 
 
+@pytest.mark.long
 def test_upgrade_is_decided_applied_and_remembered(told):
     alice, bob = User.objects.get(username="alice"), User.objects.get(username="bob")
     review = Review.objects.get(number=2)

@@ -110,6 +110,7 @@ def test_push_during_a_run_waits_and_opens_the_next_review(stage, people):
     approve(plan, people["carol"])
 
 
+@pytest.mark.long
 def test_push_after_a_failed_run_makes_the_next_plan(stage, people):
     review, first = begin(stage)
     plan = review.plans.get()
@@ -160,6 +161,7 @@ def test_closed_review_ends_it(stage, people):
     assert Following.objects.get().end_reason == FollowEnd.REVIEW_CLOSED
 
 
+@pytest.mark.long
 def test_branch_that_cannot_be_fetched_is_tried_again_and_then_waits(stage, people, monkeypatch):
     _review, first = begin(stage)
     second = stage.commit("carol", a="2")
@@ -186,6 +188,7 @@ def test_commit_without_objects_is_told_and_not_tried_again(stage, people):
     assert review.state == ReviewState.OPEN
 
 
+@pytest.mark.long
 def test_what_cannot_follow_says_so(stage, people):
     stage.commit("alice", a="1")
     review = stage.open()
@@ -212,6 +215,7 @@ def test_stopped_following_ignores_pushes(stage, people):
         branches.check_now(review, by=people["alice"])
 
 
+@pytest.mark.long
 def test_push_to_another_branch_changes_nothing(stage, people):
     review, _first = begin(stage)
     second = stage.repository.commit({"deploy/app.yaml": config_map(a="2").encode()}, branch="feature")

@@ -39,7 +39,7 @@ def kill_at(point, time):
     failpoints.hooks.append(hook)
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("time", [1, 2])
 @pytest.mark.parametrize("point", POINTS)
 def test_value_stays_wherever_the_worker_is_lost(team, point, time):

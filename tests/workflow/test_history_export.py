@@ -72,6 +72,7 @@ def test_untouched_export_is_intact(written, check):
     )
 
 
+@pytest.mark.core(5)
 @pytest.mark.parametrize(
     ("touch", "line", "reason"),
     [
@@ -131,6 +132,7 @@ def test_verifier_knows_the_fields_that_are_hashed(written):
     assert [name for name in trail.STORED if f'"{name}"' not in text] == []
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("sql", "bad"),
     [

@@ -99,6 +99,7 @@ def test_kept_kind_is_not_pruned(team, members):
     assert blockers(plan) == [KEPT]
 
 
+@pytest.mark.long
 def test_policy_keeps_the_objects_of_its_namespaces_and_the_namespaces_themselves(team):
     namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
     inside = config_map(a="1").replace("name: settings", "name: settings\n  namespace: shop")

@@ -158,6 +158,7 @@ def test_who_may_not_look_there_learns_nothing(lived):
         ownership_history.owners_of("box", KEY, for_user=far)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("times", [1, 3])
 def test_owners_take_a_fixed_number_of_queries(lived, times, django_assert_num_queries):
     for number in range(times):

@@ -203,6 +203,7 @@ def test_patch_of_fields_that_others_apply_is_a_risk(team):
     assert risk.facts == {"fields": "spec.replicas", "owners": "helm, client-side apply"}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("more", [{}, {"subresource": "scale"}])
 def test_revert_patches_the_former_values_back(team, more):
     team.apply(deployment())

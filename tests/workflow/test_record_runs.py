@@ -54,6 +54,7 @@ def test_annotation_that_was_not_there_cannot_be_restored(team):
         revert.prepare_revert(run, by=team.alice)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("how", ClearPatch)
 def test_managed_fields_are_cleared_and_no_revert_restores_them(team, how):
     team.apply(config_map(a="1"))
@@ -71,6 +72,7 @@ def test_managed_fields_are_cleared_and_no_revert_restores_them(team, how):
     assert (later.state, owners) == ("applied", {"applyviz", "before-first-apply"})
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("options", [SET, CLEAR])
 def test_policy_asks_for_more_approvals_of_records(team, options):
     make_policy(for_risks=(RiskDemand(RiskKind.OWNERSHIP_MOVED, 2),))

@@ -53,6 +53,7 @@ def image_of(live: dict) -> str:
     return live["spec"]["template"]["spec"]["containers"][0]["image"]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_refused_job_is_replaced_after_a_choice_and_an_approval(team, mode):
     team.apply(FIRST, mode=mode)

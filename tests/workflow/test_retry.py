@@ -172,6 +172,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("what", list(REFUSALS))
 def test_refused(team, failed, what):
     carol = make_person("carol", Role.OPERATOR)
@@ -184,6 +185,7 @@ def test_refused(team, failed, what):
     assert reason in blockers(team, failed, carol)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("what", [key for key in REFUSALS if key not in ("newer plan", "review closed")])
 def test_worker_checks_again(team, failed, what):
     """Whatever is taken back after the click and before the worker: nothing is written, and it can be said why."""
@@ -352,6 +354,7 @@ def test_secret_that_is_hidden_is_neither_offered_nor_named(team):
 POINTS = ("run.claimed", "run.checked", "run.intended", "run.answered", "run.concluding", "run.ending", "run.ended")
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("point", POINTS)
 def test_worker_killed_in_an_attempt_loses_and_repeats_nothing(team, failed, point):
     run = retry(team, failed)

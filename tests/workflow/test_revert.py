@@ -35,6 +35,7 @@ def without_server_fields(obj):
     return {**{k: v for k, v in obj.items() if k != "metadata"}, "metadata": metadata}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_changed_object_goes_back_field_by_field(team, mode):
     team.apply(config_map(a="1", b="2", gone="3"), mode=mode)
@@ -51,6 +52,7 @@ def test_changed_object_goes_back_field_by_field(team, mode):
     assert [e["fieldsV1"] for e in ours] == [e["fieldsV1"] for e in was]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_created_object_is_deleted(team, mode):
     run = team.apply(config_map(a="1"), config_map("other", b="1"), mode=mode)

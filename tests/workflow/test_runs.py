@@ -220,7 +220,7 @@ def test_change_between_read_and_write_is_found(team, at_point):
     assert team.live()["data"] == {"a": "3"}
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(3)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("time", [1, 2])
 def test_killed_worker_loses_nothing_and_repeats_nothing(team, at_point, point, time):

@@ -106,6 +106,7 @@ ENDS: dict[StartEnd, Callable[[Team, Plan], object]] = {
 }
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("end", list(ENDS), ids=lambda end: end.value)
 def test_what_changes_cancels_the_start_for_good(team, plan, end, move_clock):
     approve(team, plan)
@@ -197,6 +198,7 @@ def test_approving_and_scheduling_is_one_step(team, plan):
     assert (row.state, runs.start_due()) == (ScheduledStartState.WAITING, 1)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("column", ["not_before", "expires_at", "digest", "waits_for_rollout"])
 def test_forged_start_starts_nothing(team, plan, column):
     approve(team, plan)

@@ -199,7 +199,7 @@ def test_worker_that_lost_the_run_starts_nothing_more(team, memory, at_point):
     assert not JournalEntry.objects.exclude(state=EntryState.INTENT).exists()
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("point", ["run.object", "run.intended", "run.answered", "run.recorded", "run.concluded"])
 @pytest.mark.parametrize("time", [1, 3, 6])
 def test_killed_worker_loses_nothing_and_repeats_nothing(team, memory, at_point, point, time):

@@ -48,6 +48,7 @@ def test_delay_ends_at_thirty_seconds(failures, seconds):
     assert sign_in.find_delay(failures) == timedelta(seconds=seconds)
 
 
+@pytest.mark.long
 def test_flood_of_names_neither_fills_the_table_nor_forgets():
     moments.move_to(now := clock.now(), tick=False)
     fail("alice")

@@ -87,6 +87,7 @@ def assert_taken_over(team: Team, manager: str) -> None:
     assert (json.loads(text)["data"] if text else None) == ({"a": "2"} if manager == "kubectl" else None)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("manager", ["applyviz", "kubectl"])
 def test_run_ends_verified_and_the_next_plan_has_nothing_to_apply(team, manager):
     run = team.work(team.start(team.plan(AFTER, field_manager=manager)))
@@ -96,7 +97,7 @@ def test_run_ends_verified_and_the_next_plan_has_nothing_to_apply(team, manager)
     assert [change.operation for change in team.plan(AFTER, field_manager=manager).changes.all()] == ["unchanged"]
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("manager", "time"), TIMES)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("meets", [None, write_status])
@@ -121,6 +122,7 @@ def test_next_worker_goes_on_from_every_point(team, at_point, point, manager, ti
     assert chain.verify_chain().is_intact
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("manager", "time"), [(manager, time) for manager, n in WRITES.items() for time in range(1, 2 * n + 1)]
 )
@@ -135,7 +137,7 @@ def test_writes_of_controllers_in_between_are_no_moves(team, at_point, manager, 
     assert_taken_over(team, manager)
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("manager", WRITES)
 @pytest.mark.parametrize(("point", "time"), [("run.answered", 1), ("run.recorded", 1), ("run.intended", 2)])
 @pytest.mark.parametrize("is_killed", [False, True])
@@ -159,7 +161,7 @@ def test_value_that_others_change_in_between_stops_the_object(team, at_point, ma
     assert team.live()["data"]["a"] == "by hand"
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("manager", "number"), TIMES)
 @pytest.mark.parametrize("fault", ["lose answer", "lose request", "refuse connection"])
 @pytest.mark.parametrize("meets", [None, write_status])
@@ -181,6 +183,7 @@ def test_lost_messages_are_resolved_by_reading_live(team, fault, manager, number
     assert_taken_over(team, manager)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("manager", ["applyviz", "kubectl"])
 def test_last_applied_never_holds_what_binds_a_write(team, manager):
     team.apply(AFTER, field_manager=manager)
@@ -234,7 +237,7 @@ def test_first_write_back_without_an_answer_is_unknown_once_another_manager_wrot
     assert team.live()["data"] == {"a": "1", "old": "x", "kept": "k"}
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("meets", "point", "time"), WAYS_BACK)
 def test_next_worker_goes_on_from_every_point_of_the_way_back(server_side, at_point, point, time, meets):
     team, run = server_side, server_side.start(server_side.plan(HANDED_BACK, **KUBECTL))
@@ -276,7 +279,7 @@ def test_write_between_a_read_and_a_dry_run_of_the_way_back_is_no_move(server_si
     assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"]), run.results.get().detail
 
 
-@pytest.mark.core(2)
+@pytest.mark.long
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("fault", ["lose answer", "lose request", "refuse connection"])
 def test_lost_messages_of_the_way_back_are_resolved_by_reading_live(server_side, fault, number):

@@ -196,6 +196,7 @@ def test_object_that_nobody_reviewed_is_named_with_its_managers(team):
     assert not AuditEntry.objects.filter(action=AuditAction.LIVE_CHANGED).exists()
 
 
+@pytest.mark.long
 def test_history_tells_what_later_scans_find(team):
     team.apply(config_map(a="1"))
     look(team)
@@ -317,6 +318,7 @@ def test_inventory_goes_on_behind_the_first_page_and_stops_at_its_bound(team, mo
     assert (read, listing.is_cut, whole.is_cut) == (3, True, False)
 
 
+@pytest.mark.long
 def test_holdings_are_all_that_one_manager_owns(team):
     team.apply(config_map(a="1", b="2"), field_manager="ci")
     team.apply_as("other", config_map(a="1"))
@@ -365,6 +367,7 @@ def test_adoption_shows_no_value_of_a_secret(team):
     assert [text for text in ("canary", "Y2FuYXJ5") if text in shown.shown] == []
 
 
+@pytest.mark.long
 def test_drift_of_what_somebody_changed_is_the_same_thing_seen_twice(team):
     team.apply(config_map(a="1"), config_map("other", b="1"))
     look(team)
@@ -377,6 +380,7 @@ def test_drift_of_what_somebody_changed_is_the_same_thing_seen_twice(team):
     assert [one.sort for one in scans.find_distinct(seen)] == [FindingSort.CHANGED]
 
 
+@pytest.mark.long
 def test_run_makes_the_last_look_old(team, settings):
     settings.APPLYVIZ_SCAN_MINUTES = 15
     team.apply(config_map(a="1"))

@@ -40,6 +40,7 @@ rules: []
 """
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", list(ApplyMode))
 def test_job_whose_labels_hold_a_uid_is_verified(team, mode):
     run = team.apply(JOB.replace("NAMESPACE", "default"), mode=mode)
@@ -47,6 +48,7 @@ def test_job_whose_labels_hold_a_uid_is_verified(team, mode):
     assert (run.state, team.outcomes(run)) == (RunState.APPLIED, ["applied"])
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", list(ApplyMode))
 def test_objects_whose_namespace_is_in_the_same_set_are_verified(team, mode):
     run = team.apply(NAMESPACE, JOB.replace("NAMESPACE", "made"), ZEROES, mode=mode)

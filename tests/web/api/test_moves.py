@@ -140,6 +140,7 @@ def test_fields_are_given_client_side_by_last_applied(team, program):
     assert team.live()["data"] == {"a": "1", "b": "2"}
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("is_next", [False, True])
 @pytest.mark.parametrize("managers", [[], ["kubectl-edit"]])
 def test_hand_edit_is_taken_by_the_first_plan_or_a_later_one(team, program, is_next, managers):

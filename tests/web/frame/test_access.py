@@ -116,7 +116,7 @@ def same_words(body: bytes) -> str:
     return re.sub(r"\d+|nowhere|other", "N", text)
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("role", PARTIAL)
 def test_what_is_not_theirs_is_not_there(role, partial, own, other):
     browser = partial(role)
@@ -137,7 +137,7 @@ def test_what_is_not_theirs_is_not_there(role, partial, own, other):
     assert (differing, let_through) == ({}, {})
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("role", PARTIAL)
 def test_what_is_theirs_can_be_looked_at(role, partial, own, other):
     browser = partial(role)

@@ -109,6 +109,7 @@ def test_repository_joins_files_and_a_name_that_is_taken_becomes_longer(as_alice
     assert git_sources.find_again(Plan.objects.get().revision) is None
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("values", "text"),
     [

@@ -69,6 +69,7 @@ def number_of(plan, path=REPLICAS):
     return str(handovers.list_fields(plan, change).index(path))
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_risk_leads_to_a_plan_that_keeps_replicas(team, mode):
     team.apply(WEB, SCALER, mode=mode)
@@ -111,6 +112,7 @@ WAYS = {
 }
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_dropped_count_of_a_sole_owner_is_offered_and_kept(team, way):
     before, then = WAYS[way]

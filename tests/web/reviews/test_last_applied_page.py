@@ -57,6 +57,7 @@ def test_annotation_is_shown_and_an_edit_opens_a_review_that_sets_it(team):
     assert (run.state, '"b"' in team.live()["metadata"]["annotations"][ANNOTATION]) == ("applied", False)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -101,6 +101,7 @@ def test_answers_hold_no_secret(web, root):
     assert [one for one in CANARIES if one in kept] == []
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     "opens",
     [
