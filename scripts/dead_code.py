@@ -1,7 +1,8 @@
 """Find code that nothing uses: vulture over the product, given the names that templates and queries look up.
 
-Tests do not count as a use. `[tool.vulture]` in `pyproject.toml` lists the names that a framework calls and the few
-that wait for their page. The exit status is 1 when anything is unused.
+Vulture compares names; `scripts/dead_names.py` follows them from module to module, and `scripts/dead_assets.py` finds
+unused parts of templates and static files. Tests do not count as a use. `[tool.vulture]` in `pyproject.toml` lists the
+names that a framework calls. The exit status is 1 when anything is unused.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any
 
 from django.conf import global_settings
 from vulture import Vulture
+
+from scripts import dead_assets, dead_names
 
 ROOT = Path(__file__).resolve().parent.parent
 _TAG = re.compile(r"\{\{(.*?)\}\}|\{%(.*?)%\}", re.DOTALL)
@@ -71,7 +74,9 @@ def find_unused(root: Path, settings: dict[str, Any]) -> list[str]:
 
 def main() -> int:
     """Print what is unused."""
-    found = find_unused(ROOT, tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["vulture"])
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["vulture"]
+    found = find_unused(ROOT, settings) + dead_assets.find_unused(ROOT)
+    found += dead_names.find_unreached(ROOT, settings["paths"], settings["ignore_decorators"])
     print("\n".join(found) or "Every name is used.")
     return 1 if found else 0
 

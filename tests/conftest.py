@@ -123,7 +123,7 @@ def _emptying_lifts_guards() -> None:
     emptied = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # private in Django's stubs
 
     def lift_and_empty(case: TransactionTestCase) -> None:
-        guards.remove("default")
+        guards.lift("default")
         emptied(case)
 
     TransactionTestCase._fixture_teardown = lift_and_empty  # type: ignore[attr-defined]

@@ -149,17 +149,6 @@ def _load(data: bytes) -> Mapping[str, JSONValue]:
     return config
 
 
-def list_contexts(data: bytes) -> tuple[tuple[str, ...], str]:
-    """Return the names of the contexts of an upload, and the current one ("" if none)."""
-    config = _load(data)
-    contexts = config.get("contexts")
-    names = (
-        [entry.get("name") for entry in contexts if isinstance(entry, Mapping)] if isinstance(contexts, list) else []
-    )
-    current = config.get("current-context")
-    return tuple(str(name) for name in names if name), current if isinstance(current, str) else ""
-
-
 def _text(given: Mapping[str, JSONValue], name: str) -> str:
     value = given.get(name)
     return value if isinstance(value, str) else ""

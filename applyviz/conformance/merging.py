@@ -24,8 +24,6 @@ from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.engine.schema import builtin
 from applyviz.engine.schema.model import KindSchema
 
-FAMILIES = ("smp3", "jmp3")
-
 
 def run_file(path: Path, family: str, crds: Mapping[str, JSONObject]) -> Iterator[CaseResult]:
     """Yield the verdict on every case of a gzip'd file of JSON lines; these families need no definitions."""

@@ -26,7 +26,6 @@ from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema
 
-FAMILIES: tuple[str, ...] = ("ssa", "update", "csaupgrade")
 # Later than every other time of a case, so that a newly written entry is visible.
 NOW = "2026-06-01T00:00:00Z"
 # The built-in kinds that exclude fields from ownership in these files.

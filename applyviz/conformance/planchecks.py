@@ -42,7 +42,6 @@ _ALLOCATED = frozenset({"f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCh
 _UID_LABELS = frozenset({"f:controller-uid", "f:batch.kubernetes.io/controller-uid"})
 _KEPT = frozenset({FieldOperation.KEPT, FieldOperation.NOT_REMOVED, FieldOperation.UNCHANGED})
 _WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
-_STAYS = (Operation.UNCHANGED, Operation.ERROR, Operation.BLOCKED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,7 @@ from applyviz.engine.schema.model import KindSchema
 from applyviz.sandbox.api.estimates import with_estimates
 from applyviz.sandbox.storage.routing import parse_path
 
-CONFIRMED, ESTIMATED = "plan-confirmed", "plan-estimated"
-FAMILIES = (CONFIRMED, ESTIMATED)
+CONFIRMED = "plan-confirmed"
 _NOW = "2026-06-01T00:00:00Z"
 _INVALID = 422
 _DENIED = 'deployments.apps is forbidden: User "reader" cannot patch resource "deployments"'

@@ -24,7 +24,6 @@ from applyviz.engine.requests.argv import is_apply, parse_apply
 from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.inputs import Material, SourceText, read_inputs
 
-FAMILIES = ("reading",)
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _PART_OF = "applyset.kubernetes.io/part-of"
 

@@ -22,7 +22,6 @@ from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.kubectl import CommandResult, run_apply
 
-FAMILIES = ("requests",)
 _SEPARATOR = re.compile(r"&&|\|\||[;|\n]")
 
 

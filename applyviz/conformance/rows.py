@@ -26,10 +26,6 @@ _MASK = "\u27ea"
 _STAYS = frozenset({"conflict", "not-removed"})
 _OWNERS_ONLY = "Only field ownership changes; no values change."
 _NO_CHANGE = "No changes: the live object already matches the manifest."
-_NOT_WRITTEN = (
-    "The API server rejects this object, so none of it changes.",
-    "Could not calculate the changes.",
-)
 
 
 def judge(planned: Planned, shown: ShownObject) -> CaseResult:

@@ -24,7 +24,7 @@ from django.db import connections
 
 from applyviz.records.trigger_rules import GUARDS, KEPT_ACTIONS, KEPT_TABLES, Guard
 
-__all__ = ["GUARDS", "KEPT_ACTIONS", "KEPT_TABLES", "install", "lift", "remove"]
+__all__ = ["GUARDS", "KEPT_ACTIONS", "KEPT_TABLES", "install", "lift"]
 
 
 def _sqlite(guard: Guard) -> list[str]:
@@ -91,17 +91,6 @@ def install(using: str) -> None:
             statements += [text for table in KEPT_TABLES for text in _truncate_guard(table, schema)]
         for statement in statements:
             cursor.execute(statement)
-
-
-def remove(using: str) -> None:
-    """Drop the triggers; for tests, which empty every table between them."""
-    connection = connections[using]
-    with connection.cursor() as cursor:
-        for guard in GUARDS:
-            suffix = f" ON {guard.table}" if connection.vendor == "postgresql" else ""
-            cursor.execute(f"DROP TRIGGER IF EXISTS {guard.name}{suffix}")
-        for table in KEPT_TABLES if connection.vendor == "postgresql" else ():
-            cursor.execute(f"DROP TRIGGER IF EXISTS {table}_no_truncate ON {table}")
 
 
 def lift(using: str) -> None:

@@ -23,7 +23,7 @@ def run(team: Team) -> ApplyRun:
     comments.edit_comment(comment, by=team.bob, text="looks very good")
     team.apply(config_map(a="2"), secret(password="two"))
     assert "refused" not in verify()
-    triggers.remove("default")
+    triggers.lift("default")
     return run
 
 
@@ -80,7 +80,7 @@ def test_inserted_request_is_named(run: ApplyRun) -> None:
 def test_result_of_an_object_that_was_never_written_is_named(team: Team) -> None:
     run = team.start(team.plan(config_map(a="1")))
     ApplyRun.objects.filter(pk=run.pk).update(finished_at=run.created_at)
-    triggers.remove("default")
+    triggers.lift("default")
     ObjectResult.objects.update(outcome="applied")
 
     said = verify()

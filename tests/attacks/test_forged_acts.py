@@ -28,7 +28,7 @@ def verify() -> str:
 @pytest.fixture
 def bob(db: None) -> User:
     """An approver; the triggers are gone."""
-    triggers.remove("default")
+    triggers.lift("default")
     return make_person("bob", Role.APPROVER)
 
 

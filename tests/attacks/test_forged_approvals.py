@@ -110,7 +110,7 @@ def verify_offline(folder: Path) -> tuple[int, str]:
 @pytest.mark.parametrize("forge", FORGERIES)
 def test_forged_approval_counts_for_nothing(wired: Team, forge: Callable[[Plan, Team], Approval]) -> None:
     plan = wired.plan(config_map(a="1"))
-    triggers.remove("default")
+    triggers.lift("default")
 
     forge(plan, wired)
 
@@ -120,7 +120,7 @@ def test_forged_approval_counts_for_nothing(wired: Team, forge: Callable[[Plan, 
 @pytest.mark.parametrize("forge", FORGERIES)
 def test_run_on_a_forged_approval_writes_nothing(wired: Team, forge: Callable[[Plan, Team], Approval]) -> None:
     plan = wired.plan(config_map(a="1"))
-    triggers.remove("default")
+    triggers.lift("default")
 
     run = wired.work(start_past_use_cases(plan, wired, forge(plan, wired)))
 
@@ -131,7 +131,7 @@ def test_run_on_a_forged_approval_writes_nothing(wired: Team, forge: Callable[[P
 @pytest.mark.parametrize("mac", ["", "0" * 64])
 def test_run_on_a_forged_emergency_apply_writes_nothing(wired: Team, mac: str) -> None:
     plan = wired.plan(config_map(a="1"))
-    triggers.remove("default")
+    triggers.lift("default")
     entry = write_entry(plan, wired, AuditAction.EMERGENCY_APPLIED)
     EmergencyApply.objects.create(**row_of(plan, wired, reason="r", ticket="t", entry=entry, mac=mac))
 
@@ -146,7 +146,7 @@ def test_every_verifier_names_a_forged_approval(
     wired: Team, forge: Callable[[Plan, Team], Approval], tmp_path: Path
 ) -> None:
     plan = wired.plan(config_map(a="1"))
-    triggers.remove("default")
+    triggers.lift("default")
     forged = forge(plan, wired)
 
     assert f"approval {forged.pk} by bob of plan 1 of review {plan.review.number}" in verify()
@@ -171,7 +171,7 @@ def test_approval_that_was_taken_out_is_missed_offline(wired: Team, tmp_path: Pa
     plan = wired.plan(config_map(a="1"))
     make_approval(plan, wired.bob)
     gone = make_approval(wired.plan(config_map(b="1")), wired.bob)
-    triggers.remove("default")
+    triggers.lift("default")
     Approval.objects.filter(pk=gone.pk).delete()
 
     status, said = verify_offline(tmp_path)
@@ -182,7 +182,7 @@ def test_approval_that_was_taken_out_is_missed_offline(wired: Team, tmp_path: Pa
 @pytest.mark.parametrize("changed", [{"by_name": "carol"}, {"created_at": timezone.now()}, {"is_sole": True}])
 def test_changed_approval_is_forged(wired: Team, changed: dict[str, object]) -> None:
     approval = make_approval(wired.plan(config_map(a="1")), wired.bob)
-    triggers.remove("default")
+    triggers.lift("default")
 
     Approval.objects.filter(pk=approval.pk).update(**changed)
 

@@ -40,7 +40,7 @@ def plan(ida: User) -> Plan:
     """A plan that needs two approvals; the attacker holds the database, without any key."""
     editing.save_policy("prod", by=ida, scope=Scope(), rules=STRICT)
     made = make_plan_row(make_person("mallory", Role.AUTHOR, Role.OPERATOR), policy_version="prod@1")
-    triggers.remove("default")
+    triggers.lift("default")
     return made
 
 
@@ -117,7 +117,7 @@ def test_run_under_a_forged_policy_writes_nothing(monkeypatch: pytest.MonkeyPatc
     team = Team().wire_up(monkeypatch)
     editing.save_policy("prod", by=make_person("ida", Role.ADMINISTRATOR), scope=Scope(), rules=Rules())
     run = team.start(team.plan(config_map(a="1")))
-    triggers.remove("default")
+    triggers.lift("default")
     PolicyVersion.objects.update(rules=rules_to_json(LAX))
 
     team.work(run)
@@ -200,7 +200,7 @@ def test_changed_address_makes_no_second_person(ida: User, whose: str) -> None:
     for name in ("alice", "alias"):
         set_email(name, "alice@example.org")
     plan = make_plan_row(alice)
-    triggers.remove("default")
+    triggers.lift("default")
     User.objects.filter(username=whose).update(email="other@example.org")
     make_approval(plan, User.objects.get(pk=alias.pk))
 
@@ -214,7 +214,7 @@ def test_link_that_is_gone_separates_nobody(ida: User) -> None:
     teams.link_accounts([alice, alias], by=ida)
     assert "refused" not in verify()
     plan = make_plan_row(alice)
-    triggers.remove("default")
+    triggers.lift("default")
     AccountLink.objects.all().delete()
     make_approval(plan, alias)
 

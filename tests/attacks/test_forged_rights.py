@@ -33,7 +33,7 @@ def ida(db: None) -> User:
 @pytest.fixture
 def mallory(ida: User) -> User:
     """An author who holds the database, without any key."""
-    triggers.remove("default")
+    triggers.lift("default")
     return make_person("mallory", Role.AUTHOR)
 
 

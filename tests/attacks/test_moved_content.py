@@ -135,7 +135,7 @@ def test_run_with_content_of_another_object_writes_nothing(team: Team, monkeypat
     team.wire_up(monkeypatch)
     run = team.start(team.plan(config_map(a="1"), config_map("other", a="1")))
     first, second = run.plan.changes.order_by("position")
-    triggers.remove("default")
+    triggers.lift("default")
     type(first).objects.filter(pk=first.pk).update(sealed=second.sealed)
 
     team.work(run)
@@ -163,7 +163,7 @@ def test_token_of_the_api_is_bound_to_account_scope_and_expiry(team: Team) -> No
     """Mallory's own token, moved to another account, widened, or made to last."""
     mallory = make_person("mallory", "author")
     row, text = tokens.make_token(by=mallory, account=mallory, name="ci", scope=TokenScope.READ, days=7)
-    triggers.remove("default")
+    triggers.lift("default")
     assert tokens.is_valid(text)
 
     for forged in (

@@ -5,7 +5,7 @@ import base64
 import pytest
 import yaml
 
-from applyviz.clusters.kubeconfig import KubeconfigError, list_contexts, read_kubeconfig
+from applyviz.clusters.kubeconfig import KubeconfigError, read_kubeconfig
 
 PEM = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").decode()
 
@@ -54,10 +54,6 @@ def test_client_certificate_is_taken():
     taken = read_kubeconfig(build(user={"client-certificate-data": PEM, "client-key-data": PEM}))
 
     assert (taken.client_certificate_data, taken.client_key_data) == (PEM, PEM)
-
-
-def test_contexts_are_listed():
-    assert list_contexts(build()) == (("prod",), "prod")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from applyviz.records.models import Cluster
 from applyviz.records.sealing import Unsealed
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
-from applyviz.workflow.approvals import approving
+from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.clusters import lifecycle, registration
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.plans import planner, reviews
@@ -161,4 +161,4 @@ def test_plan_of_another_account_is_made_anew(product):
     again = reviews.replan_review(made.review, by=product.alice)
     planner.make_plan(again.pk)
     again.refresh_from_db()
-    assert (again.state, approving.count_missing(again)) == (PlanState.COMPLETE, 1)
+    assert (again.state, quorum.count_quorum(again).missing) == (PlanState.COMPLETE, 1)

@@ -73,6 +73,6 @@ def scene(db, monkeypatch) -> Iterator[Scene]:
 @pytest.fixture
 def unguarded(db) -> Iterator[None]:
     """The database as it is for somebody who took its triggers away."""
-    triggers.remove("default")
+    triggers.lift("default")
     yield
     triggers.install("default")

@@ -26,10 +26,11 @@ for line in touch_all(sys.argv[1], int(sys.argv[2])):
 """
 TAMPER = f"""
 from django.db import connection
-from applyviz.records import triggers as guards
-guards.remove("default")
+from applyviz.records import full_text, triggers as guards
+guards.lift("default")
 with connection.cursor() as cursor:
     cursor.execute("UPDATE records_auditentry SET actor_name = 'mallory' WHERE id = {SOME}")
+full_text.install("default")
 guards.install("default")
 from applyviz.records.models import AuditEntry
 print(AuditEntry.objects.get(pk={SOME}).sequence, AuditEntry.objects.get(pk={SOME}).chain)

@@ -115,7 +115,7 @@ def _swap(one: int, other: int, column: str) -> tuple[str, ...]:
 
 def _try(touch: Touch) -> str:
     with transaction.atomic():
-        triggers.remove("default")
+        triggers.lift("default")
         with connection.cursor() as cursor:
             for statement in touch.statements:
                 cursor.execute(statement)
@@ -145,7 +145,7 @@ def _try_with_heads(hand: Hand) -> str:
     published = chain.find_checkpoint()
     cut = hand.pick(chain=0, action="run.started").pk
     with transaction.atomic():
-        triggers.remove("default")
+        triggers.lift("default")
         with connection.cursor() as cursor:
             cursor.execute(f"DELETE FROM {TABLE} WHERE id >= {cut}")
         rows = AuditEntry.objects.order_by("id").values_list("chain", "sequence", "hash").iterator()

@@ -18,7 +18,7 @@ HANDS = """
 import sys, django; django.setup()
 from django.contrib.auth.models import User
 from django.utils import timezone
-from applyviz.records import triggers
+from applyviz.records import full_text, triggers
 from applyviz.records.enums import Role, TokenScope
 from applyviz.records.models import ApiToken, Cluster, Grant, Review
 from applyviz.workflow.approvals import approving as approvals
@@ -36,8 +36,9 @@ for name, role in (("ann", Role.AUTHOR), ("ann", Role.OPERATOR), ("ben", Role.AP
 def token(scope=TokenScope.APPLY):
     return tokens.make_token(by=people["ann"], account=people["ann"], name="ci", scope=scope, days=7)[1]
 def end_token(text):
-    triggers.remove("default")
+    triggers.lift("default")
     ApiToken.objects.filter(hint=tokens._hint(text)).update(expires_at=timezone.now())
+    full_text.install("default")
     triggers.install("default")
 def plan(number):
     return Review.objects.get(number=number).latest_plan

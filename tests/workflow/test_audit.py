@@ -28,7 +28,7 @@ def write(count=5, *, run=None):
 
 
 def tamper(sql):
-    triggers.remove("default")
+    triggers.lift("default")
     with connection.cursor() as cursor:
         cursor.execute(sql)
     triggers.install("default")

@@ -311,7 +311,7 @@ FLIPS = {
 @pytest.mark.parametrize("what", list(FLIPS))
 def test_flipped_plan_writes_nothing(team, what):
     run = team.start(team.plan(config_map(a="1"), config_map("other", a="1")))
-    triggers.remove("default")
+    triggers.lift("default")
     Plan.objects.filter(pk=run.plan_id).update(**FLIPS[what](run.plan))
     triggers.install("default")
 
@@ -326,7 +326,7 @@ def test_flipped_plan_writes_nothing(team, what):
 def test_flipped_change_writes_nothing(team, column):
     run = team.start(team.plan(config_map(a="1"), config_map("other", a="1")))
     first, second = run.plan.changes.order_by("position")
-    triggers.remove("default")
+    triggers.lift("default")
     rows = ObjectChange.objects.filter(pk=first.pk)
     match column:
         case "step":

@@ -16,7 +16,7 @@ from applyviz.records.fields import seal_for
 from applyviz.records.models import ApplyRun, AuditEntry, Cluster
 from applyviz.records.sealing import Unsealed
 from applyviz.workflow import runs
-from applyviz.workflow.approvals import approving
+from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.clusters import lifecycle, registration
 from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
@@ -160,7 +160,7 @@ def test_credential_of_another_account_makes_plans_stale(team, api):
     planner.make_plan(again.pk)
     again.refresh_from_db()
     assert again.digest != plan.digest  # so that no approval is carried over
-    assert approving.count_missing(again) == 1
+    assert quorum.count_quorum(again).missing == 1
 
 
 def test_account_that_changed_behind_the_credential_writes_nothing(team, api):

@@ -65,7 +65,7 @@ def flip(row, name):
         other = value + 7
     else:
         other = f"{value}x"
-    triggers.remove("default")
+    triggers.lift("default")
     type(row).objects.filter(pk=row.pk).update(**{name: other})
     triggers.install("default")
 
@@ -104,7 +104,7 @@ def test_seal_fits_no_other_plan(plan, name):
 @pytest.mark.parametrize("which", ["gone", "added"])
 def test_seal_fits_no_other_number_of_changes(plan, which):
     row = plan.changes.order_by("position")[2]
-    triggers.remove("default")
+    triggers.lift("default")
     if which == "gone":
         ObjectChange.objects.filter(pk=row.pk).delete()
     else:
@@ -117,7 +117,7 @@ def test_seal_fits_no_other_number_of_changes(plan, which):
 
 def test_seal_of_another_plan_or_key_does_not_fit(team, plan, settings):
     other = team.plan(config_map("b", a="2"))
-    triggers.remove("default")
+    triggers.lift("default")
     Plan.objects.filter(pk=plan.pk).update(summary={**plan.summary, plan_mac.KEY: other.summary[plan_mac.KEY]})
     triggers.install("default")
     assert not is_sealed(plan)
@@ -130,7 +130,7 @@ def test_seal_of_another_plan_or_key_does_not_fit(team, plan, settings):
 @pytest.mark.parametrize("kept", [None, "", 7, "ü" * 64, ["x"]])
 def test_plan_without_a_seal_is_derived_anew_and_runs(team, plan, kept):
     run = team.start(plan)
-    triggers.remove("default")
+    triggers.lift("default")
     Plan.objects.filter(pk=plan.pk).update(summary={**plan.summary, plan_mac.KEY: kept})
     triggers.install("default")
     assert not is_sealed(plan)
@@ -141,7 +141,7 @@ def test_plan_without_a_seal_is_derived_anew_and_runs(team, plan, kept):
 def test_changed_plan_that_lost_its_seal_writes_nothing(team, plan):
     run = team.start(plan)
     flip(plan.changes.order_by("position")[0], "document")
-    triggers.remove("default")
+    triggers.lift("default")
     Plan.objects.filter(pk=plan.pk).update(summary={}, completed_at=datetime(2026, 1, 1, tzinfo=UTC))
     triggers.install("default")
 

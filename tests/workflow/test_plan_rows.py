@@ -54,7 +54,7 @@ def test_content_that_somebody_changed_meanwhile_is_made_again(team, monkeypatch
     def store(rows, renew):
         is_stored = original(rows, renew)
         forged = {"document": {"format": 1, "error": "forged"}, "sealed": Unsealed.of_json({"forged": True}).seal("")}
-        triggers.remove("default")
+        triggers.lift("default")
         ObjectChange.objects.filter(pk__in=[row.pk for row in rows.rows]).update(**{column: forged[column]})
         triggers.install("default")
         return is_stored

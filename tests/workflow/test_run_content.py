@@ -33,7 +33,7 @@ def count_held(content: RunContent) -> int:
 
 def forge(column: str, value: object) -> None:
     """Change a column of every change past the triggers of the database."""
-    triggers.remove("default")
+    triggers.lift("default")
     ObjectChange.objects.update(**{column: value})
     triggers.install("default")
 

@@ -209,7 +209,7 @@ def test_forged_start_starts_nothing(team, plan, column):
         "digest": "0" * 64,
         "waits_for_rollout": False,
     }
-    triggers.remove("default")
+    triggers.lift("default")
     ScheduledStart.objects.filter(pk=row.pk).update(not_before=MONDAY)
     ScheduledStart.objects.filter(pk=row.pk).update(**{column: values[column]})
 

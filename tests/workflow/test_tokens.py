@@ -243,7 +243,7 @@ def test_owner_of_the_program_never_approves_what_it_asked_for(alice, program, i
     grant_role(alice, Role.APPROVER)
     plan = make_plan_row(program)
     if not is_linked:
-        triggers.remove("default")
+        triggers.lift("default")
         AccountLink.objects.all().delete()
         triggers.install("default")
 

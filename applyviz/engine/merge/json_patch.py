@@ -15,7 +15,6 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_iden
 
 _MAX_OPERATIONS = 10_000
 _INDEX = re.compile(r"[+-]?[0-9]+")
-_MISSING: Any = object()
 
 
 def apply_json_patch(live: JSONObject, patch: JSONValue) -> dict[str, Any]:

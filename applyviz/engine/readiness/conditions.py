@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from applyviz.engine.objects.values import JSONObject, get_at
 
-CURRENT, IN_PROGRESS, FAILED, UNKNOWN = "Current", "InProgress", "Failed", "Unknown"
+CURRENT, IN_PROGRESS, FAILED = "Current", "InProgress", "Failed"
 
 
 def find_condition(obj: JSONObject, name: str) -> JSONObject | None:

@@ -34,11 +34,6 @@ from applyviz.sandbox.parity.name_formats import (
 )
 from applyviz.sandbox.parity.quantities import parse_quantity
 
-_QUOTED: Mapping[str, str] = dict(zip("\a\b\f\n\r\t\v", (f"\\{letter}" for letter in "abfnrtv"), strict=True)) | {
-    "\\": "\\\\",
-    '"': '\\"',
-}
-
 
 # Quantities --------------------------------------------------------------------------------------
 def _read_quantity(text: str) -> Quantity | None:

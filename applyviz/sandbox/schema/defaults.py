@@ -7,14 +7,12 @@ decoded form: an absent field and an empty one are the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.sandbox.parity.go_types import Code, GoStruct, go_types
 from applyviz.sandbox.schema.default_rules import RULES
-
-Rule = Callable[[MutableObject], None]
 
 _ANY_LABEL: Mapping[str, Any] = {"namespaceSelector": {}, "objectSelector": {}}
 _WEBHOOK: Mapping[str, Any] = {"failurePolicy": "Fail", "matchPolicy": "Equivalent", **_ANY_LABEL, "timeoutSeconds": 10}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.engine.ownership.errors import name_object, render_kind
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.sandbox.parity.converting import convert
@@ -301,8 +301,3 @@ def check_identity(route: Route, target: ResourceTarget, obj: MutableObject, *, 
         )
     if name != route.name:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({route.name})")
-
-
-def render_json(obj: JSONObject) -> str:
-    """Return compact JSON with sorted keys, as the server quotes a patched custom resource."""
-    return canonical_json(obj)

@@ -13,8 +13,6 @@ from typing import BinaryIO
 from applyviz.engine.objects.errors import SourceError
 
 HELM, KUSTOMIZE = "helm", "kustomize"
-TREE = "/tree"
-"""Where a program sees its files; it is also its working folder."""
 MOST_LINE = 4 * 1024 * 1024
 MOST_BYTES = 64 * 1024 * 1024
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from markdown_it import MarkdownIt
@@ -26,7 +25,6 @@ from applyviz.guide.tables import MergeTable
 from applyviz.web.playground.pages import answer_url
 from applyviz.workflow.foundation.errors import NotVisibleError
 
-Text = str | Promise
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _PAGE_LINK = re.compile(r"\]\((?P<name>[a-z-]+)\.md\)")
 

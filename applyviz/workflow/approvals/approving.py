@@ -24,18 +24,12 @@ from applyviz.workflow.foundation.locks import lock_review
 
 __all__ = [
     "approve_plan",
-    "count_missing",
     "list_change_requests",
     "list_valid_approvals",
     "request_changes",
     "revoke_approval",
     "withdraw_request",
 ]
-
-
-def count_missing(plan: Plan) -> int:
-    """Return the fewest approvals that a plan still needs under its policy."""
-    return quorum.count_quorum(plan).missing
 
 
 def _lock(plan: Plan) -> Plan:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import logging
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -36,7 +35,6 @@ from applyviz.workflow.foundation import outbox, rate_limit
 from applyviz.workflow.people.commit_people import show_name, write_login
 from applyviz.workflow.people.humans import name_mailbox
 
-logger = logging.getLogger(__name__)
 MOST_BYTES = 2 * 1024 * 1024
 MOST_OF_ADDRESS, MOST_OF_WEBHOOK = 300, 60
 KEPT_DAYS, MOST_KEPT, MOST_WAITING = 90, 1_000, 200

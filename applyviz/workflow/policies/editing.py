@@ -35,7 +35,7 @@ from applyviz.workflow.policies.kept_kinds import find_kept
 from applyviz.workflow.policies.rules import EVERY_KIND, Demand, Rules, find_strictest, rules_from_json, rules_to_json
 from applyviz.workflow.policies.rules import PolicyRules as Strictest
 from applyviz.workflow.policies.weakening import find_weakened
-from applyviz.workflow.policies.windows import Freeze, Window, find_closed, find_opening
+from applyviz.workflow.policies.windows import Freeze, Window, find_closed
 
 _ANNOTATION = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -239,7 +239,6 @@ __all__ = [
     "Evaluation",
     "archive_policy",
     "evaluate",
-    "find_opening",
     "list_policies",
     "list_versions",
     "save_policy",

@@ -57,11 +57,6 @@ class PlanRisk:
         return needs_acknowledgment(Risk(self.kind, self.level))
 
 
-def _place(risk: PlanRisk) -> tuple[int, bool, int, int]:
-    kinds = list(RiskKind)
-    return _LEVELS.index(risk.level), risk.is_of_plan, risk.positions[0], kinds.index(risk.kind)
-
-
 def gather_risks(
     rows: Iterable[ObjectChange], *, many: int, unknown: tuple[PlanBlocker, ...] = ()
 ) -> tuple[PlanRisk, ...]:

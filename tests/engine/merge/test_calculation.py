@@ -83,7 +83,7 @@ def test_shown_steps_merge_to_the_request_of_the_plan(path: Path, monkeypatch: p
         return check(change, *rest)
 
     monkeypatch.setattr(plans, "_check", keep)
-    for _verdict in plans.judge_story(load_story(path), plans.ESTIMATED):
+    for _verdict in plans.judge_story(load_story(path), "plan-estimated"):
         pass
 
     for change in changes:

@@ -8,9 +8,10 @@ from django.urls import reverse
 
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
 from applyviz.engine.requests.options import Order, Prune, PruneMode
+from applyviz.records import triggers
 from applyviz.web.reviews.pages import comparison
 from applyviz.workflow.approvals import approving
-from applyviz.workflow.plans import planner, reviews
+from applyviz.workflow.plans import comparisons, planner, reviews
 from tests.stories import SETTINGS, Team, config_map, secret
 
 pytestmark = pytest.mark.django_db
@@ -127,3 +128,16 @@ def test_plans_that_are_not_there_are_not_found(team, bobs, query):
     plan = team.plan(config_map(colour="blue"))
 
     assert show(bobs, plan, query).status_code == 404
+
+
+def test_namesakes_are_compared_in_their_order(team):
+    once, twice = (team.plan(config_map(colour="blue")) for _ in range(2))
+    triggers.lift("default")
+    row = twice.changes.get()
+    row.pk, row.position = None, 1
+    row.save(force_insert=True)
+
+    (more,), (less,) = comparisons.find_differing(once, twice), comparisons.find_differing(twice, once)
+
+    assert (more.first, more.second.position) == (None, 1)
+    assert (less.first.position, less.second) == (1, None)

@@ -8,7 +8,7 @@ Changes are masked under one key, so that equal secrets compare equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from applyviz.engine.merge.last_applied import ANNOTATION
@@ -66,18 +66,6 @@ class ObjectMove:
     def movers(self) -> tuple[Owner, ...]:
         """The owners that changed any of its fields in live, each once."""
         return tuple({_identify(o): o for move in self.fields for o in move.movers}.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The differences between two plans; empty if they do the same."""
-
-    objects: tuple[ObjectMove, ...] = ()
-
-    @property
-    def is_same(self) -> bool:
-        """Whether both plans do the same."""
-        return not self.objects
 
 
 def _identify(owner: Owner) -> _Identity:
@@ -160,26 +148,3 @@ def compare_changes(
         return None
     root = kind.root if kind is not None else None
     return ObjectMove(first.ref, first.operation, second.operation, tuple(_compare_fields(first, second, root)))
-
-
-def compare(
-    first: Iterable[PlannedObject],
-    second: Iterable[PlannedObject],
-    *,
-    kinds: Mapping[tuple[str, str, str, str], KindSchema] | None = None,
-) -> Comparison:
-    """Return the differences between the changes of two plans, in the order of the second plan.
-
-    - `kinds` are the schemas of objects by `ObjectRef.key`; without one, lists are compared as a whole.
-    - An object that a plan contains twice is compared with its counterpart in the order of the plans.
-    """
-    waiting: dict[tuple[str, str, str, str], list[PlannedObject]] = {}
-    for change in first:
-        waiting.setdefault(change.ref.key, []).append(change)
-    moves = []
-    for change in second:
-        before = waiting.get(change.ref.key)
-        kind = (kinds or {}).get(change.ref.key)
-        moves.append(compare_changes(before.pop(0) if before else None, change, kind=kind))
-    moves += [compare_changes(change, None) for left in waiting.values() for change in left]
-    return Comparison(tuple(move for move in moves if move is not None))

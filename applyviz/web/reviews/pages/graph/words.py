@@ -36,15 +36,6 @@ _KUBECTL = {
 }
 # Kinds that their column names already.
 _SAID = frozenset(("Deployment", "Service", "Ingress", "ConfigMap"))
-_ONE_WORD = (
-    Operation.UNCHANGED,
-    Operation.NOT_FOUND,
-    *DELETIONS,
-    Operation.REPLACE,
-    Operation.WITHHELD,
-    Operation.ERROR,
-    Operation.LEFT_OUT,
-)
 LINE_SIZE, DOCK_SIZE = 11, 10.5
 _NAME_SIZE = 12
 _NAME_ROOM, _LINE_ROOM, _PILL_ROOM, _DOCK_ROOM = 144, 142, 156, 160

@@ -34,8 +34,6 @@ _FIRST = ("f:apiVersion", "f:kind", "f:metadata")
 _IDENTITY = frozenset(
     (("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace"), ("f:metadata",))
 )
-# What YAML reads as something else than text when it comes first; the empty text too.
-_QUOTED = ("", *"\"'{[&*#?|-<>=!%@")
 
 
 @dataclass(frozen=True, slots=True)
