@@ -96,7 +96,7 @@ def _touch(**_: object) -> None:
 
 @worker_shutting_down.connect
 def _stop(**_: object) -> None:
-    """Tell the forked processes that this worker must stop; those that do not are ended a moment after the grace."""
+    """Stop the forked processes with this worker; those that do not are ended a moment after the grace."""
     if not stopping.is_requested():
         stopping.request()
         stopping.limit_end(_end_pool)

@@ -3,7 +3,7 @@
 What several hosts must agree on (leases, claims, approvals, windows, limits) goes by `now`, the database's clock,
 because the clocks of hosts differ. What is recorded or shown, and tokens, which last for days, go by `host_now`, which
 costs no query. SQLite has no clock; there the process and the database are one machine. Waits of this process are
-measured by `time.monotonic`, which tells no time of day.
+measured by `time.monotonic`, which knows no time of day.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Family `risks`: a risk is there exactly where its fact is, told by live, after, the answers and a second apply.
+"""Family `risks`: a risk is there exactly where its fact is, shown by live, after, the answers and a second apply.
 
 Each predicate is independent of the rule that raises the risk. False and missing risks both count.
 

@@ -283,7 +283,7 @@ def _find_below(text: str, start: int, end: int) -> Iterator[tuple[int, int, str
 
 
 def _find_forms(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield what its form or its command alone tells."""
+    """Yield what its form or its command alone shows."""
     yield from _find_private_keys(text)
     for name, expression in (("jwt", _WEB_TOKEN), ("token", FORM)):
         for match in expression.finditer(text):

@@ -1,6 +1,6 @@
 """JSON values as Kubernetes knows them: what they are, how they are copied, compared and written.
 
-Integers are Python `int`, floats are `float`: strategic merge tells 1 from 1.0, server-side apply
+Integers are Python `int`, floats are `float`: strategic merge distinguishes 1 and 1.0, server-side apply
 does not, so each room picks the comparison it needs. A boolean is never a number.
 """
 

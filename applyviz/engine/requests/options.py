@@ -1,7 +1,7 @@
 """The options of an apply: every choice that changes the requests, in one frozen value.
 
 The forms build it, the command line of a recorded story is parsed to it, the plan stores it. The defaults are the
-product's; `kubectl_options` returns kubectl's own for comparison.
+product's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads that tell where the references of a set lead, and their answers as knowledge.
+"""Reads that show where the references of a set lead, and their answers as knowledge.
 
 Asked are the objects that the set names and does not hold, the objects of its namespaces that refer to each other, and
 whether a selector that no pod template of the set matches has a live pod. Only namespaces of the set are read: others

@@ -85,7 +85,7 @@ def list_leaves(root: Node | None, obj: Any) -> dict[FieldPath, Any]:
 
 
 def find_merge_key(root: Node | None, entry: FieldPath) -> str:
-    """Return the key by which strategic merge patches tell the entries of the list around an entry apart; "" if none.
+    """Return the key by which strategic merge patches distinguish the entries of the list around an entry; "" if none.
 
     - The path names an entry by all of its keys; the patch may know fewer: ports of a Service by `port` alone.
     """

@@ -1,4 +1,4 @@
-"""Reviews that follow a branch: who switched that on, the pushes that git hosts tell, and the people behind commits."""
+"""Reviews that follow a branch: who switched it on, pushes that git hosts report, and the people behind commits."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class PushDelivery(models.Model):
 class BranchPush(models.Model):
     """A genuine push to a branch: the commit before and after it, and the account that pushed.
 
-    - `login` is the name at the git host, `email` its address; "" if the host does not tell it.
+    - `login` is the name at the git host, `email` its address; "" if the host does not send it.
     """
 
     delivery = models.OneToOneField(PushDelivery, on_delete=models.SET_NULL, null=True, related_name="push")

@@ -1,7 +1,7 @@
 """The address that git hosts call after a push. It needs no token: a worker verifies each delivery by its signature.
 
-The answer tells nothing: it is the same for a webhook that does not exist, a wrong signature and a push that no review
-follows. Only a body that is too large and a rate that is too high are refused, whatever the address.
+The answer reveals nothing: it is the same for a webhook that does not exist, a wrong signature and a push that no
+review follows. Only a body that is too large and a rate that is too high are refused, whatever the address.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Small in a row (96 × 16) and opened from top to bottom (320 × 120), where values have room. Shapes say everything that
 colors say: filled is the value after apply, hollow another one, a gap is unset, a dashed ring is not known. Values come
-masked and are named in the sentence alone, so the picture of a field of a Secret tells nothing more.
+masked and are named in the sentence alone, so the picture of a field of a Secret reveals nothing more.
 """  # noqa: RUF002 the sign of multiplication is drawn
 
 from __future__ import annotations

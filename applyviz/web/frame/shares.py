@@ -1,6 +1,6 @@
 """The share of one person in the requests that a process answers at once.
 
-Who asks is known before the database is read: each answer tells whose session or token it was. What is not known yet
+Who asks is known before the database is read: each answer shows whose session or token it was. What is not known yet
 counts for its address, so that new sessions or invented tokens give nobody a second share.
 """
 
@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from applyviz.web.frame import client_address
 
 PERSON = "applyviz.person"
-"""Where the guard of the API tells which account a token acts as; no client can set a name without `HTTP_`."""
+"""Where the guard of the API notes which account a token acts as; no client can set a name without `HTTP_`."""
 _MOST_KNOWN = 10_000
 
 

@@ -56,7 +56,7 @@ def find_news(slug: str, *, path: str, headers: Mapping[str, str], revision: int
 
 
 STRANGER: Final = render_status(401, "Unauthorized", "Unauthorized")
-"""The answer to a wrong token, and to any for a sandbox that does not exist: nobody is told which ones exist."""
+"""The answer to a wrong token, and to any for a sandbox that does not exist: it does not reveal which ones exist."""
 NO_WORKER: Final = render_status(504, "Timeout", "no worker answered in time; is one running?")
 """The answer to a client when no worker answered."""
 

@@ -131,7 +131,7 @@ def words_of(chosen: Mapping[str, Any]) -> str:
 
 
 def reveals_content(chosen: Mapping[str, Any]) -> bool:
-    """Return whether a hit tells something of the content of entries, so that those about Secrets are left out."""
+    """Return whether a hit reveals something of the content of entries, so that those about Secrets are left out."""
     return bool(chosen.get("text") or chosen.get("field"))
 
 

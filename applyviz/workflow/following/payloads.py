@@ -51,7 +51,7 @@ class PayloadError(Exception):
 class PushEvent:
     """A push to one branch; `before` is "" for a new branch, `path` that of the repository at its host.
 
-    - `pusher` is the name for people, `login` the account at the host, `email` its address; "" if it is not told.
+    - `pusher` is the name for people, `login` the account at the host, `email` its address; "" if it is unknown.
     """
 
     path: str
@@ -120,7 +120,7 @@ def _read_names(forge: ForgeKind, found: JSONObject) -> tuple[str, str, str, str
 
 
 def read_push(forge: ForgeKind, headers: Mapping[str, str], body: bytes) -> PushEvent:
-    """Return the push that a genuine delivery tells; raises `PayloadError` for anything else."""
+    """Return the push that a genuine delivery reports; raises `PayloadError` for anything else."""
     event = headers.get(_EVENTS[forge], "")
     if event != _PUSHES[forge]:
         raise PayloadError(f"not a push, but the event {event[:60] or 'without a name'}", is_expected=True)

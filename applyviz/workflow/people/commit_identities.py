@@ -2,7 +2,7 @@
 
 Rule: an identity counts once it is verified. A person claims one; a one-time link to the address, or an administrator
 who is another person, verifies it. An administrator may link one as well, with a second administrator where there is
-one: who could attribute commits to another account alone could approve them. Nothing tells whether an address belongs
+one: who could attribute commits to another account alone could approve them. Nothing shows whether an address belongs
 to an account already, except to who can read its mail.
 """
 

@@ -2,7 +2,7 @@
 
 Rule: author, committer and pusher of every commit since the last approved plan are editors. Git says whatever its user
 configured for the first two; the pusher is the account that the git host names in a verified delivery. All count, so a
-person who writes another name into a commit is an editor as its pusher. A commit whose pusher no delivery told has an
+person who writes another name into a commit is an editor as its pusher. A commit whose pusher no delivery names has an
 unknown editor.
 """
 
@@ -51,7 +51,7 @@ class Editor:
 class PlanEditors:
     """The editors of a plan by its commits.
 
-    - `unknown_pushers`: commits whose pusher no delivery told. `gap`: why not all commits are known, "" if they are.
+    - `unknown_pushers`: commits whose pusher no delivery names. `gap`: why not all commits are known, "" if they are.
     """
 
     range: CommitRange
@@ -80,7 +80,7 @@ def write_login(host: str, name: str) -> str:
 
 
 def show_name(text: str) -> str:
-    """Return a name that git or its host tells, without characters that are invisible or reorder text."""
+    """Return a name that git or its host sends, without characters that are invisible or reorder text."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
@@ -153,7 +153,7 @@ def list_pushes(found: CommitRange) -> list[BranchPush]:
 
 
 def _find_unknown_pushers(found: CommitRange) -> tuple[str, ...]:
-    """Return the commits whose pusher no delivery told."""
+    """Return the commits whose pusher no delivery names."""
     moves = [PushMove(push.before, push.after) for push in list_pushes(found)]
     return find_unexplained(found.graph, found.commits, moves, chosen=found.first_commit, base=found.base)
 

@@ -3,7 +3,7 @@
 Rule: `kubectl apply` deletes nothing without `--prune`. The earlier run is the last one on the cluster of whose objects
 at least half are in the plan: sources have no identity of their own, files are renamed and links move. An addon of a
 kOps channel has a name: the earlier run is the last one that applied it, and it prunes only the kinds that it names.
-The planner finds the objects that a prune leaves (`planning/sets/staying.py`); the summary of the plan keeps them.
+The planner finds the objects that a prune leaves (`planning.sets.staying`); the summary of the plan keeps them.
 """
 
 from __future__ import annotations

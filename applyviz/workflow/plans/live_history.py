@@ -1,8 +1,8 @@
 """Hide audit details about Secrets from people who may not read those Secrets.
 
 The signed chain stores the full details as proof of each write. The request, the result and live changes of a Secret
-answer a guess at its value, so readers see them only where `workflow/livevalues.py` allows it. An export without a
-detail keeps its salted hash and still verifies.
+answer a guess at its value, so readers see them only where `live_values.py` allows it. An export without a detail keeps
+its salted hash and still verifies.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def _list_compared_namespaces(plan: Plan) -> list[str]:
 
 
 def find_demands(plan: Plan, policy: PolicyRules) -> tuple[Demand, ...]:
-    """Return the approvals that a plan needs, for its risks and those that its Secrets may have (`compared.py`)."""
+    """Return the approvals that a plan needs, for its risks and those its Secrets may have (`foundation.compared`)."""
     found = {*count_high_risks(plan, policy)}
     spaces = _list_compared_namespaces(plan) if policy.risk_demands else []
     if spaces:

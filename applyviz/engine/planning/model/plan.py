@@ -134,7 +134,7 @@ class PlannedObject:
 
     `method` names how it was calculated: "strategic merge patch", "JSON merge patch", "server-side
     apply", "create", "delete". `step` counts from 0. `error` is one line for people, "" when none;
-    `complaints` are the fields that it names, with their lines; `refusal` is there when a server gave the error.
+    `server_errors` are the fields that it names, with their lines; `refusal` is there when a server gave the error.
 
     - `open_fields`: the fields with open conflicts and their options; `answers`: the conflicts that resolutions and
       conflict rules resolve, `patch` the edit of the file for all of them when they are several.

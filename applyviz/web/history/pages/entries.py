@@ -137,7 +137,7 @@ def _describe_object(entry: AuditEntry) -> str:
 
 
 def list_changed_fields(entry: AuditEntry) -> tuple[ChangedField, ...]:
-    """Return what a write changed, as its entry tells it; nothing for other entries and those that are not shown."""
+    """Return what a write changed, as its entry records it; nothing for other entries and those that are not shown."""
     return tuple(ChangedField(**one) for one in list_changes(entry.action, entry.detail))
 
 

@@ -15,7 +15,7 @@ from applyviz.web.frame.streams import StreamEvent
 def find_moves(run_id: int, cursor: str, *, hidden: Collection[int] = ()) -> StreamEvent | None:
     """Return an event if a run changed since the state `place`.
 
-    - `hidden`: the results that are hidden from the reader. They are not counted: the position of an event would tell
+    - `hidden`: the results that are hidden from the reader. They are not counted: the position of an event would reveal
       whether a hidden Secret was written.
     """
     run = ApplyRun.objects.only("pk", "state", "lease_until", "watch_at").get(pk=run_id)

@@ -1,6 +1,6 @@
 """Changed fields as lines of text that can be searched: path, operation and values of each field.
 
-Rule: no masked value is part of a line, nor is a path that holds one, so that no search can tell anything of it. A
+Rule: no masked value is part of a line, nor is a path that holds one, so that no search can reveal anything of it. A
 Secret that is compared with live has lines, because its operations are shown to some readers; whoever searches leaves
 out the objects that are hidden from the reader.
 """

@@ -34,7 +34,7 @@ Text = str | Promise
 
 @dataclass(frozen=True, slots=True)
 class PushRow:
-    """One push that a git host told."""
+    """One push that a git host reported."""
 
     short: str
     url: str
