@@ -52,7 +52,7 @@ class RequestLimits:
     total: float = 30.0
     max_bytes: int = 64 * 1024 * 1024
     max_wait: float = 10.0
-    max_retries: int = 3
+    max_attempts: int = 4
 
 
 def read_warnings(header: str) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class LiveTransport:
         """
         check_request(request)
         waited = 0.0
-        for _ in range(self._limits.max_retries):
+        for _ in range(self._limits.max_attempts - 1):
             answer = self._send_once(request)
             wait = answer.retry_after or 1.0
             if answer.status != 429 or waited + wait > self._limits.max_wait:

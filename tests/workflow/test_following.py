@@ -167,13 +167,13 @@ def test_branch_that_cannot_be_fetched_is_tried_again_and_then_waits(stage, peop
     second = stage.commit("carol", a="2")
     stage.push(first, second, login="carol", email="carol@example.org")
     del stage.repository.repo.refs[b"refs/heads/main"]
-    for _attempt in range(fetching.MOST_ATTEMPTS):
+    for _attempt in range(fetching.MAX_ATTEMPTS):
         stage.follow()
 
     following = Following.objects.get()
     assert (following.outcome, following.due_at, following.ended_at) == (FollowOutcome.GAVE_UP, None, None)
     assert "has no branch" in following.detail
-    assert AuditEntry.objects.filter(action=AuditAction.FOLLOWING_FAILED).count() == fetching.MOST_ATTEMPTS
+    assert AuditEntry.objects.filter(action=AuditAction.FOLLOWING_FAILED).count() == fetching.MAX_ATTEMPTS
 
 
 def test_commit_without_objects_is_told_and_not_tried_again(stage, people):

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from applyviz.records.models import Notification, Plan
 from applyviz.workflow import notifications
-from applyviz.workflow.notifications.mail import MOST_ATTEMPTS
+from applyviz.workflow.notifications.mail import MAX_ATTEMPTS
 from tests.stories import Team, config_map
 
 pytestmark = pytest.mark.django_db
@@ -144,4 +144,4 @@ def test_mail_server_that_is_not_there_is_given_up_in_the_end(server, pending, s
         notifications.send_mail(told.pk)
 
     given_up = Notification.objects.get(pk=told.pk)
-    assert (given_up.mailed_at, given_up.mail_due_at, given_up.mail_attempts) == (None, None, MOST_ATTEMPTS)
+    assert (given_up.mailed_at, given_up.mail_due_at, given_up.mail_attempts) == (None, None, MAX_ATTEMPTS)

@@ -34,7 +34,8 @@ from applyviz.engine.requests.flow import (
 from applyviz.engine.requests.options import ApplyOptions, DryRun
 from applyviz.engine.schema.model import KindSchema, Resource
 
-MAX_RETRIES = 5
+# kubectl sends a patch once and up to five times more (`maxPatchRetry`).
+_MAX_ATTEMPTS = 6
 
 
 def _without_nulls(value: JSONValue) -> Any:
@@ -101,7 +102,7 @@ def _patch(
     target: RequestTarget, manifest: JSONObject, live: JSONObject, kind: KindSchema | None, deletion: Deletion
 ) -> Flow[FlowOutcome]:
     options, first = target.options, live
-    retries = 0 if options.has_preconditions else MAX_RETRIES
+    retries = 0 if options.has_preconditions else _MAX_ATTEMPTS - 1
     warnings: list[str] = []
     while True:
         # The annotation of the object just read, not of the first read: another client may have applied since.

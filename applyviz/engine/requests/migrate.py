@@ -19,7 +19,7 @@ from applyviz.engine.requests.flow import AnswerError, Flow, is_conflict, refusa
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER
 
 LAST_APPLIED_MANAGER = "kubectl-last-applied"
-MAX_TRIES = 5
+_MAX_ATTEMPTS = 5
 _ANNOTATION_PATH = ("f:metadata", "f:annotations", "f:" + last_applied.ANNOTATION)
 _AGAIN = "This is non-fatal and will be retried next time you apply. Error: "
 
@@ -55,7 +55,7 @@ def _move_fields(target: RequestTarget, obj: JSONObject) -> Flow[JSONObject | No
     - The managers are determined once; after a conflict the object is read again.
     """
     managers = tuple(dict.fromkeys(_annotation_owners(obj, "Update")))
-    for _ in range(MAX_TRIES if managers else 0):
+    for _ in range(_MAX_ATTEMPTS if managers else 0):
         entries = list(get_at(obj, ("metadata", "managedFields")) or ())
         upgraded = migrate.upgrade(obj, manager=target.options.field_manager, csa_managers=managers)
         if upgraded == entries:

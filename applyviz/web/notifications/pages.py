@@ -14,7 +14,7 @@ from applyviz.records.enums import DeliveryState, NotificationKind
 from applyviz.records.models import Delivery, Notification, Webhook
 from applyviz.web.components.badges import Appearance
 from applyviz.workflow.notifications.choices import ALWAYS_SHOWN, NotificationChannels
-from applyviz.workflow.notifications.deliveries import MOST_ATTEMPTS
+from applyviz.workflow.notifications.deliveries import MAX_ATTEMPTS
 from applyviz.workflow.notifications.texts import render_sentence
 
 _TONES = {
@@ -151,7 +151,7 @@ def _present_delivery(one: Delivery) -> DeliveryRow:
         event=str(NotificationKind(one.notification_event.event).label),
         text=render_sentence(one.notification_event),
         identifier=str(one.identifier),
-        attempts=_("%(number)d of %(all)d") % {"number": one.attempts, "all": MOST_ATTEMPTS},
+        attempts=_("%(number)d of %(all)d") % {"number": one.attempts, "all": MAX_ATTEMPTS},
         answer=answer,
         at=one.created_at,
         due_at=one.due_at if one.state == DeliveryState.WAITING else None,

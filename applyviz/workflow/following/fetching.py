@@ -34,7 +34,7 @@ from applyviz.workflow.plans.intake import Intake, ReviewInput, read_manifests
 from applyviz.workflow.plans.object_choices import take_back
 
 logger = logging.getLogger(__name__)
-MOST_ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 _FIRST_PAUSE = timedelta(seconds=30)
 
 
@@ -183,7 +183,7 @@ def _fail(claim: _FollowClaim, text: str, *, is_final: bool) -> None:
     """Record a failure; try again after 30 s, two minutes and so on, then wait for the next push."""
     following = claim.following
     attempts = following.attempts + 1
-    gives_up = is_final or attempts >= MOST_ATTEMPTS
+    gives_up = is_final or attempts >= MAX_ATTEMPTS
     pause = _FIRST_PAUSE * 4 ** (attempts - 1)
     with transaction.atomic():
         mine = Following.objects.filter(pk=following.pk, epoch=following.epoch, ended_at=None)

@@ -49,7 +49,7 @@ from applyviz.workflow.plans.live_values import hidden_positions
 from applyviz.workflow.plans.outcome_check import find_broken
 
 logger = logging.getLogger(__name__)
-_MOST_ATTEMPTS = 3
+_MAX_ATTEMPTS = 3
 _PATIENCE = timedelta(seconds=5)
 _WRITES = (Operation.CREATE, Operation.UPDATE, Operation.REPLACE, *DELETIONS, Operation.BLOCKED)
 
@@ -144,7 +144,7 @@ def verify_plan(verification_id: int) -> None:
     verification = _claim(verification_id, clock.now())
     if verification is None:
         return
-    if verification.attempts > _MOST_ATTEMPTS:
+    if verification.attempts > _MAX_ATTEMPTS:
         _finish(verification, VerificationState.FAILED, results=[], error="it was interrupted several times")
         return
     try:

@@ -24,7 +24,7 @@ from applyviz.sources.pinned import FetchPolicy
 from applyviz.sources.url import post
 from applyviz.workflow.notifications.texts import find_url, render_sentence
 
-MOST_ATTEMPTS = 8
+MAX_ATTEMPTS = 8
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=10), timedelta(hours=1)
 _CLAIMED = timedelta(seconds=60)
 _ERROR_LENGTH = 300
@@ -96,7 +96,7 @@ def deliver(delivery_id: int) -> None:
         error = str(failure)
     if 200 <= status < 300:
         _finish(delivery, DeliveryState.DELIVERED, status, "")
-    elif delivery.attempts >= MOST_ATTEMPTS:
+    elif delivery.attempts >= MAX_ATTEMPTS:
         _finish(delivery, DeliveryState.GIVEN_UP, status, error or "it was not accepted")
     else:
         pause = min(_FIRST_PAUSE * 4 ** (delivery.attempts - 1), _LONGEST_PAUSE)

@@ -23,7 +23,7 @@ from applyviz.workflow.notifications.texts import find_choices_url, find_url, re
 
 logger = logging.getLogger(__name__)
 _BACKOFF = timedelta(minutes=1)
-MOST_ATTEMPTS = 6
+MAX_ATTEMPTS = 6
 MOST_AN_HOUR, MOST_GATHERED = 20, 100
 _HOUR = timedelta(hours=1)
 
@@ -90,7 +90,7 @@ def send_mail(notification_id: int) -> None:
     except (SMTPException, OSError) as error:
         logger.warning("the mail server refused notification %s: %s", notification_id, type(error).__name__)
         for one in notifications:
-            waits = one.mail_attempts < MOST_ATTEMPTS
+            waits = one.mail_attempts < MAX_ATTEMPTS
             again = now + _BACKOFF * 4 ** (one.mail_attempts - 1)
             Notification.objects.filter(pk=one.pk).update(mail_due_at=again if waits else None)
     else:

@@ -31,7 +31,7 @@ from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, Persist, Sleep
 from applyviz.workflow.runs.journal import Journal
 
 # The first one and five retries, as kubectl patches after conflicts.
-_ATTEMPTS = 6
+_MAX_ATTEMPTS = 6
 _PAUSES = (0.2, 1.0, 3.0, 3.0, 3.0, 3.0)
 _LONGEST_PAUSE = 30.0
 _LOOKING_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 8.0)
@@ -102,7 +102,7 @@ class RequestSender:
         self, part: int, template: Request, shown: JSONValue, live: JSONObject | None
     ) -> ObjectFlow[JSONObject | None]:
         """Send one request until it is done; return the resulting object (None: deleted)."""
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(_MAX_ATTEMPTS):
             request, pause = self._fill(template, live), _PAUSES[attempt]
             entry = yield from self._intend(part, request, shown, identity(live))
             failpoints.reach("run.intended")
@@ -110,7 +110,7 @@ class RequestSender:
                 received = yield CallCluster(partial(self._send, request))
             except NotSentError as error:
                 yield from self._resolve(entry, f"not sent: {error.reason}", False)
-                if not error.retryable or attempt == _ATTEMPTS - 1:
+                if not error.retryable or attempt == _MAX_ATTEMPTS - 1:
                     raise StopError(Outcome.FAILED, f"the cluster could not be reached: {error.reason}") from error
                 done = False
             except ClusterError as error:
@@ -125,7 +125,7 @@ class RequestSender:
             if done:
                 return live
             yield Sleep(pause)
-        raise StopError(Outcome.FAILED, f"the cluster did not accept the request in {_ATTEMPTS} attempts")
+        raise StopError(Outcome.FAILED, f"the cluster did not accept the request in {_MAX_ATTEMPTS} attempts")
 
     def _send(self, request: Request) -> _Received:
         began = monotonic()

@@ -20,7 +20,7 @@ from applyviz.workflow.worker_requests import handlers
 from applyviz.workflow.worker_requests.asking import RefusedError
 
 logger = logging.getLogger(__name__)
-_MOST_ATTEMPTS = 3
+_MAX_ATTEMPTS = 3
 _LOST = timedelta(seconds=3)
 _KEPT = timedelta(minutes=10)
 _COMPARED_KEPT = timedelta(days=1)
@@ -84,7 +84,7 @@ def answer_worker_request(worker_request_id: int) -> None:
         return
     token = audit_origin.current.set(audit_origin.Origin(**worker_request.origin))
     try:
-        if worker_request.attempts > _MOST_ATTEMPTS:
+        if worker_request.attempts > _MAX_ATTEMPTS:
             _refuse(worker_request, RefusedError(("it was interrupted several times",), 409))
             return
         _answer(worker_request)

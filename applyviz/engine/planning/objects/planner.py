@@ -33,7 +33,7 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions, DryRun
 from applyviz.engine.requests.replacement import choose, read_deletion
 from applyviz.engine.requests.server_side import apply_server_side
 
-_TRIES = 3
+_MAX_ATTEMPTS = 3
 ApplyFlow: TypeAlias = Callable[[Member, ApplyOptions, PlanningContext], Flow[FlowOutcome]]
 _INVALID = 422
 
@@ -90,7 +90,7 @@ def plan_member(
     """
     options = choose(member.ref, member.obj, replace(options, dry_run=DryRun.NONE))
     change, answerer = yield from _plan_once(member, options, context, follows, start)
-    for _ in range(_TRIES - 1):
+    for _ in range(_MAX_ATTEMPTS - 1):
         if answerer.dry_run is None or answerer.dry_run.verdict is not DryRunVerdict.CHANGED:
             break
         change, answerer = yield from _plan_once(member, options, context, follows, start)
