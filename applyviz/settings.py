@@ -14,7 +14,7 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 from applyviz import environment as env
-from applyviz import hpke
+from applyviz import sealing_keys
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 APPLYVIZ_HOME = Path(env.text("APPLYVIZ_HOME") or BASE_DIR / "var")
@@ -41,7 +41,7 @@ if APPLYVIZ_IS_PERSONAL:
     APPLYVIZ_APPROVAL_KEY = APPLYVIZ_APPROVAL_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "approval")
     APPLYVIZ_DIGEST_KEY = APPLYVIZ_DIGEST_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "digest")
     APPLYVIZ_OPENING_KEYS = APPLYVIZ_OPENING_KEYS or [
-        env.kept_secret(APPLYVIZ_HOME / "keys" / "opening", hpke.make_opening_key())
+        env.kept_secret(APPLYVIZ_HOME / "keys" / "opening", sealing_keys.make_opening_key())
     ]
 elif DEBUG:
     raise ImproperlyConfigured(

@@ -295,7 +295,7 @@ def main() -> None:
             key = "a-key-for-this-measurement-alone-0123456789"
             os.environ.update(DATABASE_URL=url, SECRET_KEY=key, APPLYVIZ_DIGEST_KEY=f"{key}-d")
             os.environ.update(APPLYVIZ_WEB_KEY=f"{key}-w", APPLYVIZ_APPROVAL_KEY=f"{key}-a")
-            from applyviz.hpke import make_opening_key
+            from applyviz.sealing_keys import make_opening_key
 
             os.environ["APPLYVIZ_OPENING_KEYS"] = make_opening_key()
         import django

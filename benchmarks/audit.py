@@ -342,7 +342,7 @@ def main() -> None:
 
             database = stack.enter_context(run_postgres())
         if database:
-            from applyviz.hpke import make_opening_key
+            from applyviz.sealing_keys import make_opening_key
 
             names = ("SECRET_KEY", "APPLYVIZ_DIGEST_KEY", "APPLYVIZ_WEB_KEY", "APPLYVIZ_APPROVAL_KEY")
             keys = {name: f"a-key-for-this-measurement-alone-{name}" for name in names}

@@ -15,7 +15,7 @@ from typing import Any, Self
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from applyviz import hpke
+from applyviz import sealing_keys
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.json_text import read_json, read_members, write_json
 from applyviz.engine.objects.values import JSONValue
@@ -35,11 +35,11 @@ def find_mismatch() -> str:
     if not settings.APPLYVIZ_OPENING_KEYS:
         return ""
     try:
-        pairs = [hpke.sealing_key_of(key) for key in settings.APPLYVIZ_OPENING_KEYS]
+        pairs = [sealing_keys.sealing_key_of(key) for key in settings.APPLYVIZ_OPENING_KEYS]
         return (
             "" if sealing_key() in pairs else "APPLYVIZ_SEALING_KEY: none of APPLYVIZ_OPENING_KEYS opens what it seals"
         )
-    except hpke.KeyTextError as error:
+    except sealing_keys.KeyTextError as error:
         return f"APPLYVIZ_OPENING_KEYS: {error}"
     except ImproperlyConfigured as error:
         return str(error)
@@ -52,11 +52,11 @@ def sealing_key() -> str:
     """
     try:
         if settings.APPLYVIZ_SEALING_KEY:
-            hpke.name_of(settings.APPLYVIZ_SEALING_KEY)
+            sealing_keys.name_of(settings.APPLYVIZ_SEALING_KEY)
             return str(settings.APPLYVIZ_SEALING_KEY)
         if settings.APPLYVIZ_OPENING_KEYS:
-            return hpke.sealing_key_of(settings.APPLYVIZ_OPENING_KEYS[0])
-    except hpke.KeyTextError as error:
+            return sealing_keys.sealing_key_of(settings.APPLYVIZ_OPENING_KEYS[0])
+    except sealing_keys.KeyTextError as error:
         name = "APPLYVIZ_SEALING_KEY" if settings.APPLYVIZ_SEALING_KEY else "APPLYVIZ_OPENING_KEYS"
         raise ImproperlyConfigured(f"{name}: {error}") from error
     raise ImproperlyConfigured(
@@ -70,10 +70,10 @@ def _open(token: bytes, location: str | None) -> bytes:
     if location is None:
         raise SealError("the columns that the sealed content is bound to were not read")
     try:
-        return hpke.unseal(token, settings.APPLYVIZ_OPENING_KEYS, location)
-    except hpke.KeyTextError as error:
+        return sealing_keys.unseal(token, settings.APPLYVIZ_OPENING_KEYS, location)
+    except sealing_keys.KeyTextError as error:
         raise ImproperlyConfigured(f"APPLYVIZ_OPENING_KEYS: {error}") from error
-    except hpke.NoKeyFitsError as error:
+    except sealing_keys.NoKeyFitsError as error:
         raise SealError(f"{error} (APPLYVIZ_OPENING_KEYS)") from error
 
 
@@ -111,7 +111,7 @@ class Sealed:
     @property
     def is_current(self) -> bool:
         """Whether it was sealed under the current sealing key."""
-        return hpke.is_sealed_for(self.token, sealing_key())
+        return sealing_keys.is_sealed_for(self.token, sealing_key())
 
     def resealed(self) -> Sealed:
         """Return the same content, sealed under the current key for the same location."""
@@ -141,4 +141,4 @@ class Unsealed:
 
     def seal(self, location: str) -> Sealed:
         """Return the content sealed for one location; the sealing process cannot open it."""
-        return Sealed(hpke.seal(self.content, sealing_key(), location), location)
+        return Sealed(sealing_keys.seal(self.content, sealing_key(), location), location)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from applyviz import hpke
+from applyviz import sealing_keys
 from tests.keys import public_key_of
 
 pytestmark = pytest.mark.attacks
@@ -17,13 +17,13 @@ ROOT = Path(__file__).parents[2]
 WEB = ("-c", "import applyviz.asgi; print('started')")
 WORKER = ("-m", "celery", "--app", "applyviz.celery", "worker", "--pool", "solo")
 BEAT = ("-c", "import applyviz.celery; print('started')")
-OPENING = hpke.make_opening_key()
+OPENING = sealing_keys.make_opening_key()
 DIGEST = "a-digest-key-that-only-this-test-knows-1"
 BOTH = {
     "SECRET_KEY": "a-session-key-that-only-this-test-knows-1",
     "APPLYVIZ_WEB_KEY": "a-web-key-that-only-this-test-knows-1234",
     "APPLYVIZ_APPROVAL_KEY": "an-approval-key-that-only-this-test-knows",
-    "APPLYVIZ_SEALING_KEY": hpke.sealing_key_of(OPENING),
+    "APPLYVIZ_SEALING_KEY": sealing_keys.sealing_key_of(OPENING),
 }
 OF_WEB = {**BOTH, "APPLYVIZ_CHECKPOINT_PUBLIC_KEY": public_key_of(DIGEST)}
 OF_WORKER = {**BOTH, "APPLYVIZ_OPENING_KEYS": OPENING, "APPLYVIZ_DIGEST_KEY": DIGEST}

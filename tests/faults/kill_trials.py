@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from applyviz import hpke
+from applyviz import sealing_keys
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, MERGE_PATCH, Request
 from tests.faults.apiserver import ApiServer
 from tests.faults.durable import Durable
@@ -34,7 +34,7 @@ def environment(folder: Path, database: str) -> dict[str, str]:
         "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
         "APPLYVIZ_WEB_KEY": "the-key-of-counters-that-only-this-test-knows",
         "APPLYVIZ_APPROVAL_KEY": "the-key-of-approvals-that-only-this-test-knows",
-        "APPLYVIZ_OPENING_KEYS": hpke.make_opening_key(),
+        "APPLYVIZ_OPENING_KEYS": sealing_keys.make_opening_key(),
         "APPLYVIZ_HTTPS": "off",
         "APPLYVIZ_LEASE_SECONDS": "18",
         "APPLYVIZ_HOME": str(folder / "home"),

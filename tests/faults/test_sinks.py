@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from applyviz import hpke
+from applyviz import sealing_keys
 from applyviz.logsink import BackgroundHandler
 from tests.faults.checker import find_violations
 from tests.faults.fork_server import ROOT
@@ -105,7 +105,7 @@ def test_requests_are_answered_while_nobody_reads_the_log(tmp_path):
     """Each request writes a line: many more than the pipe holds."""
     port = free_port()
     own = environment(tmp_path, f"sqlite:///{tmp_path / 'web.sqlite3'}") | {"LOG_LEVEL": "DEBUG"}
-    own["APPLYVIZ_SEALING_KEY"] = hpke.sealing_key_of(own.pop("APPLYVIZ_OPENING_KEYS"))
+    own["APPLYVIZ_SEALING_KEY"] = sealing_keys.sealing_key_of(own.pop("APPLYVIZ_OPENING_KEYS"))
     own["APPLYVIZ_CHECKPOINT_PUBLIC_KEY"] = public_key_of(own.pop("APPLYVIZ_DIGEST_KEY"))
     command = ["-m", "uvicorn", "applyviz.asgi:application", "--port", str(port), "--lifespan", "off"]
     with _unread_pipe() as (_, writes):

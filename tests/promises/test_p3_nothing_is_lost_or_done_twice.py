@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from applyviz import hpke, queue
+from applyviz import queue, sealing_keys
 from applyviz.queue import TaskName
 from applyviz.records.models import ApplyRun, Approval, OutboxMessage, Plan
 from applyviz.tasks import execute_run, make_plan
@@ -203,7 +203,7 @@ def test_keys_that_are_exchanged_meanwhile(scene: Scene, settings, keys, point):
         failpoints.hooks.clear()
         let_lease_run_out(run)
     before, old = len(scene.writes), list(settings.APPLYVIZ_OPENING_KEYS)
-    new = hpke.make_opening_key()
+    new = sealing_keys.make_opening_key()
     settings.APPLYVIZ_OPENING_KEYS = [new] if keys == "none that fits" else [new, *old]
     scene.work(run)
     settings.APPLYVIZ_OPENING_KEYS = [new, *old]

@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import transaction
 
-from applyviz import hpke
+from applyviz import sealing_keys
 from applyviz.records.enums import AuditAction, ClusterKind
 from applyviz.records.fields import seal_for
 from applyviz.records.models import AuditEntry, Cluster, ObjectChange, SandboxObject
@@ -23,12 +23,12 @@ def hold(settings, *, opening=(), sealing=""):
 
 @pytest.fixture
 def pair():
-    opening = hpke.make_opening_key()
-    return opening, hpke.sealing_key_of(opening)
+    opening = sealing_keys.make_opening_key()
+    return opening, sealing_keys.sealing_key_of(opening)
 
 
 def sealed_under(opening: str, content: bytes, location: str) -> Sealed:
-    return Sealed(hpke.seal(content, hpke.sealing_key_of(opening), location), location)
+    return Sealed(sealing_keys.seal(content, sealing_keys.sealing_key_of(opening), location), location)
 
 
 def test_sealed_prints_nothing():
@@ -56,7 +56,7 @@ def test_sealing_key_seals_and_opens_nothing(settings, pair):
 
 
 def test_every_opening_key_opens_and_the_first_seals(settings, pair):
-    older, newer = pair[0], hpke.make_opening_key()
+    older, newer = pair[0], sealing_keys.make_opening_key()
     hold(settings, opening=[older])
     sealed = Unsealed(b"content").seal("here")
     hold(settings, opening=[newer, older])
@@ -153,7 +153,7 @@ def test_content_is_sealed_for_its_row():
 
 @pytest.mark.django_db
 def test_rotation_carries_over_what_is_not_immutable(settings, pair):
-    old = hpke.make_opening_key()
+    old = sealing_keys.make_opening_key()
     hold(settings, opening=[pair[0], old])
     location = Cluster._meta.get_field("credential").locate(Cluster(slug="live"))
     make_cluster_row("live", kind=ClusterKind.LIVE, credential=sealed_under(old, b"credential", location))
@@ -175,7 +175,7 @@ def test_rotation_carries_over_what_is_not_immutable(settings, pair):
 @pytest.mark.django_db
 def test_rotation_says_what_it_cannot_open(settings, pair):
     hold(settings, opening=pair[:1])
-    make_cluster_row("live", kind=ClusterKind.LIVE, credential=sealed_under(hpke.make_opening_key(), b"c", ""))
+    make_cluster_row("live", kind=ClusterKind.LIVE, credential=sealed_under(sealing_keys.make_opening_key(), b"c", ""))
 
     with pytest.raises(CommandError, match="1 values are encrypted under keys that are missing"):
         call_command("keys", "reseal")
@@ -185,7 +185,7 @@ def test_command_makes_a_pair_that_fits(capsys):
     call_command("keys", "make")
 
     told = dict(line.split("=", 1) for line in capsys.readouterr().out.splitlines())
-    assert hpke.sealing_key_of(told["APPLYVIZ_OPENING_KEYS"]) == told["APPLYVIZ_SEALING_KEY"]
+    assert sealing_keys.sealing_key_of(told["APPLYVIZ_OPENING_KEYS"]) == told["APPLYVIZ_SEALING_KEY"]
 
 
 def test_command_shows_names_and_no_opening_key(settings, pair, capsys):
@@ -193,5 +193,5 @@ def test_command_shows_names_and_no_opening_key(settings, pair, capsys):
 
     call_command("keys", "show")
 
-    name = hpke.name_of(pair[1])
+    name = sealing_keys.name_of(pair[1])
     assert capsys.readouterr().out.splitlines() == [f"seals  {name}  {pair[1]}", f"opens  {name}"]

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from applyviz import hpke
+from applyviz import sealing_keys
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,7 +21,7 @@ def make(folder: Path) -> dict[str, str]:
 def test_the_pair_of_keys_fits(tmp_path):
     made = make(tmp_path)
 
-    assert hpke.sealing_key_of(made["opening_keys"]) == made["sealing_key"]
+    assert sealing_keys.sealing_key_of(made["opening_keys"]) == made["sealing_key"]
 
 
 def test_what_exists_stays(tmp_path):

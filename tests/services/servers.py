@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from applyviz import hpke
+from applyviz import sealing_keys
 from tests.ports import free_port
 
 START_SECONDS = 120
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 def environment_of(database: str) -> dict[str, str]:
     """The settings of the tests for a process of its own on a database, with keys that only this test knows."""
-    opening = hpke.make_opening_key()
+    opening = sealing_keys.make_opening_key()
     return {
         **os.environ,
         "DATABASE_URL": database,
@@ -32,7 +32,7 @@ def environment_of(database: str) -> dict[str, str]:
         "APPLYVIZ_WEB_KEY": "the-key-of-counters-that-only-this-test-knows",
         "APPLYVIZ_APPROVAL_KEY": "the-key-of-approvals-that-only-this-test-knows",
         "APPLYVIZ_OPENING_KEYS": opening,
-        "APPLYVIZ_SEALING_KEY": hpke.sealing_key_of(opening),
+        "APPLYVIZ_SEALING_KEY": sealing_keys.sealing_key_of(opening),
         "APPLYVIZ_HTTPS": "off",
         "ALLOWED_HOSTS": "127.0.0.1",
         "DJANGO_SETTINGS_MODULE": "tests.settings",

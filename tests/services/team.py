@@ -14,7 +14,7 @@ from typing import Self
 import psycopg
 import yaml
 
-from applyviz import hpke
+from applyviz import sealing_keys
 from tests.keys import public_key_of
 from tests.ports import free_port
 from tests.services.servers import wait_for_port
@@ -36,7 +36,7 @@ class Team:
         self.has_web, self.token = has_web, ""
         self._services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        opening = hpke.make_opening_key()
+        opening = sealing_keys.make_opening_key()
         secrets = {
             "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
             "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
@@ -44,7 +44,7 @@ class Team:
             "APPLYVIZ_APPROVAL_KEY": "the-key-of-approvals-that-only-this-test-knows",
             "APPLYVIZ_CHECKPOINT_PUBLIC_KEY": public_key_of("another-key-that-only-this-test-knows"),
             "APPLYVIZ_OPENING_KEYS": opening,
-            "APPLYVIZ_SEALING_KEY": hpke.sealing_key_of(opening),
+            "APPLYVIZ_SEALING_KEY": sealing_keys.sealing_key_of(opening),
             "DATABASE_URL": database,
         }
         for name, value in secrets.items():

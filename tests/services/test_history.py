@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from applyviz import hpke
+from applyviz import sealing_keys
 from tests.services.servers import run_postgres
 
 pytestmark = pytest.mark.services
@@ -105,7 +105,7 @@ class Installation:
             "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
             "APPLYVIZ_WEB_KEY": "the-key-of-counters-that-only-this-test-knows",
             "APPLYVIZ_APPROVAL_KEY": "the-key-of-approvals-that-only-this-test-knows",
-            "APPLYVIZ_OPENING_KEYS": hpke.make_opening_key(),
+            "APPLYVIZ_OPENING_KEYS": sealing_keys.make_opening_key(),
         }
         self.manage("migrate")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from applyviz import hpke
+from applyviz import sealing_keys
 from tests.services.browsing import Browser
 from tests.services.servers import run_postgres, run_redis
 from tests.services.team import ROOT, Team
@@ -204,7 +204,7 @@ def test_web_refuses_to_start_with_a_key_of_workers(team, variable):
 
 
 def test_worker_refuses_keys_that_do_not_fit(team):
-    other = hpke.sealing_key_of(hpke.make_opening_key())
+    other = sealing_keys.sealing_key_of(sealing_keys.make_opening_key())
 
     done = subprocess.run(
         [sys.executable, "manage.py", "check"],

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from applyviz import clock, hpke
+from applyviz import clock, sealing_keys
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.enums import LimitKind
 from applyviz.records.models import PlaygroundInput
@@ -61,11 +61,11 @@ def _hash(key: str) -> str:
 
 
 def _opening_key(key: str) -> str:
-    return hpke.opening_key_from(key, "applyviz question to the playground")
+    return sealing_keys.opening_key_from(key, "applyviz question to the playground")
 
 
 def _seal(content: JSONObject, key: str) -> bytes:
-    return hpke.seal(json.dumps(content).encode(), hpke.sealing_key_of(_opening_key(key)), LOCATION)
+    return sealing_keys.seal(json.dumps(content).encode(), sealing_keys.sealing_key_of(_opening_key(key)), LOCATION)
 
 
 def make_key() -> str:
@@ -93,7 +93,7 @@ def open_input(key: str) -> Kept:
     row = kept.filter(key=_hash(key)).first()
     if row is None:
         raise NotVisibleError("this link does not exist or has expired")
-    content = json.loads(hpke.unseal(bytes(row.content), [_opening_key(key)], LOCATION))
+    content = json.loads(sealing_keys.unseal(bytes(row.content), [_opening_key(key)], LOCATION))
     return Kept(content, row.created_at, row.created_at + _lifetime())
 
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
-from applyviz import audit_origin, clock, hpke
+from applyviz import audit_origin, clock, sealing_keys
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import WorkerRequest
@@ -56,7 +56,7 @@ def _write_answer(worker_request: WorkerRequest, answer: JSONValue) -> dict[str,
     if not worker_request.reply_to:
         return {"result": answer}
     location = worker_request.answer_location
-    return {"sealed_result": hpke.seal(json.dumps(answer).encode(), worker_request.reply_to, location)}
+    return {"sealed_result": sealing_keys.seal(json.dumps(answer).encode(), worker_request.reply_to, location)}
 
 
 def _answer(worker_request: WorkerRequest) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import lru_cache
 
-from applyviz import hpke
+from applyviz import sealing_keys
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.models import WorkerRequest
 from applyviz.records.worker_enums import WorkerRequestState
@@ -17,17 +17,17 @@ from applyviz.workflow.worker_requests.asking import WorkerQuestion, read_answer
 @lru_cache(maxsize=1)
 def _reply_key() -> str:
     """Return the decryption key of this process, for answers to itself; it is stored nowhere."""
-    return hpke.make_opening_key()
+    return sealing_keys.make_opening_key()
 
 
 def ask_sealed(question: WorkerQuestion, *, patience: timedelta) -> JSONObject:
     """Return the answer of a worker, which is deleted then; raises as `asking.read_answer` does."""
-    sealed = replace(question, reply_to=hpke.sealing_key_of(_reply_key()))
+    sealed = replace(question, reply_to=sealing_keys.sealing_key_of(_reply_key()))
     worker_request = wait(store_question(sealed, patience=patience), patience.total_seconds())
     if worker_request.state != WorkerRequestState.DONE or worker_request.sealed_result is None:
         read_answer(worker_request)
         return {}
-    answer = hpke.unseal(bytes(worker_request.sealed_result), [_reply_key()], worker_request.answer_location)
+    answer = sealing_keys.unseal(bytes(worker_request.sealed_result), [_reply_key()], worker_request.answer_location)
     received: JSONObject = json.loads(answer)
     WorkerRequest.objects.filter(pk=worker_request.pk).delete()
     return received

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
-from applyviz import hpke
+from applyviz import sealing_keys
 from applyviz.records import sealing
 from applyviz.workflow.ops import key_rotation
 
@@ -27,19 +27,19 @@ class Command(BaseCommand):
         """Run the named action."""
         try:
             getattr(self, f"_{options['what']}")()
-        except (ImproperlyConfigured, hpke.KeyTextError) as error:
+        except (ImproperlyConfigured, sealing_keys.KeyTextError) as error:
             raise CommandError(str(error)) from error
 
     def _make(self) -> None:
-        opening = hpke.make_opening_key()
+        opening = sealing_keys.make_opening_key()
         self.stdout.write(f"APPLYVIZ_OPENING_KEYS={opening}")
-        self.stdout.write(f"APPLYVIZ_SEALING_KEY={hpke.sealing_key_of(opening)}")
+        self.stdout.write(f"APPLYVIZ_SEALING_KEY={sealing_keys.sealing_key_of(opening)}")
 
     def _show(self) -> None:
         present = sealing.sealing_key()
-        self.stdout.write(f"seals  {hpke.name_of(present)}  {present}")
+        self.stdout.write(f"seals  {sealing_keys.name_of(present)}  {present}")
         for opening in settings.APPLYVIZ_OPENING_KEYS:
-            self.stdout.write(f"opens  {hpke.name_of(hpke.sealing_key_of(opening))}")
+            self.stdout.write(f"opens  {sealing_keys.name_of(sealing_keys.sealing_key_of(opening))}")
 
     def _reseal(self) -> None:
         if not sealing.can_open():
