@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from applyviz.engine.schema.discovery import index_kinds, list_strategic  # noqa: E402 (needs the path)
 
-TARGET = ROOT / "applyviz/engine/schema/data"
+TARGET = ROOT / "applyviz/kubernetes/v1_36/data"
 
 
 def read(path: Path) -> Any:

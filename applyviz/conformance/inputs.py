@@ -38,9 +38,9 @@ from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.sources import SourceChain
+from applyviz.kubernetes.parity.decoding import DecodeError
 from applyviz.sandbox.api.estimates import with_estimates
 from applyviz.sandbox.api.server import Sandbox
-from applyviz.sandbox.parity.decoding import DecodeError
 from applyviz.sandbox.storage.bodies import materialize
 from applyviz.sandbox.storage.routing import parse_path
 from applyviz.sandbox.storage.store import MemoryStore

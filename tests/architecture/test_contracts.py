@@ -41,6 +41,8 @@ def test_contracts_are_kept(copy):
         ("sandbox/__init__.py", "import applyviz.records", "Floors"),
         ("workflow/__init__.py", "import applyviz.guide", "The workflow knows no guide"),
         ("sandbox/__init__.py", "import django", "The sandbox knows no Django"),
+        ("engine/__init__.py", "import applyviz.kubernetes.v1_36", "Floors"),
+        ("kubernetes/parity/__init__.py", "import applyviz.kubernetes.v1_36", "Kubernetes rooms"),
         ("web/frame/streams.py", "import applyviz.web.home.views", "Web areas"),
         ("web/runs/forms.py", "import applyviz.web.runs.views", "Inside a web area"),
         ("web/reviews/pane/fields.py", "import applyviz.web.reviews.pages.risks", "Inside the reviews"),

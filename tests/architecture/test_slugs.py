@@ -12,9 +12,9 @@ import applyviz
 from applyviz.engine.readiness.status import State
 from applyviz.engine.requests.options import Propagation, Validation
 from applyviz.engine.requests.selectors import Operator
+from applyviz.kubernetes.parity.status import FieldErrorType
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, NotificationKind
-from applyviz.sandbox.parity.status import FieldErrorType
 
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 EVENT = re.compile(r"[a-z]+\.[a-z]+(_[a-z]+)*")

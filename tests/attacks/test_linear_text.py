@@ -9,8 +9,8 @@ import pytest
 from applyviz.engine.diff.credentials import redact
 from applyviz.engine.planning.conflicts.server_errors import ServerError, find_path, read_server_errors
 from applyviz.guide.owned import own_fields
+from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.api.selectors import read_label_selector
-from applyviz.sandbox.parity.status import StatusError
 from tests.pace import measure
 
 pytestmark = pytest.mark.attacks

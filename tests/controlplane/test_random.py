@@ -3,17 +3,16 @@
 Whatever disagrees becomes a named case of the room it belongs to.
 """
 
-import gzip
 import json
 import os
 import subprocess
-from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from applyviz.conformance.merging import judge_case
 from applyviz.conformance.report import render_report, run_corpora
+from applyviz.engine.schema.builtin import load_bundled
 from tests.controlplane.explore import find_documents, write_corpus
 from tests.controlplane.judge import Judge, find_oracle
 from tests.controlplane.mutations import VERSIONS
@@ -56,9 +55,8 @@ def test_engine_merges_very_many_objects_of_every_kind_as_go_does(family, binari
 @pytest.mark.controlplane
 def test_lists_that_go_takes_are_those_of_the_data(binaries):
     told = subprocess.run([find_oracle(), "-list-like"], capture_output=True, check=True)
-    data = resources.files("applyviz.engine.schema").joinpath("data", "golists.json.gz").read_bytes()
 
-    assert json.loads(gzip.decompress(data)) == json.loads(told.stdout)
+    assert load_bundled("golists") == json.loads(told.stdout)
 
 
 @pytest.mark.long

@@ -1,6 +1,6 @@
 """Volumes and mounts of a Pod: which of them a real server refuses together (a recorded random story)."""
 
-from applyviz.sandbox.validation.pods import validate_pod_spec
+from applyviz.kubernetes.v1_36.validation.pods import validate_pod_spec
 
 
 def _list_fields(volumes):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.sandbox.parity.protobuf import ProtobufError, read_protobuf
+from applyviz.kubernetes.parity.protobuf import ProtobufError, read_protobuf
 
 
 def message(*fields: tuple[int, int | bytes]) -> bytes:

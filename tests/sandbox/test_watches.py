@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
+from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.api.http import HttpFace, WatchPosition
 from applyviz.sandbox.api.server import Sandbox
-from applyviz.sandbox.parity.status import StatusError
 from applyviz.sandbox.storage import store as stores
 from applyviz.sandbox.storage.store import MemoryStore
 from tests.sandbox.conftest import NOW

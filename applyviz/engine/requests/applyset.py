@@ -21,6 +21,7 @@ from applyviz.engine.requests.calls import list_objects
 from applyviz.engine.requests.flow import Catalog, Flow, is_conflict, is_not_found, refusal, send
 from applyviz.engine.requests.options import ApplyOptions, DryRun
 from applyviz.engine.requests.prune import Prunable, read_items
+from applyviz.engine.schema.builtin import RELEASE
 from applyviz.engine.schema.model import Resource
 
 PART_OF = "applyset.kubernetes.io/part-of"
@@ -30,7 +31,7 @@ KINDS = "applyset.kubernetes.io/contains-group-kinds"
 RESOURCES = "applyset.kubernetes.io/contains-group-resources"
 NAMESPACES = "applyset.kubernetes.io/additional-namespaces"
 PARENT_TYPE = "applyset.kubernetes.io/is-parent-type"
-KUBECTL_TOOLING = "kubectl/v1.36.3"
+KUBECTL_TOOLING = f"kubectl/{RELEASE}"
 # The field manager that writes parents is the name of the tool with this suffix.
 MANAGER_SUFFIX = "-applyset"
 _CRDS = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")

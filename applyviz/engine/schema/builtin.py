@@ -1,7 +1,7 @@
-"""The kinds of Kubernetes v1.36.3, from the documents that ship with the package.
+"""The kinds of the bundled release of Kubernetes, from the documents that ship with the package.
 
 Loaded lazily, once per process: the index with the first kind, the definitions of a Go package with the first reference
-to it. Reading package data is the only I/O of the engine. `scripts/bundle_schemas.py` creates the data.
+to it. Reading package data is the only I/O of the engine: the folder of the minor, whose README says who makes it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ from applyviz.engine.schema.discovery import ResourceTable, read_discovery
 from applyviz.engine.schema.model import KindSchema, Node, Resource, SchemaOrigin
 from applyviz.engine.schema.resets import list_builtin_resets
 
+RELEASE = "v1.36.3"
+"""The release that plans are estimated with, and that a sandbox reports."""
+_MINOR = "applyviz.kubernetes.v1_36"
+
 # kubectl's own scheme has no Go types for these groups: after OpenAPI it tries only JSON merge.
 _GROUPS_WITHOUT_GO_TYPE = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 
@@ -28,13 +32,14 @@ CONVERTIBLE = frozenset({("autoscaling", "HorizontalPodAutoscaler")})
 
 
 @cache
-def _load(name: str) -> Any:
-    path = resources.files(__package__).joinpath("data", f"{name}.json.gz")
+def load_bundled(name: str) -> Any:
+    """Return one document of the bundled release; {} if it has none of that name. It must not be changed."""
+    path = resources.files(_MINOR).joinpath("data", f"{name}.json.gz")
     return json.loads(gzip.decompress(path.read_bytes())) if path.is_file() else {}
 
 
 def _find_raw(name: str) -> JSONObject | None:
-    raw: JSONObject | None = _load(name.rpartition(".")[0]).get(name)
+    raw: JSONObject | None = load_bundled(name.rpartition(".")[0]).get(name)
     return raw
 
 
@@ -50,7 +55,7 @@ class BundledSource:
     @property
     def _resources(self) -> ResourceTable:
         if self._table is None:
-            self._table = ResourceTable(read_discovery(_load("index")["discovery"]))
+            self._table = ResourceTable(read_discovery(load_bundled("index")["discovery"]))
         return self._table
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
@@ -61,7 +66,7 @@ class BundledSource:
 
     def _read_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
         key = f"{gvk.api_version}/{gvk.kind}"
-        index: Mapping[str, Any] = _load("index")
+        index: Mapping[str, Any] = load_bundled("index")
         if key not in index["kinds"]:
             return None
         name, is_strategic = index["kinds"][key]
@@ -88,7 +93,7 @@ class BundledSource:
         )
 
     def _list_roots(self, gvk: GroupVersionKind, versions: tuple[str, ...]) -> dict[str, Node | None]:
-        kinds = _load("index")["kinds"]
+        kinds = load_bundled("index")["kinds"]
         names = {v: kinds[f"{gvk._replace(version=v).api_version}/{gvk.kind}"][0] for v in versions}
         return {version: self.definitions.get_node(name) for version, name in names.items()}
 
@@ -113,10 +118,10 @@ def bundled() -> BundledSource:
 
 def find_zero(gvk: GroupVersionKind) -> JSONObject:
     """Return the zero value of the Go type of a built-in kind, or {} for other kinds."""
-    zero: JSONObject = _load("index")["zero"].get(f"{gvk.api_version}/{gvk.kind}", {})
+    zero: JSONObject = load_bundled("index")["zero"].get(f"{gvk.api_version}/{gvk.kind}", {})
     return zero
 
 
 def takes_list(definition: str, name: str) -> bool:
     """Return whether Go accepts a list for a field whose schema has none: its type is a pointer, or bytes."""
-    return name in _load("golists").get(definition, ())
+    return name in load_bundled("golists").get(definition, ())

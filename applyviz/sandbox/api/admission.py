@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, MutableObject
-from applyviz.sandbox.parity.quantities import parse_quantity
-from applyviz.sandbox.parity.status import forbidden_request
+from applyviz.kubernetes.parity.quantities import parse_quantity
+from applyviz.kubernetes.parity.status import forbidden_request
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.store import Store
 

@@ -15,17 +15,17 @@ from typing import Any, Final
 
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject
+from applyviz.kubernetes.parity.status import StatusError
+from applyviz.kubernetes.v1_36.validation.workloads import selects
 from applyviz.sandbox.api.access_reviews import RequestUser
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
 from applyviz.sandbox.cel.programs import Lazy, Meter, evaluate
 from applyviz.sandbox.cel.values import CelError
-from applyviz.sandbox.parity.status import StatusError
 from applyviz.sandbox.schema.schema_rules import BUDGET
 from applyviz.sandbox.storage.definitions import namespace_key
 from applyviz.sandbox.storage.resources import Registry, ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.store import Store
-from applyviz.sandbox.validation.workloads import selects
 
 _GROUP = "admissionregistration.k8s.io"
 _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "Invalid": 422, "RequestEntityTooLarge": 413}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
+from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.api import admission_policies
 from applyviz.sandbox.api.access_reviews import RequestUser
 from applyviz.sandbox.api.deletes import Deleter
@@ -16,7 +17,6 @@ from applyviz.sandbox.lifecycle.finalizers import find_target, is_deleted, relea
 from applyviz.sandbox.lifecycle.garbage import GarbageCollector
 from applyviz.sandbox.lifecycle.grace_periods import has_ended, take_ended
 from applyviz.sandbox.lifecycle.namespaces import describe_rest
-from applyviz.sandbox.parity.status import StatusError
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import CLEANUP, namespace_key
 from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, ResourceTarget

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
+from applyviz.kubernetes.parity.status import StatusError, conflict, forbidden_request
 from applyviz.sandbox.api.admission_policies import Attempt, judge
 from applyviz.sandbox.api.reads import select_items
 from applyviz.sandbox.api.write_options import DeleteOptions, read_delete_options
 from applyviz.sandbox.lifecycle.finalizers import FOREGROUND, ORPHAN, is_deleted
 from applyviz.sandbox.lifecycle.grace_periods import note_end, shift
-from applyviz.sandbox.parity.status import StatusError, conflict, forbidden_request
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import CLEANUP, mark_terminating
 from applyviz.sandbox.storage.resources import CRD_PLURAL, ResourceTarget

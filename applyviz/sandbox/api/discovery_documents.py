@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.engine.schema.builtin import RELEASE
 from applyviz.engine.schema.model import Resource
 from applyviz.sandbox.api.openapi import find_openapi
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import builtin_resources
 
 VERSION: Mapping[str, str] = {
-    "major": "1",
-    "minor": "36",
-    "gitVersion": "v1.36.3+applyviz-sandbox",
+    "major": RELEASE[1:].split(".")[0],
+    "minor": RELEASE.split(".")[1],
+    "gitVersion": f"{RELEASE}+applyviz-sandbox",
     "gitTreeState": "clean",
     "goVersion": "go1.26",
     "compiler": "gc",

@@ -23,8 +23,8 @@ from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.engine.schema.model import KindSchema, Node, Resource, SchemaOrigin
 from applyviz.engine.schema.nodes import SchemaNode
+from applyviz.kubernetes.parity.decoding import DecodeError
 from applyviz.sandbox.api.server import Sandbox
-from applyviz.sandbox.parity.decoding import DecodeError
 from applyviz.sandbox.storage.bodies import materialize
 from applyviz.sandbox.storage.bootstrap import MARK
 from applyviz.sandbox.storage.cluster import convert_custom

@@ -18,13 +18,13 @@ from urllib.parse import parse_qsl, unquote
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
 from applyviz.engine.objects.values import JSONObject
+from applyviz.kubernetes.parity.json_text import simplify
+from applyviz.kubernetes.parity.payloads import Payload, UnreadableError, read_yaml
+from applyviz.kubernetes.parity.status import StatusError, bad_request, no_such_path
 from applyviz.sandbox.api.access_reviews import RequestUser
 from applyviz.sandbox.api.representations import find_form, shape_body, shape_event
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.api.watches import read_timeout
-from applyviz.sandbox.parity.json_text import simplify
-from applyviz.sandbox.parity.payloads import Payload, UnreadableError, read_yaml
-from applyviz.sandbox.parity.status import StatusError, bad_request, no_such_path
 from applyviz.sandbox.storage.routing import parse_path
 from applyviz.sandbox.workloads.pods import read_log
 

@@ -7,12 +7,9 @@ types, `fieldValidation`). There is no OpenAPI v2: clients fall back to v3.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any
 from urllib.parse import unquote
 
@@ -23,6 +20,7 @@ from applyviz.engine.objects.exchange import (
     STRATEGIC_MERGE_PATCH,
 )
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
+from applyviz.engine.schema.builtin import RELEASE, load_bundled
 from applyviz.engine.schema.definitions import OBJECT_META
 from applyviz.engine.schema.model import Resource
 from applyviz.sandbox.storage.cluster import SandboxCluster
@@ -31,17 +29,10 @@ from applyviz.sandbox.storage.resources import builtin_resources
 _ROOT = "/openapi/v3"
 _REF = "#/components/schemas/"
 _PARAMETERS = ("pretty", "dryRun", "fieldManager", "fieldValidation", "force")
-_SCHEMA_DATA = "applyviz.engine.schema"
-
-
-@cache
-def _load(name: str) -> Any:
-    path = resources.files(_SCHEMA_DATA).joinpath("data", f"{name}.json.gz")
-    return json.loads(gzip.decompress(path.read_bytes())) if path.is_file() else {}
 
 
 def _definition(name: str) -> MutableObject | None:
-    found: MutableObject | None = _load(name.rpartition(".")[0]).get(name)
+    found: MutableObject | None = load_bundled(name.rpartition(".")[0]).get(name)
     return found
 
 
@@ -95,7 +86,7 @@ def _describe_path(resource: Resource, *, is_strategic: bool) -> tuple[str, Muta
 def _assemble(schemas: MutableObject, paths: MutableObject) -> MutableObject:
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": "v1.36.3"},
+        "info": {"title": "Kubernetes", "version": RELEASE},
         "paths": paths,
         "components": {"schemas": schemas},
     }
@@ -110,7 +101,7 @@ def _mark(schema: MutableObject, resource: Resource) -> MutableObject:
 @cache
 def _builtin_document(group: str, version: str) -> JSONObject | None:
     chosen = [r for (g, v, _), r in builtin_resources().items() if (g, v) == (group, version)]
-    kinds: Mapping[str, Any] = _load("index")["kinds"]
+    kinds: Mapping[str, Any] = load_bundled("index")["kinds"]
     named = {r.plural: (kinds[f"{r.gvk.api_version}/{r.gvk.kind}"], r) for r in chosen if _key(r) in kinds}
     if not named:
         return None
@@ -167,7 +158,7 @@ def find_openapi(path: str, cluster: SandboxCluster) -> JSONObject | None:
 
 
 def _index(cluster: SandboxCluster) -> Iterator[tuple[str, JSONObject]]:
-    versions = {(g, v): "v1.36.3" for g, v, _ in builtin_resources()}
+    versions = {(g, v): RELEASE for g, v, _ in builtin_resources()}
     revisions = "".join(d["metadata"].get("resourceVersion", "") + "," for d in cluster.registry.list_definitions())
     versions.update({(r.gvk.group, r.gvk.version): revisions for r in cluster.registry.list_custom_resources()})
     for (group, version), state in versions.items():

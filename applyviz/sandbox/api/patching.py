@@ -14,10 +14,10 @@ from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import PatchError
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
-from applyviz.sandbox.parity.decoding import Decoder, Spot
-from applyviz.sandbox.parity.field_order import order_as_served, render_ordered
-from applyviz.sandbox.parity.go_types import GoField, GoStruct
-from applyviz.sandbox.parity.json_text import (
+from applyviz.kubernetes.parity.decoding import Decoder, Spot
+from applyviz.kubernetes.parity.field_order import order_as_served, render_ordered
+from applyviz.kubernetes.parity.go_types import GoField, GoStruct
+from applyviz.kubernetes.parity.json_text import (
     Repeated,
     find_repeated,
     find_repeated_paths,
@@ -25,8 +25,8 @@ from applyviz.sandbox.parity.json_text import (
     normalize_numbers,
     simplify,
 )
-from applyviz.sandbox.parity.patch_print import print_strategic
-from applyviz.sandbox.parity.payloads import (
+from applyviz.kubernetes.parity.patch_print import print_strategic
+from applyviz.kubernetes.parity.payloads import (
     YAML_ERRORS,
     Payload,
     UnreadableError,
@@ -34,7 +34,7 @@ from applyviz.sandbox.parity.payloads import (
     read_yaml,
     sort_keys,
 )
-from applyviz.sandbox.parity.status import StatusError, bad_request, unsupported_media_type
+from applyviz.kubernetes.parity.status import StatusError, bad_request, unsupported_media_type
 from applyviz.sandbox.storage.bodies import Body, read_patched
 from applyviz.sandbox.storage.resources import ResourceTarget
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.kubernetes.parity.status import bad_request
 from applyviz.sandbox.api.selectors import read_field_selector, read_label_selector
-from applyviz.sandbox.parity.status import bad_request
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route

@@ -9,11 +9,11 @@ from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import PatchError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
+from applyviz.kubernetes.parity.payloads import Payload
+from applyviz.kubernetes.parity.status import StatusError, bad_request
 from applyviz.sandbox.api.patching import refuse_patch
 from applyviz.sandbox.api.write_options import read_options
 from applyviz.sandbox.api.writes import StoredWrite, Writer, book, merge_applied
-from applyviz.sandbox.parity.payloads import Payload
-from applyviz.sandbox.parity.status import StatusError, bad_request
 from applyviz.sandbox.storage.bodies import Body
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import ResourceTarget

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.sandbox.parity.status import StatusError, bad_request
+from applyviz.kubernetes.parity.status import StatusError, bad_request
 from applyviz.sandbox.storage.resources import ResourceTarget
 
 _SET = re.compile(r"\s*([^\s!=,()]+)\s+(in|notin)\s*\(([^)]*)\)\s*\Z")

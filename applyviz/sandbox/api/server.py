@@ -14,6 +14,8 @@ from datetime import datetime
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject
+from applyviz.kubernetes.parity.payloads import Payload
+from applyviz.kubernetes.parity.status import StatusError, bad_request, method_not_allowed, no_such_path, not_found
 from applyviz.sandbox.api import admission_policies
 from applyviz.sandbox.api.access_reviews import RequestUser, answer_review
 from applyviz.sandbox.api.controllers import Controllers
@@ -23,8 +25,6 @@ from applyviz.sandbox.api.reads import list_objects, read_object
 from applyviz.sandbox.api.scale_writes import write_scale
 from applyviz.sandbox.api.watches import WatchStep, bookmark, continue_watch, has_bookmarks, start_watch
 from applyviz.sandbox.api.writes import Writer
-from applyviz.sandbox.parity.payloads import Payload
-from applyviz.sandbox.parity.status import StatusError, bad_request, method_not_allowed, no_such_path, not_found
 from applyviz.sandbox.storage import bootstrap
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import Registry, ResourceTarget

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from applyviz.engine.objects.values import JSONObject, MutableObject
-from applyviz.sandbox.api.reads import read_selection, select_at_revision
-from applyviz.sandbox.parity.go_types import zero_struct
-from applyviz.sandbox.parity.status import (
+from applyviz.kubernetes.parity.go_types import zero_struct
+from applyviz.kubernetes.parity.status import (
     FieldError,
     FieldErrorType,
     StatusError,
@@ -21,6 +20,7 @@ from applyviz.sandbox.parity.status import (
     forbidden,
     invalid_object,
 )
+from applyviz.sandbox.api.reads import read_selection, select_at_revision
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.store import StoredChange

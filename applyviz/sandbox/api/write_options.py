@@ -11,7 +11,7 @@ from typing import Any
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.values import get_at
-from applyviz.sandbox.parity.status import (
+from applyviz.kubernetes.parity.status import (
     FieldError,
     forbidden,
     invalid,

@@ -19,14 +19,9 @@ from applyviz.engine.objects.values import JSONObject, MutableObject, clone, is_
 from applyviz.engine.ownership import server_side, updates
 from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.unconditional import ANY_VERSION, NO_UNCONDITIONAL_UPDATE
-from applyviz.sandbox.api.admission import admit_create, admit_update
-from applyviz.sandbox.api.admission_policies import Attempt, judge
-from applyviz.sandbox.api.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
-from applyviz.sandbox.api.write_options import WriteOptions, read_options
-from applyviz.sandbox.lifecycle.finalizers import is_released
-from applyviz.sandbox.parity.name_formats import deduplicate_owners
-from applyviz.sandbox.parity.payloads import Payload
-from applyviz.sandbox.parity.status import (
+from applyviz.kubernetes.parity.name_formats import deduplicate_owners
+from applyviz.kubernetes.parity.payloads import Payload
+from applyviz.kubernetes.parity.status import (
     MODIFIED,
     FieldError,
     StatusError,
@@ -38,6 +33,11 @@ from applyviz.sandbox.parity.status import (
     invalid_object,
     not_found,
 )
+from applyviz.sandbox.api.admission import admit_create, admit_update
+from applyviz.sandbox.api.admission_policies import Attempt, judge
+from applyviz.sandbox.api.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
+from applyviz.sandbox.api.write_options import WriteOptions, read_options
+from applyviz.sandbox.lifecycle.finalizers import is_released
 from applyviz.sandbox.storage.bodies import Body, check_identity, has_empty_values, read_applied, read_body
 from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import namespace_key, update_definition
@@ -46,7 +46,7 @@ from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.scaling import SCALE, render_scale
 from applyviz.sandbox.storage.service_allocation import allocate_service
 from applyviz.sandbox.storage.storage_strategy import prepare_create, prepare_update
-from applyviz.sandbox.validation.objects import validate_create, validate_update
+from applyviz.sandbox.validation import validate_create, validate_update
 
 # PUT of an absent object of these kinds creates it (`AllowCreateOnUpdate`).
 _CREATED_BY_PUT = frozenset(

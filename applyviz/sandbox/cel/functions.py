@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from applyviz.kubernetes.parity.patterns import Pattern, PatternError, compile_pattern
 from applyviz.sandbox.cel.values import (
     INT64,
     NANO,
@@ -40,7 +41,6 @@ from applyviz.sandbox.cel.values import (
     render_duration,
     render_timestamp,
 )
-from applyviz.sandbox.parity.patterns import Pattern, PatternError, compile_pattern
 
 Function = Callable[..., Any]
 LETTERS: Final[Mapping[type, str]] = {

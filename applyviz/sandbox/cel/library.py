@@ -13,6 +13,14 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from applyviz.kubernetes.parity.name_formats import (
+    label_1035_problems,
+    label_problems,
+    label_value_problems,
+    qualified_name_problems,
+    subdomain_problems,
+)
+from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.sandbox.cel import texts  # noqa: F401 - defines its functions
 from applyviz.sandbox.cel.functions import define
 from applyviz.sandbox.cel.values import (
@@ -25,14 +33,6 @@ from applyviz.sandbox.cel.values import (
     check_int,
     read_timestamp,
 )
-from applyviz.sandbox.parity.name_formats import (
-    label_1035_problems,
-    label_problems,
-    label_value_problems,
-    qualified_name_problems,
-    subdomain_problems,
-)
-from applyviz.sandbox.parity.quantities import parse_quantity
 
 
 # Quantities --------------------------------------------------------------------------------------

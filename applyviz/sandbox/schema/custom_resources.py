@@ -10,10 +10,10 @@ from typing import Any
 
 from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
-from applyviz.sandbox.parity.decoding import Decoded, DecodeError, Decoder, Spot, WrongTypeError
-from applyviz.sandbox.parity.go_types import go_types
-from applyviz.sandbox.parity.payloads import sort_keys
-from applyviz.sandbox.parity.status import invalid
+from applyviz.kubernetes.parity.decoding import Decoded, DecodeError, Decoder, Spot, WrongTypeError
+from applyviz.kubernetes.parity.go_types import go_types
+from applyviz.kubernetes.parity.payloads import sort_keys
+from applyviz.kubernetes.parity.status import invalid
 from applyviz.sandbox.schema.structural import drop_nulls, fill_defaults, prune
 
 _ANYTHING: JSONObject = {"x-kubernetes-preserve-unknown-fields": True}

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.kubernetes.parity.status import FieldError, FieldErrorType, duplicate, forbidden, invalid, required
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
 from applyviz.sandbox.cel.programs import CALL_LIMIT, CostError, Meter, evaluate
 from applyviz.sandbox.cel.syntax import RESERVED, NotReadableError, names_in, parse
@@ -26,7 +27,6 @@ from applyviz.sandbox.cel.values import (
     read_duration,
     read_timestamp,
 )
-from applyviz.sandbox.parity.status import FieldError, FieldErrorType, duplicate, forbidden, invalid, required
 from applyviz.sandbox.schema.ratcheting import ABSENT, Absent, find_child, find_partner, is_kept
 
 BUDGET = 2_000_000

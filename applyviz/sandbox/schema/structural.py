@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_same_json
-from applyviz.sandbox.parity.patterns import Pattern, PatternError, compile_pattern
-from applyviz.sandbox.parity.status import (
+from applyviz.kubernetes.parity.patterns import Pattern, PatternError, compile_pattern
+from applyviz.kubernetes.parity.status import (
     FieldError,
     FieldErrorType,
     invalid,

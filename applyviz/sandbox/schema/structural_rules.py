@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.sandbox.parity.decoding import DecodeError
-from applyviz.sandbox.parity.name_formats import label_1035_problems, path_segment_problems, validate_metadata
-from applyviz.sandbox.parity.status import FieldError, duplicate, invalid, required
+from applyviz.kubernetes.parity.decoding import DecodeError
+from applyviz.kubernetes.parity.name_formats import label_1035_problems, path_segment_problems, validate_metadata
+from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, required
 from applyviz.sandbox.schema.custom_resources import read_metadata
 
 

@@ -14,15 +14,15 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.engine.ownership.errors import name_object, render_kind
 from applyviz.engine.schema.autoscalers import convert_autoscaler
-from applyviz.sandbox.parity.converting import convert
-from applyviz.sandbox.parity.decoding import Decoded, DecodeError, decode
-from applyviz.sandbox.parity.field_order import render_ordered
-from applyviz.sandbox.parity.go_types import GoStruct, go_types
-from applyviz.sandbox.parity.json_text import find_repeated, simplify
-from applyviz.sandbox.parity.payloads import YAML_ERRORS, Payload, UnreadableError, interpret
-from applyviz.sandbox.parity.status import StatusError, bad_request, invalid, invalid_object
+from applyviz.kubernetes.parity.converting import convert
+from applyviz.kubernetes.parity.decoding import Decoded, DecodeError, decode
+from applyviz.kubernetes.parity.field_order import render_ordered
+from applyviz.kubernetes.parity.go_types import GoStruct, go_types
+from applyviz.kubernetes.parity.json_text import find_repeated, simplify
+from applyviz.kubernetes.parity.payloads import YAML_ERRORS, Payload, UnreadableError, interpret
+from applyviz.kubernetes.parity.status import StatusError, bad_request, invalid, invalid_object
+from applyviz.kubernetes.v1_36.defaults import apply_defaults
 from applyviz.sandbox.schema.custom_resources import read_custom
-from applyviz.sandbox.schema.defaults import apply_defaults
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.engine.schema.autoscalers import convert_autoscaler
-from applyviz.sandbox.parity.json_text import normalize_numbers
-from applyviz.sandbox.parity.status import not_found
+from applyviz.kubernetes.parity.json_text import normalize_numbers
+from applyviz.kubernetes.parity.status import not_found
 from applyviz.sandbox.schema.structural import drop_nulls, fill_defaults, prune
 from applyviz.sandbox.storage.dependents import index_change
 from applyviz.sandbox.storage.resources import Registry, ResourceTarget

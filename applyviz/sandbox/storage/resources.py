@@ -16,7 +16,7 @@ from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema, Resource
-from applyviz.sandbox.parity.go_types import GoStruct, go_types
+from applyviz.kubernetes.parity.go_types import GoStruct, go_types
 from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.store import ObjectKey, Store
 

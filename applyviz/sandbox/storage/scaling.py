@@ -15,8 +15,8 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema
-from applyviz.sandbox.parity.accessors import AccessError, read_integer, read_text
-from applyviz.sandbox.parity.status import FieldError, bad_request, invalid, invalid_object
+from applyviz.kubernetes.parity.accessors import AccessError, read_integer, read_text
+from applyviz.kubernetes.parity.status import FieldError, bad_request, invalid, invalid_object
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.scale_owners import SCALE_VERSION
 

@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Callable, Mapping
 
 from applyviz.engine.objects.values import JSONObject, MutableObject
-from applyviz.sandbox.parity.status import FieldError, invalid
+from applyviz.kubernetes.parity.status import FieldError, invalid
 from applyviz.sandbox.storage.store import Store
 
 SERVICE_RANGE = ipaddress.ip_network("10.96.0.0/16")

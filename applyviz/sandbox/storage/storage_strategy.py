@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Mapping
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_same_json
-from applyviz.sandbox.parity.go_texts import read_quantity
-from applyviz.sandbox.parity.go_types import Code, GoStruct, go_types, zero_of
-from applyviz.sandbox.schema.defaults import apply_defaults
+from applyviz.kubernetes.parity.go_texts import read_quantity
+from applyviz.kubernetes.parity.go_types import Code, GoStruct, go_types, zero_of
+from applyviz.kubernetes.v1_36.defaults import apply_defaults
 from applyviz.sandbox.storage.bodies import TEMPLATE_GENERATION
 from applyviz.sandbox.storage.resources import CRD_PLURAL, ResourceTarget
 

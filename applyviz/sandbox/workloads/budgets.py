@@ -9,7 +9,7 @@ from __future__ import annotations
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.references.selectors import read_selector
-from applyviz.sandbox.parity.status import StatusError
+from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.storage.store import ObjectKey
 from applyviz.sandbox.workloads import conditions
 from applyviz.sandbox.workloads.controller_client import ControllerClient, find_controller, is_active

@@ -6,8 +6,8 @@ Rule: k8s.io/kubernetes `pkg/controller/daemon`: an old Pod is deleted before th
 from __future__ import annotations
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
+from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.lifecycle.finalizers import is_deleted
-from applyviz.sandbox.parity.status import StatusError
 from applyviz.sandbox.storage.bodies import TEMPLATE_GENERATION
 from applyviz.sandbox.storage.store import ObjectKey
 from applyviz.sandbox.workloads import conditions

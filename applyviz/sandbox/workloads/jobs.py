@@ -7,8 +7,8 @@ failure and success policies, the finalizers that track Pods, deadlines. CronJob
 from __future__ import annotations
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
+from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.lifecycle.finalizers import is_deleted
-from applyviz.sandbox.parity.status import StatusError
 from applyviz.sandbox.storage.store import ObjectKey
 from applyviz.sandbox.workloads import conditions
 from applyviz.sandbox.workloads.controller_client import ControllerClient, is_active

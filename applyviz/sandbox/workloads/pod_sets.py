@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, canonical_json, clone
+from applyviz.kubernetes.parity.status import StatusError, forbidden_request
 from applyviz.sandbox.lifecycle.finalizers import is_deleted
-from applyviz.sandbox.parity.status import StatusError, forbidden_request
 from applyviz.sandbox.storage.store import ObjectKey
 from applyviz.sandbox.workloads import conditions
 from applyviz.sandbox.workloads.controller_client import ControllerClient, is_active, make_owner

@@ -6,8 +6,8 @@ Rule: k8s.io/kubernetes `pkg/controller/replicaset`.
 from __future__ import annotations
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
+from applyviz.kubernetes.parity.status import StatusError
 from applyviz.sandbox.lifecycle.finalizers import is_deleted
-from applyviz.sandbox.parity.status import StatusError
 from applyviz.sandbox.storage.store import ObjectKey
 from applyviz.sandbox.workloads import conditions
 from applyviz.sandbox.workloads.controller_client import ControllerClient

@@ -23,7 +23,7 @@ def get_kind(group, version, kind):
 
 
 def test_import_loads_no_data():
-    code = "from applyviz.engine.schema import builtin; builtin.bundled(); print(builtin._load.cache_info().currsize)"
+    code = "from applyviz.engine.schema import builtin as b; b.bundled(); print(b.load_bundled.cache_info().currsize)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert answer.stdout.strip() == "0"

@@ -12,8 +12,8 @@ from typing import Any
 
 from applyviz.engine.objects.golang import json_number, json_string
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.sandbox.parity.go_types import Code, GoStruct, go_types
-from applyviz.sandbox.parity.json_text import Written, list_pairs
+from applyviz.kubernetes.parity.go_types import Code, GoStruct, go_types
+from applyviz.kubernetes.parity.json_text import Written, list_pairs
 
 _ELEMENTS = frozenset(("f:", "k:", "v:", "i:"))
 _RAW = frozenset(("R", "D"))

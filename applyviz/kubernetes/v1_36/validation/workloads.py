@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
-from applyviz.sandbox.parity.name_formats import (
+from applyviz.kubernetes.parity.name_formats import (
     label_problems,
     subdomain_problems,
     validate_annotations,
     validate_labels,
 )
-from applyviz.sandbox.parity.status import FieldError, forbidden, invalid, not_supported, required
-from applyviz.sandbox.validation.claims import validate_claim_spec
-from applyviz.sandbox.validation.job_updates import IMMUTABLE, validate_job_update
-from applyviz.sandbox.validation.pods import validate_pod_spec
+from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
+from applyviz.kubernetes.v1_36.validation.claims import validate_claim_spec
+from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE, validate_job_update
+from applyviz.kubernetes.v1_36.validation.pods import validate_pod_spec
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.sandbox.parity.name_formats import label_problems, qualified_name_problems, subdomain_problems
-from applyviz.sandbox.parity.quantities import parse_quantity
-from applyviz.sandbox.parity.status import (
+from applyviz.kubernetes.parity.name_formats import label_problems, qualified_name_problems, subdomain_problems
+from applyviz.kubernetes.parity.quantities import parse_quantity
+from applyviz.kubernetes.parity.status import (
     FieldError,
     duplicate,
     forbidden,
@@ -21,7 +21,7 @@ from applyviz.sandbox.parity.status import (
     not_supported,
     required,
 )
-from applyviz.sandbox.validation.scheduling import validate_scheduling
+from applyviz.kubernetes.v1_36.validation.scheduling import validate_scheduling
 
 _FIELD_PATHS = frozenset(
     {

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.sandbox.parity.name_formats import (
+from applyviz.kubernetes.parity.name_formats import (
     label_problems,
     label_value_problems,
     qualified_name_problems,
     validate_labels,
 )
-from applyviz.sandbox.parity.status import FieldError, invalid, not_supported, required
+from applyviz.kubernetes.parity.status import FieldError, invalid, not_supported, required
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _WITHOUT_KEY = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'

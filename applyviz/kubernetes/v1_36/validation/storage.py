@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.sandbox.parity.name_formats import qualified_name_problems
-from applyviz.sandbox.parity.status import FieldError, duplicate, invalid, not_supported, required
+from applyviz.kubernetes.parity.name_formats import qualified_name_problems
+from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, not_supported, required
 
 _IMMUTABLE = "field is immutable"
 _LEAST_SECONDS, _MOST_SECONDS = 600, 1 << 32

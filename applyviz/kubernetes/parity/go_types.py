@@ -2,21 +2,19 @@
 
 The server reads JSON into Go structs and writes structs back as JSON. Field types and tags decide what that drops or
 adds (empty values dropped, structs always written, null for empty times). OpenAPI does not contain them;
-`data/go_types.json.gz` does.
+`go_types.json.gz` of the bundled minor does.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any, TypeAlias
 
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.schema.builtin import load_bundled
 
 _SCALARS = frozenset({"s", "b", "f", "y"})
 
@@ -96,8 +94,7 @@ class GoTypes:
 @cache
 def go_types() -> GoTypes:
     """Return the bundled table, read once per process."""
-    path = resources.files(__package__).joinpath("data", "go_types.json.gz")
-    return GoTypes(json.loads(gzip.decompress(path.read_bytes())))
+    return GoTypes(load_bundled("go_types"))
 
 
 _SCALAR_TYPES: Mapping[str, str] = {"s": "string", "b": "bool", "f": "float64", "y": "[]uint8"}

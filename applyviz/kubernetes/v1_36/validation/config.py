@@ -11,9 +11,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
-from applyviz.sandbox.parity.json_text import find_fault
-from applyviz.sandbox.parity.name_formats import config_key_problems, label_1035_problems
-from applyviz.sandbox.parity.status import (
+from applyviz.kubernetes.parity.json_text import find_fault
+from applyviz.kubernetes.parity.name_formats import config_key_problems, label_1035_problems
+from applyviz.kubernetes.parity.status import (
     FieldError,
     duplicate,
     forbidden,
@@ -22,9 +22,9 @@ from applyviz.sandbox.parity.status import (
     required,
     too_long,
 )
-from applyviz.sandbox.validation.claims import validate_claim_spec
-from applyviz.sandbox.validation.job_updates import IMMUTABLE
-from applyviz.sandbox.validation.workloads import check_int_or_percent, check_whole, validate_selector
+from applyviz.kubernetes.v1_36.validation.claims import validate_claim_spec
+from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE
+from applyviz.kubernetes.v1_36.validation.workloads import check_int_or_percent, check_whole, validate_selector
 
 _RBAC = "rbac.authorization.k8s.io"
 _CLAIM_UPDATE = (

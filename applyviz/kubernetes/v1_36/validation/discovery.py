@@ -9,9 +9,9 @@ import ipaddress
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.sandbox.parity.name_formats import label_problems
-from applyviz.sandbox.parity.status import FieldError, duplicate, invalid, not_supported, required
-from applyviz.sandbox.validation.job_updates import IMMUTABLE
+from applyviz.kubernetes.parity.name_formats import label_problems
+from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, not_supported, required
+from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE
 
 _TYPES = ("FQDN", "IPv4", "IPv6")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
-from applyviz.sandbox.parity.decoding import Decoded, DecodeError, Decoder, Spot, WrongTypeError
-from applyviz.sandbox.parity.go_texts import GoTextError, decode_base64
-from applyviz.sandbox.parity.go_types import Code, GoStruct
+from applyviz.kubernetes.parity.decoding import Decoded, DecodeError, Decoder, Spot, WrongTypeError
+from applyviz.kubernetes.parity.go_texts import GoTextError, decode_base64
+from applyviz.kubernetes.parity.go_types import Code, GoStruct
 
 _EXPONENT = 1e21
 """From here on Go writes a float with an exponent."""

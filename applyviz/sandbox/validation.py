@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.sandbox.parity.name_formats import (
+from applyviz.kubernetes.parity.name_formats import (
     label_problems,
     mask_trailing_dash,
     path_segment_problems,
@@ -18,14 +18,14 @@ from applyviz.sandbox.parity.name_formats import (
     validate_metadata,
     validate_metadata_update,
 )
-from applyviz.sandbox.parity.status import FieldError, invalid
+from applyviz.kubernetes.parity.status import FieldError, invalid
+from applyviz.kubernetes.v1_36.validation import autoscaling, config, discovery, limits, network, storage, workloads
 from applyviz.sandbox.schema import structural
 from applyviz.sandbox.schema.ratcheting import find_child
 from applyviz.sandbox.schema.schema_rules import check_rules
 from applyviz.sandbox.schema.structural_rules import validate_embedded, validate_lists
 from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.scaling import validate_scale
-from applyviz.sandbox.validation import autoscaling, config, discovery, limits, network, storage, workloads
 
 Rule = Callable[[JSONObject], Iterator[FieldError]]
 UpdateRule = Callable[[JSONObject, JSONObject], Iterator[FieldError]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
-from applyviz.sandbox.parity.status import FieldError, invalid
+from applyviz.kubernetes.parity.status import FieldError, invalid
 
 IMMUTABLE = "field is immutable"
 

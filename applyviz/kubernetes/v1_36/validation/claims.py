@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.sandbox.parity.quantities import parse_quantity
-from applyviz.sandbox.parity.status import FieldError, invalid, not_supported, required
+from applyviz.kubernetes.parity.quantities import parse_quantity
+from applyviz.kubernetes.parity.status import FieldError, invalid, not_supported, required
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from applyviz.engine.objects.values import MutableObject
-from applyviz.sandbox.parity.quantities import canonical_quantity, parse_quantity
+from applyviz.kubernetes.parity.quantities import canonical_quantity, parse_quantity
 
 
 def _value(text: Any) -> Decimal:

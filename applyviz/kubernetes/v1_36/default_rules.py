@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
-from applyviz.sandbox.parity.resources_math import default_pod_resources
+from applyviz.kubernetes.parity.resources_math import default_pod_resources
 
 _REFERENCE = re.compile(
     r"(?:[A-Za-z0-9.:\[\]-]+/)?[a-z0-9._/-]+(?::\w[\w.-]{0,127})?(?:@[A-Za-z0-9+._-]+:[0-9a-fA-F]+)?\Z"

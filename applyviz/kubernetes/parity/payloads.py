@@ -19,9 +19,9 @@ from applyviz.engine.objects.errors import ManifestError, SourcePosition
 from applyviz.engine.objects.exchange import JSON
 from applyviz.engine.objects.golang import quote
 from applyviz.engine.objects.values import JSONValue
-from applyviz.sandbox.parity import protobuf
-from applyviz.sandbox.parity.json_text import JSONTextError, list_pairs, read_json
-from applyviz.sandbox.parity.status import unsupported_media_type
+from applyviz.kubernetes.parity import protobuf
+from applyviz.kubernetes.parity.json_text import JSONTextError, list_pairs, read_json
+from applyviz.kubernetes.parity.status import unsupported_media_type
 
 YAML: Final = "application/yaml"
 _MEDIA_TYPES: Final = (JSON, YAML, protobuf.CONTENT_TYPE)

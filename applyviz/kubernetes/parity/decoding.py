@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.objects.golang import quote
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
-from applyviz.sandbox.parity.go_texts import GoTextError, decode_base64, parse_time, read_quantity
-from applyviz.sandbox.parity.go_types import (
+from applyviz.kubernetes.parity.go_texts import GoTextError, decode_base64, parse_time, read_quantity
+from applyviz.kubernetes.parity.go_types import (
     Code,
     GoField,
     GoStruct,
@@ -26,7 +26,7 @@ from applyviz.sandbox.parity.go_types import (
     item_type,
     zero_of,
 )
-from applyviz.sandbox.parity.json_text import Written, list_pairs, number_text, simplify
+from applyviz.kubernetes.parity.json_text import Written, list_pairs, number_text, simplify
 
 _EMPTY: tuple[JSONValue, ...] = (None, "", False, 0)
 _MOST_STRICT = 100

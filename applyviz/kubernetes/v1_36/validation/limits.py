@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.sandbox.parity.name_formats import path_segment_problems, qualified_name_problems, subdomain_problems
-from applyviz.sandbox.parity.quantities import parse_quantity
-from applyviz.sandbox.parity.status import FieldError, duplicate, forbidden, invalid, not_supported, required
+from applyviz.kubernetes.parity.name_formats import path_segment_problems, qualified_name_problems, subdomain_problems
+from applyviz.kubernetes.parity.quantities import parse_quantity
+from applyviz.kubernetes.parity.status import FieldError, duplicate, forbidden, invalid, not_supported, required
 
 _LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 _STANDARD = ("cpu", "memory", "ephemeral-storage")

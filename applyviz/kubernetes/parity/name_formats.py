@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
-from applyviz.sandbox.parity.status import FieldError, FieldErrorType, forbidden, invalid, required
+from applyviz.kubernetes.parity.status import FieldError, FieldErrorType, forbidden, invalid, required
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
-from applyviz.sandbox.parity.go_types import Code, GoStruct, go_types
-from applyviz.sandbox.schema.default_rules import RULES
+from applyviz.kubernetes.parity.go_types import Code, GoStruct, go_types
+from applyviz.kubernetes.v1_36.default_rules import RULES
 
 _ANY_LABEL: Mapping[str, Any] = {"namespaceSelector": {}, "objectSelector": {}}
 _WEBHOOK: Mapping[str, Any] = {"failurePolicy": "Fail", "matchPolicy": "Equivalent", **_ANY_LABEL, "timeoutSeconds": 10}

@@ -15,7 +15,7 @@ from typing import Any
 
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONValue, MutableObject
-from applyviz.sandbox.parity.go_types import Code, GoStruct, go_types
+from applyviz.kubernetes.parity.go_types import Code, GoStruct, go_types
 
 CONTENT_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\x00"

@@ -10,9 +10,9 @@ from typing import Any
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.schema.autoscalers import convert_autoscaler
-from applyviz.sandbox.parity.name_formats import path_segment_problems
-from applyviz.sandbox.parity.quantities import parse_quantity
-from applyviz.sandbox.parity.status import FieldError, forbidden, invalid, not_supported, required
+from applyviz.kubernetes.parity.name_formats import path_segment_problems
+from applyviz.kubernetes.parity.quantities import parse_quantity
+from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
 
 _METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
 # In the order of the server: only the first one present is validated.
