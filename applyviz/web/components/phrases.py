@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.explain.sentences import find_sentence
 from applyviz.engine.risks import sentences
 from applyviz.engine.risks.model import Risk, RiskKind
+from applyviz.engine.schema.builtin import RELEASE
 from applyviz.engine.schema.model import SchemaOrigin
 from applyviz.workflow.people.teams import Scope
 
@@ -48,7 +50,7 @@ ORIGINS = {
     SchemaOrigin.SOURCE_CRD: gettext_lazy("CRD in the same manifests"),
     SchemaOrigin.CLUSTER_OPENAPI: gettext_lazy("OpenAPI v3 of the cluster"),
     SchemaOrigin.CLUSTER_CRD: gettext_lazy("CRD of the cluster"),
-    SchemaOrigin.BUNDLED: gettext_lazy("bundled v1.36.3"),
+    SchemaOrigin.BUNDLED: format_lazy(gettext_lazy("bundled {release}"), release=RELEASE),
     SchemaOrigin.NONE: gettext_lazy("unknown kind"),
 }
 

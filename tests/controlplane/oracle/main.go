@@ -10,9 +10,11 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -50,12 +52,19 @@ type Reply struct {
 	Nanoseconds int64  `json:"nanoseconds,omitempty"`
 }
 
+// tables are what the bundled data of a minor takes from the Go types.
+var tables = map[string]func() any{
+	"golists":      func() any { return listLike() },
+	"go_types":     func() any { return listGoTypes() },
+	"zero_objects": func() any { return listZeroObjects() },
+}
+
 func main() {
 	folder := flag.String("openapi", "", "folder of OpenAPI documents (v2.json and v3/*.json)")
-	asksLists := flag.Bool("list-like", false, "print which fields take a list although their schema has none, and end")
+	table := flag.String("print", "", "print a table and end: "+strings.Join(slices.Sorted(maps.Keys(tables)), ", "))
 	flag.Parse()
-	if *asksLists {
-		os.Stdout.Write(compact(listLike()))
+	if print, known := tables[*table]; known {
+		os.Stdout.Write(compact(print()))
 		return
 	}
 	schemas := newSchemas(*folder)
