@@ -156,6 +156,11 @@ class Role(models.TextChoices):
     AUDITOR = "auditor", _("auditor")
     BREAK_GLASS = "break-glass", _("break-glass")
 
+    @classmethod
+    def sensitive(cls) -> tuple[Role, ...]:
+        """Return the roles that approve, run, administer, or run without approval."""
+        return (cls.APPROVER, cls.OPERATOR, cls.ADMINISTRATOR, cls.BREAK_GLASS)
+
 
 class TokenScope(models.TextChoices):
     """The scope of a token; each includes the one before, and none allows approving."""

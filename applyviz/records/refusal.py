@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 # The person behind an account: linked accounts share one name.
@@ -17,3 +18,8 @@ class Guard:
     event: str
     condition: str
     message: str
+
+
+def quote_all(values: Iterable[str]) -> str:
+    """Return constants of an enum as a list for SQL: `'queued', 'applying'`."""
+    return ", ".join(f"'{value}'" for value in values)

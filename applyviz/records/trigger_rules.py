@@ -5,8 +5,8 @@ Conditions are SQL that works in SQLite and PostgreSQL; `triggers.py` creates tr
 
 from __future__ import annotations
 
-from applyviz.records.enums import AuditAction
-from applyviz.records.refusal import HUMAN, Guard
+from applyviz.records.enums import AuditAction, PlanState, RuleState, RunState, ScheduledStartState
+from applyviz.records.refusal import HUMAN, Guard, quote_all
 from applyviz.records.trigger_rules_of_commits import COMMIT_EDITORS, OF_COMMITS
 from applyviz.records.trigger_rules_of_rights import OF_RIGHTS
 
@@ -56,12 +56,16 @@ _ASKS_NOTHING = (
     " AND (' ' || p.policy_version || ' ') LIKE ('% ' || o.slug || '@' || CAST(v.number AS text) || ' %'))"
 )
 _RUNNABLE = (
-    "EXISTS (SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"
-    " AND p.state = 'complete' AND r.applied_by = '')"
+    "EXISTS (SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"  # noqa: S608 - constants
+    f" AND p.state = '{PlanState.COMPLETE}' AND r.applied_by = '')"
 )
 
+_IS_FINISHED = (
+    f"NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = {{0}}.plan_id AND p.state = '{PlanState.PLANNING}')"  # noqa: S608 - constants
+)
+_UNFINISHED = quote_all(RunState.unfinished())
 _RETRIED = (
-    "(OLD.state = 'failed' AND NEW.state = 'queued' AND NEW.attempt = OLD.attempt + 1 AND EXISTS"
+    f"(OLD.state = '{RunState.FAILED}' AND NEW.state = '{RunState.QUEUED}' AND NEW.attempt = OLD.attempt + 1 AND EXISTS"  # noqa: S608 - constants
     " (SELECT 1 FROM records_runattempt a WHERE a.run_id = OLD.id AND a.number = NEW.attempt))"
 )
 
@@ -150,7 +154,7 @@ GUARDS = (
         "approval_names_the_digest",
         _APPROVED,
         "INSERT",
-        f"NOT EXISTS ({_REVIEWED} AND p.state = 'complete' AND p.digest = NEW.digest AND p.digest <> '')",
+        f"NOT EXISTS ({_REVIEWED} AND p.state = '{PlanState.COMPLETE}' AND p.digest = NEW.digest AND p.digest <> '')",
         "an approval names the digest of a complete plan",
     ),
     Guard(
@@ -182,14 +186,16 @@ GUARDS = (
         "schedule_recorded",
         "records_scheduledstart",
         "INSERT",
-        f"NEW.state <> 'waiting' OR NEW.mac = '' OR NOT {_ENTRY.format(AuditAction.START_SCHEDULED)}",
+        f"NEW.state <> '{ScheduledStartState.WAITING}' OR NEW.mac = ''"
+        f" OR NOT {_ENTRY.format(AuditAction.START_SCHEDULED)}",
         "a scheduled start begins waiting, and names the audit entry that records it",
     ),
     Guard(
         "schedule_is_fixed",
         "records_scheduledstart",
         "UPDATE",
-        "OLD.state <> 'waiting' OR OLD.plan_id <> NEW.plan_id OR OLD.digest <> NEW.digest OR OLD.by_id <> NEW.by_id"
+        f"OLD.state <> '{ScheduledStartState.WAITING}'"
+        " OR OLD.plan_id <> NEW.plan_id OR OLD.digest <> NEW.digest OR OLD.by_id <> NEW.by_id"
         " OR OLD.by_name <> NEW.by_name OR OLD.not_before <> NEW.not_before OR OLD.expires_at <> NEW.expires_at"
         " OR OLD.waits_for_rollout IS DISTINCT FROM NEW.waits_for_rollout OR OLD.created_at <> NEW.created_at"
         " OR OLD.entry_id IS DISTINCT FROM NEW.entry_id OR OLD.mac <> NEW.mac",
@@ -213,7 +219,7 @@ GUARDS = (
         "rule_starts_proposed",
         "records_conflictrule",
         "INSERT",
-        "NEW.state <> 'proposed' OR NEW.agreed_by_id IS NOT NULL",
+        f"NEW.state <> '{RuleState.PROPOSED}' OR NEW.agreed_by_id IS NOT NULL",
         "a conflict rule starts as a proposal",
     ),
     Guard("rule_no_delete", "records_conflictrule", "DELETE", "", "conflict rules are never deleted"),
@@ -301,7 +307,8 @@ GUARDS = (
         "run_begins_waiting",
         "records_applyrun",
         "INSERT",
-        f"NEW.state <> 'queued' OR NEW.epoch <> 0 OR (NEW.needed = 0 AND NOT {_EMERGENCY} AND NOT {_ASKS_NOTHING})",
+        f"NEW.state <> '{RunState.QUEUED}' OR NEW.epoch <> 0"
+        f" OR (NEW.needed = 0 AND NOT {_EMERGENCY} AND NOT {_ASKS_NOTHING})",
         "a new run is queued, and requires the approvals of its policy",
     ),
     Guard(
@@ -316,8 +323,8 @@ GUARDS = (
         "records_applyrun",
         "UPDATE",
         "OLD.plan_id <> NEW.plan_id OR OLD.needed <> NEW.needed OR NEW.epoch < OLD.epoch"
-        " OR (NEW.state = 'applying' AND NEW.epoch = 0)"
-        f" OR (OLD.state NOT IN ('queued', 'applying') AND NEW.state IN ('queued', 'applying') AND NOT {_RETRIED})"
+        f" OR (NEW.state = '{RunState.APPLYING}' AND NEW.epoch = 0)"
+        f" OR (OLD.state NOT IN ({_UNFINISHED}) AND NEW.state IN ({_UNFINISHED}) AND NOT {_RETRIED})"
         f" OR (NEW.attempt <> OLD.attempt AND NOT {_RETRIED})",
         "a run never changes its plan, and starts only by a worker",
     ),
@@ -325,28 +332,38 @@ GUARDS = (
     Guard("attempt_no_delete", "records_runattempt", "DELETE", "", "attempts are never deleted"),
     Guard("run_no_delete", "records_applyrun", "DELETE", "", "runs are never deleted"),
     Guard(
-        "plan_is_fixed", "records_plan", "UPDATE", "OLD.state <> 'planning'", "a plan is immutable once it is complete"
+        "plan_is_fixed",
+        "records_plan",
+        "UPDATE",
+        f"OLD.state <> '{PlanState.PLANNING}'",
+        "a plan is immutable once it is complete",
     ),
-    Guard("plan_no_delete", "records_plan", "DELETE", "OLD.state <> 'planning'", "a finished plan is never deleted"),
+    Guard(
+        "plan_no_delete",
+        "records_plan",
+        "DELETE",
+        f"OLD.state <> '{PlanState.PLANNING}'",
+        "a finished plan is never deleted",
+    ),
     Guard(
         "change_is_fixed",
         "records_objectchange",
         "UPDATE",
-        "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = OLD.plan_id AND p.state = 'planning')",
+        _IS_FINISHED.format("OLD"),
         "changes of a finished plan are immutable",
     ),
     Guard(
         "change_no_late_insert",
         "records_objectchange",
         "INSERT",
-        "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = NEW.plan_id AND p.state = 'planning')",
+        _IS_FINISHED.format("NEW"),
         "no change can be added to a finished plan",
     ),
     Guard(
         "change_no_delete",
         "records_objectchange",
         "DELETE",
-        "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = OLD.plan_id AND p.state = 'planning')",
+        _IS_FINISHED.format("OLD"),
         "changes of a finished plan are never deleted",
     ),
 )

@@ -6,10 +6,13 @@ Rows without `by` were created by a command on the machine. The use cases enforc
 
 from __future__ import annotations
 
-from applyviz.records.refusal import HUMAN, Guard
+from applyviz.records.enums import Role
+from applyviz.records.refusal import HUMAN, Guard, quote_all
 
-_SENSITIVE = "'approver', 'operator', 'administrator', 'break-glass'"
-_WHOLE = "g.role = 'administrator' AND g.cluster_pattern = '*' AND g.namespace_pattern = '*' AND g.is_cluster_scoped"
+_SENSITIVE = quote_all(Role.sensitive())
+_WHOLE = (
+    f"g.role = '{Role.ADMINISTRATOR}' AND g.cluster_pattern = '*' AND g.namespace_pattern = '*' AND g.is_cluster_scoped"
+)
 _OF_PERSON = f"EXISTS (SELECT 1 FROM records_grant g WHERE g.person_id = u.id AND {_WHOLE})"  # noqa: S608 - constants
 _OVERLAP = "(m.ended_at IS NULL OR m.ended_at > g.since) AND (g.ended_at IS NULL OR g.ended_at > m.since)"
 _JOINED = "records_grant g JOIN records_teammember m ON m.team_id = g.team_id"

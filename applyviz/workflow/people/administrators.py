@@ -19,8 +19,7 @@ from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.people import humans as people
 
-SENSITIVE = frozenset({Role.APPROVER, Role.OPERATOR, Role.ADMINISTRATOR, Role.BREAK_GLASS})
-"""The roles that approve, run, administer, or run without approval."""
+SENSITIVE = frozenset(Role.sensitive())
 
 _WHOLE = Q(role=Role.ADMINISTRATOR, cluster_pattern="*", namespace_pattern="*", is_cluster_scoped=True)
 
