@@ -72,11 +72,16 @@ def find_unused(root: Path, settings: dict[str, Any]) -> list[str]:
     return found
 
 
+def find_all(root: Path) -> list[str]:
+    """Return one line for each thing of the product that nothing uses."""
+    settings = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["vulture"]
+    found = find_unused(root, settings) + dead_assets.find_unused(root)
+    return found + dead_names.find_unreached(root, settings["paths"], settings["ignore_decorators"])
+
+
 def main() -> int:
     """Print what is unused."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["vulture"]
-    found = find_unused(ROOT, settings) + dead_assets.find_unused(ROOT)
-    found += dead_names.find_unreached(ROOT, settings["paths"], settings["ignore_decorators"])
+    found = find_all(ROOT)
     print("\n".join(found) or "Every name is used.")
     return 1 if found else 0
 

@@ -167,7 +167,7 @@ def list_checks() -> list[Lane]:
         Lane("lint", (str(BIN / "ruff"), "check", "."), budget=10),
         Lane("contracts", (str(BIN / "lint-imports"), "--no-logo"), budget=15),
         Lane("requirements", (str(BIN / "deptry"), "."), budget=10),
-        Lane("dead code", (str(BIN / "python"), "-m", "scripts.dead_code"), budget=30),
+        Lane("dead code", (str(BIN / "python"), "-m", "scripts.dead_code"), budget=40),
         Lane("templates", (str(BIN / "djlint"), "templates", "--lint", "--quiet"), budget=20),
         Lane("migrations", (*manage, "makemigrations", "--check", "--dry-run"), budget=10),
         Lane("types", (str(BIN / "mypy"),), budget=35),
