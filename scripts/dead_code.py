@@ -1,8 +1,9 @@
 """Find code that nothing uses: vulture over the product, given the names that templates and queries look up.
 
-Vulture compares names; `scripts/dead_names.py` follows them from module to module, and `scripts/dead_assets.py` finds
-unused parts of templates and static files. Tests do not count as a use. `[tool.vulture]` in `pyproject.toml` lists the
-names that a framework calls. The exit status is 1 when anything is unused.
+Vulture compares names; `scripts/dead_names.py` follows them from module to module, `scripts/dead_members.py` seeks who
+reads a field, and `scripts/dead_assets.py` who uses parts of templates and static files. Tests do not count as a use.
+`[tool.vulture]` in `pyproject.toml` lists the names that a framework calls. The exit status is 1 when anything is
+unused.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 from django.conf import global_settings
 from vulture import Vulture
 
-from scripts import dead_assets, dead_names
+from scripts import dead_assets, dead_members, dead_names
 
 ROOT = Path(__file__).resolve().parent.parent
 _TAG = re.compile(r"\{\{(.*?)\}\}|\{%(.*?)%\}", re.DOTALL)
@@ -75,8 +76,13 @@ def find_unused(root: Path, settings: dict[str, Any]) -> list[str]:
 def find_all(root: Path) -> list[str]:
     """Return one line for each thing of the product that nothing uses."""
     settings = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["vulture"]
-    found = find_unused(root, settings) + dead_assets.find_unused(root)
-    return found + dead_names.find_unreached(root, settings["paths"], settings["ignore_decorators"])
+    files = dead_names.list_files(root, settings["paths"])
+    return [
+        *find_unused(root, settings),
+        *dead_names.find_unreached(root, files, settings["ignore_decorators"]),
+        *dead_members.find_unread(files, root, named=list_template_names(root), ignored=settings["ignore_names"]),
+        *dead_assets.find_unused(root),
+    ]
 
 
 def main() -> int:

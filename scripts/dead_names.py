@@ -275,11 +275,16 @@ class _Product:
                     yield module.path, line, name
 
 
-def find_unreached(root: Path, paths: Iterable[str], decorators: Iterable[str]) -> list[str]:
-    """Return one line for each definition of a module that nothing reaches: path, line and name."""
+def list_files(root: Path, paths: Iterable[str]) -> list[Path]:
+    """Return the modules of files and folders; migrations are left out."""
     folders = [root / path for path in paths]
     files = [file for folder in folders for file in ([folder] if folder.is_file() else sorted(folder.rglob("*.py")))]
-    loaded = [_load(root, file, decorators) for file in files if "migrations" not in file.parts]
+    return [file for file in files if "migrations" not in file.parts]
+
+
+def find_unreached(root: Path, files: Iterable[Path], decorators: Iterable[str]) -> list[str]:
+    """Return one line for each definition of a module that nothing reaches: path, line and name."""
+    loaded = [_load(root, file, decorators) for file in files]
     return [
         f"{path.relative_to(root).as_posix()}:{line}: nothing reaches {name}"
         for path, line, name in _Product(loaded).find_unreached()

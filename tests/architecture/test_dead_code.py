@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import dead_assets, dead_names
+from scripts import dead_assets, dead_members, dead_names
 from scripts.dead_code import find_unused
 
 RULES = {"paths": ["applyviz"], "exclude": [], "ignore_names": ["kept*"], "ignore_decorators": ["@register*"]}
@@ -49,7 +49,8 @@ def write(root: Path, files: dict[str, str]) -> None:
 
 def find_unreached(root: Path, files: dict[str, str]) -> list[str]:
     write(root, files)
-    found = dead_names.find_unreached(root, ["applyviz"], RULES["ignore_decorators"])
+    listed = dead_names.list_files(root, ["applyviz"])
+    found = dead_names.find_unreached(root, listed, RULES["ignore_decorators"])
     return [line.replace(": nothing reaches", "") for line in found]
 
 
@@ -102,6 +103,21 @@ def test_name_is_followed_through_doors_modules_texts_and_decorators(tmp_path):
         "applyviz/started.py:3 other",
         "applyviz/taken.py:3 question",
     ]
+
+
+def test_member_that_is_only_filled_is_unread(tmp_path):
+    text = (
+        "class Row:\n    title: str\n    count: int\n    shown: str\n    kept_for_later: str\n"
+        "    def find(self):\n        count = self.title\n        return Row(title='', count=count)\n"
+        "class Handler(logging.Handler):\n    def emit(self):\n        pass\n"
+        "class Last(Row):\n    def draw(self):\n        pass\n"
+        "Row().find\n"
+    )
+    write(tmp_path, {"applyviz/a.py": text})
+
+    found = dead_members.find_unread([tmp_path / "applyviz/a.py"], tmp_path, named=["shown"], ignored=["kept*"])
+
+    assert found == ["applyviz/a.py:3: nothing reads Row.count", "applyviz/a.py:13: nothing reads Last.draw"]
 
 
 def test_unused_parts_of_pages_are_found_and_used_ones_are_not(tmp_path):

@@ -116,7 +116,6 @@ class OwnersOverTime:
 
     moments: tuple[OwnershipEvent, ...] = ()
     periods: tuple[OwnershipPeriod, ...] = ()
-    readings: int = 0
     is_cut: bool = False
 
 
@@ -216,7 +215,7 @@ def compute_owners(readings: Sequence[Observation], *, is_cut: bool = False) -> 
         if moment is not None:
             moments.append(moment)
         before, since = after, reading.at
-    return OwnersOverTime(tuple(reversed(moments)), _find_periods(moments), len(readings), is_cut)
+    return OwnersOverTime(tuple(reversed(moments)), _find_periods(moments), is_cut)
 
 
 def _columns(key: Key, prefix: str = "") -> dict[str, str]:

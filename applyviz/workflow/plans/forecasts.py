@@ -21,7 +21,6 @@ class Forecast:
     conflicts: int = 0
     conflicting: int = 0
     reverted: int = 0
-    reverting: int = 0
     managers: tuple[str, ...] = ()
 
 
@@ -30,7 +29,7 @@ def make_forecast(plan: Plan, found: Iterable[PlannedObject]) -> dict[str, Any]:
     if not plan.review.applied_by:
         return {}
     manager = options_from_json(plan.options).field_manager
-    conflicts = conflicting = reverted = reverting = 0
+    conflicts = conflicting = reverted = 0
     managers: set[str] = set()
     for change in found:
         conflicts += len(change.conflicts)
@@ -44,9 +43,8 @@ def make_forecast(plan: Plan, found: Iterable[PlannedObject]) -> dict[str, Any]:
             and all(owner.manager != manager for owner in reason.owners_before)
         ]
         reverted += len(theirs)
-        reverting += bool(theirs)
         managers.update(owner.manager for reason in theirs for owner in reason.owners_before)
-    return {"forecast": asdict(Forecast(conflicts, conflicting, reverted, reverting, tuple(sorted(managers))))}
+    return {"forecast": asdict(Forecast(conflicts, conflicting, reverted, tuple(sorted(managers))))}
 
 
 def read_forecast(plan: Plan) -> Forecast | None:

@@ -41,13 +41,12 @@ class Revert:
     """The revert of one change.
 
     - `manifest`: the manifest to apply, None if there is nothing to apply.
-    - `deletes`: whether to delete the object; `touched`: the paths of the fields to revert.
+    - `deletes`: whether to delete the object.
     - `notes`: what cannot be reverted, one sentence each, without any value.
     """
 
     manifest: JSONObject | None = None
     deletes: bool = False
-    touched: tuple[FieldPath, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -103,7 +102,7 @@ def _go_back(change: PlannedObject, mode: ApplyMode, manager: str, root: Node | 
     leaves = list_leaves(root, plain)
     intended = set(_intended(before, mode, manager, root))
     kept = {p for p in leaves if p in intended or p in _IDENTITY or any(_is_near(p, t) for t in touched)}
-    return Revert(keep_fields(plain, kept, root), touched=touched, notes=tuple(_note_change(change, touched)))
+    return Revert(keep_fields(plain, kept, root), notes=tuple(_note_change(change, touched)))
 
 
 def _note_change(change: PlannedObject, touched: Collection[FieldPath]) -> Iterator[str]:
