@@ -2,7 +2,7 @@
 
 A template is used when Python or a used template names it, also with a part that is put in (`settings/{name}.html`):
 that part must then be a text of the product. A class is used when templates, Python or scripts write it, whole or with
-such a part (`is-{{ state }}`). Tests may find elements by attributes that begin with `data-`.
+such a part (`is-{{ state }}`). An attribute that begins with `data-` must be read and written; tests may read it, too.
 """
 
 from __future__ import annotations
@@ -158,14 +158,29 @@ def _find_unused_functions(sources: _Sources, root: Path) -> Iterator[str]:
                 yield f"{path.relative_to(root)}: nothing calls {name}"
 
 
+def _as_key(attribute: str) -> str:
+    """Return the name of a `data-` attribute in a script's `dataset`."""
+    return re.sub(r"-(\w)", lambda match: match[1].upper(), attribute.removeprefix("data-"))
+
+
 def _find_unused_attributes(sources: _Sources, root: Path, tests: str) -> Iterator[str]:
     readers = "\n".join([*sources.scripts.values(), *sources.styles.values(), *sources.python.values(), tests])
     computed = {one for text in sources.scripts.values() if "dataset[" in text for one in _list_quoted(text)}
     found = {name: path for path, text in sources.templates.items() for name in _ATTRIBUTE.findall(_TAG.sub(" ", text))}
     for name, path in sorted(found.items()):
-        key = re.sub(r"-(\w)", lambda match: match[1].upper(), name.removeprefix("data-"))
-        if name not in readers and f"dataset.{key}" not in readers and key not in computed:
+        is_read = re.search(rf"{name}(?![\w-])", readers) or f"dataset.{_as_key(name)}" in readers
+        if not is_read and _as_key(name) not in computed:
             yield f"{path.relative_to(root)}: nothing reads {name}"
+
+
+def _find_unwritten_attributes(sources: _Sources, root: Path) -> Iterator[str]:
+    written = "\n".join([*sources.templates.values(), *sources.python.values()])
+    everything = "\n".join(sources.scripts.values())
+    for path, text in (sources.scripts | sources.styles).items():
+        for name in sorted(set(re.findall(r"\[(data-[\w-]+)", text))):
+            is_set = f"dataset.{_as_key(name)}" in everything or f'setAttribute("{name}' in everything
+            if not is_set and not re.search(rf"{name}(?![\w-])", written):
+                yield f"{path.relative_to(root)}: nothing has {name}"
 
 
 def _find_unused_files(sources: _Sources, root: Path) -> Iterator[str]:
@@ -185,5 +200,6 @@ def find_unused(root: Path) -> list[str]:
         *_find_unused_styles(sources, root),
         *_find_unused_functions(sources, root),
         *_find_unused_attributes(sources, root, tests),
+        *_find_unwritten_attributes(sources, root),
         *_find_unused_files(sources, root),
     ]

@@ -139,7 +139,8 @@ def test_unused_parts_of_pages_are_found_and_used_ones_are_not(tmp_path):
             ":root { --ink: red; --lost: 1px; }\n.row, .is-bad { color: var(--ink); }\n.is-good .gone {}\n"
         ),
         "static/js/shop.js": (
-            "function find() { return document.querySelector('[data-row]'); }\nfunction old() {}\nfind();\n"
+            "function find() { return document.querySelector('[data-row], [data-never]'); }\n"
+            "function old() {}\nfind();\n"
         ),
         "static/js/other.js": "",
         "tests/test_shop.py": "page.locator('[data-sought]')\n",
@@ -155,5 +156,6 @@ def test_unused_parts_of_pages_are_found_and_used_ones_are_not(tmp_path):
         "static/css/shop.css: nothing reads --lost",
         "static/js/shop.js: nothing calls old",
         "templates/shop/page.html: nothing reads data-lost",
+        "static/js/shop.js: nothing has data-never",
         "static/js/other.js: no page loads this file",
     ]

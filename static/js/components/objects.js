@@ -103,47 +103,16 @@ function press(event) {
   event.preventDefault();
 }
 
-function measureDeck() {
-  const header = document.querySelector("[data-review-header]");
-  if (!header) return;
-  new ResizeObserver(() => {
-    document.documentElement.style.setProperty("--review-header-height", `${header.offsetHeight}px`);
-  }).observe(header);
-}
-
-/** A list that is on the page as a whole is filtered in place; longer ones ask the server. */
-function filterHere() {
-  const find = currentList().querySelector("[data-find-here]");
-  if (!find) return;
-  find.hidden = false;
-  const words = find.value.toLowerCase().split(/\s+/);
-  let shown = 0;
-  for (const item of currentList().querySelectorAll("[data-object]")) {
-    const text = item.textContent.toLowerCase();
-    item.hidden = !words.every((word) => text.includes(word));
-    if (!item.hidden) shown += 1;
-  }
-  for (const group of currentList().querySelectorAll("[data-group]")) {
-    group.hidden = !group.querySelector("[data-object]:not([hidden])");
-  }
-  currentList().querySelector("[data-nothing]").hidden = shown > 0;
-}
-
 function reveal() {
-  filterHere();
   for (const hint of currentList().querySelectorAll("[data-show-keys]")) hint.hidden = false;
 }
 
 if (list) {
   reveal();
   markCurrent();
-  measureDeck();
   openTarget();
   addEventListener("hashchange", openTarget);
   document.addEventListener("keydown", press);
-  document.addEventListener("input", (event) => {
-    if (event.target.matches("[data-find-here]")) filterHere();
-  });
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-show-keys]")) showKeys();
   });
