@@ -53,12 +53,12 @@ LISTS = {"link": ("URL", "a file that the server fetches"), "replace": ("KIND", 
     "prune-allowlist": ("GROUP/VERSION/KIND", "to prune"), "leave-out": ("OBJECT", "as batch/Job/shop/migrate"),
     "hand-over": ("FIELD", "as 'apps/Deployment/shop/web .spec.replicas'"), "values": ("FILE", "values of the chart"),
     "take-fields": ("FIELD", "live value, with --review"), "patch-file": ("FILE", "else, the files hold patches"),
+    "prune-except": ("KIND", "never pruned, as core/Secret"), "addons-anyway": ("ADDON", "planned although skipped"),
 }  # fmt: skip
 # How long a server may be unavailable: at the start, where the address may be wrong, and after its first answer.
 PATIENCE, AWAY_AT_FIRST, AWAY = 25, 10.0, 300.0
-PLANNING = frozenset({"reading", "planning"})
 _MARKS = {"create": "+", "update": "~", "replace": "±", "prune": "-", "delete": "-", "blocked": "!", "error": "x"}
-BEFORE = PLANNING | {"needs-approval"}
+PLANNING, BEFORE = frozenset({"reading", "planning"}), frozenset({"reading", "planning", "needs-approval"})
 
 
 class GateError(Exception):
@@ -351,7 +351,7 @@ def _read_token(chosen: argparse.Namespace) -> str:
 
 
 def _open_review(api: Api, chosen: argparse.Namespace) -> int:
-    names = ("leave_out", "leave_out_reason", "hand_over", "hand_over_to", "take_from", "take_fields")
+    names = ("leave_out", "leave_out_reason", "hand_over", "hand_over_to", "take_from", "take_fields", "addons_anyway")
     choices = {n: v if isinstance(v, str) else "\n".join(v) for n in names if (v := getattr(chosen, n))}
     if chosen.review and choices:  # the next plan, which needs its own approval
         api.post(f"reviews/{chosen.review}/plans/", choices)
@@ -366,7 +366,7 @@ def _open_review(api: Api, chosen: argparse.Namespace) -> int:
     body = {name: getattr(chosen, name) for name in SENT} | {
         "prune": ("applyset" if chosen.applyset else "allowlist") if chosen.prune else "",
         "prune_all": "true" if chosen.all else "",
-        "prune_allowlist": ",".join(chosen.prune_allowlist),
+        **{n: ",".join(getattr(chosen, n)) for n in ("prune_allowlist", "prune_except")},
         "replace": " ".join(chosen.replace),
         "patch": "".join(one["content"] for one in list_files(chosen.patch_file, takes_all=True)),
         **choices,

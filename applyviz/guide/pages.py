@@ -4,9 +4,9 @@ A page is a Markdown file of `docs/semantics`: prose, and sections titled "Examp
 inputs and the recorded answers. The word after the language names the part of a block: `manifest`, `last-applied` and
 `live` are the versions of one object; `apply MANAGER [force]`, `update MANAGER [SUBRESOURCE]` and `migrate MANAGER
 FROM…` are steps, in order; `definition` is the CustomResourceDefinition that applies from there on; `set` and `cluster`
-contain many objects for a `command`; `channel VERSION` is a kOps channel for a server of that version; `table
-APIVERSION KIND PATH` has rows of one field with their answers; `patch`, `after`, `owners`, `conflict`, `read` and
-`prints` are answers. The caller reads the files.
+contain many objects for a `command`; `channel VERSION` is a kOps channel for a server of that version, and `set FILE`
+the manifest of one of its addons; `table APIVERSION KIND PATH` has rows of one field with their answers; `patch`,
+`after`, `owners`, `conflict`, `read` and `prints` are answers. The caller reads the files.
 """
 
 from __future__ import annotations

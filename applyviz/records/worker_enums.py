@@ -26,6 +26,7 @@ class WorkerRequestKind(models.TextChoices):
     GIT_TEST = "git-test", _("testing a repository credential")
     API_VERSIONS = "api-versions", _("the APIs of a cluster")
     RUN_HEALTH = "run-health", _("the live objects of a run")
+    APPLYSETS = "applysets", _("the ApplySets of a cluster")
 
 
 class WorkerRequestState(models.TextChoices):

@@ -12,6 +12,7 @@ WITHOUT_PLANS = {
     *("reviews:cancel-start", "api:schedule-start", "api:cancel-start", "runs:retry-run", "api:retry-run"),
     *("take-push", "claim-identity", "remove-identity", "verify-identity", "api:compare-plan"),
     *("clusters:download-kubeconfig", "clusters:add-own-context", "reviews:choose-object", "reviews:replace-objects"),
+    "reviews:choose-addon",
     *("history:list-retention", "history:end-retention", "clusters:add-cluster", "clusters:manage-cluster"),
     *("clusters:replace-credential", "clusters:test-connection", "clusters:rename-cluster", "clusters:pause-cluster"),
     *("clusters:resume-cluster", "clusters:archive-cluster", "clusters:restore-cluster", "clusters:set-masking"),

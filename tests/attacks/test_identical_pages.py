@@ -206,6 +206,7 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
     "clusters:show-cluster": one("clusters:show-cluster", "box"),
     "clusters:show-objects": one("clusters:show-objects", "box"),
     "clusters:show-managers": one("clusters:show-managers", "box"),
+    "clusters:show-applysets": one("clusters:show-applysets", "box"),
     "clusters:show-runs": one("clusters:show-runs", "box"),
     "clusters:show-settings": one("clusters:show-settings", "box"),
     "clusters:show-state": one("clusters:show-state", "box"),

@@ -34,6 +34,7 @@ UNJUDGED: Mapping[RiskKind, str] = {
         (
             *(RiskKind.MANY_OBJECTS, RiskKind.UNKNOWN_EDITORS, RiskKind.FORCED, RiskKind.OWNERSHIP_MOVED),
             *(RiskKind.REFERS_TO_LEFT_OUT, RiskKind.PATCHES_APPLIED, RiskKind.HELM_HOOK, RiskKind.BELONGS_TO_OTHER),
+            *(RiskKind.ADDON_SKIPPED, RiskKind.CRITICAL_KIND, RiskKind.NEEDS_ROLLING_UPDATE),
         ),
         _WHOLE,
     ),

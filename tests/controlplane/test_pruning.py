@@ -13,6 +13,7 @@ import pytest
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.requests.applyset import PART_OF, Parent
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode, ApplyOptions, Prune, PruneMode
+from applyviz.engine.requests.prune import DEFAULT_ALLOWLIST
 from applyviz.engine.schema.model import Resource
 from tests.controlplane.controlplane import ControlPlane, run_kubectl
 from tests.controlplane.product import Product
@@ -97,6 +98,17 @@ OF_A_ROLE = Way(
     ),
 )
 
+# kubectl has no deny list: it prunes the same where its allowlist lacks the kind.
+WITHOUT_SECRETS = Way(
+    (
+        "--prune",
+        "-l",
+        "app=shop",
+        *(f"--prune-allowlist={kind}" for kind in DEFAULT_ALLOWLIST if kind != "core/v1/Secret"),
+    ),
+    replace(CLIENT, selector="app=shop", prune=Prune(PruneMode.ALLOWLIST, excepted=("core/Secret",))),
+)
+
 
 def kubectl_apply(plane: ControlPlane, files: Files, namespace: str, flags: Sequence[str]) -> str:
     """`kubectl apply` of a folder, with ApplySets allowed; return what it printed."""
@@ -136,7 +148,9 @@ def product(control_plane) -> Product:
 
 
 @pytest.mark.core(1)
-@pytest.mark.parametrize("way", [BY_SELECTOR, OF_TWO_KINDS, OF_A_ROLE], ids=["selector", "two-kinds", "role"])
+@pytest.mark.parametrize(
+    "way", [BY_SELECTOR, OF_TWO_KINDS, OF_A_ROLE, WITHOUT_SECRETS], ids=["selector", "two-kinds", "role", "except"]
+)
 def test_product_prunes_by_allowlist_what_kubectl_prunes(product, way, request):
     plane, told = product.plane, request.node.callspec.id
     theirs, ours = f"kubectl-prune-{told}", f"product-prune-{told}"
@@ -188,6 +202,27 @@ def test_product_keeps_an_applyset_as_kubectl_does(product, kind, mode, request)
     assert len(list_deletions(plan)) == 6
     again = product.plan(SECOND, options)
     assert set(again.changes.values_list("operation", flat=True)) == {"unchanged"}
+
+
+@pytest.mark.core(1)
+def test_member_of_an_excepted_kind_stays_and_kubectl_still_prunes_it(product):
+    plane, ours = product.plane, "product-set-except"
+    prune = Prune(PruneMode.APPLYSET, applyset="secrets/parent", excepted=("core/Service",))
+    options = ApplyOptions(mode=ApplyMode.SERVER, namespace=ours, prune=prune)
+    flags = ["--prune", "--applyset=secrets/parent", "--server-side", "--force-conflicts"]
+    plane.kubectl("create", "namespace", ours)
+    product.apply(FIRST, options)
+
+    plan = product.plan(SECOND, options)
+    product.apply(SECOND, options)
+
+    assert ("Service", "dropped") not in list_deletions(plan)
+    assert len(list_deletions(plan)) == 5
+    assert "service/dropped" in list_names(plane, ours)
+    kinds = read_parent(plane, "secret", ours)[0]["applyset.kubernetes.io/contains-group-kinds"]
+    assert kinds == "ConfigMap,Service"
+    kubectl_apply(plane, SECOND, ours, flags)
+    assert "service/dropped" not in list_names(plane, ours)
 
 
 def make_custom_parent(plane: ControlPlane, namespace: str) -> None:

@@ -62,6 +62,7 @@ PAGES = {
         "/clusters/demo/",
         "/clusters/demo/objects/",
         "/clusters/demo/managers/",
+        "/clusters/demo/applysets/",
         "/clusters/demo/runs/",
         "/clusters/demo/settings/",
         "/clusters/demo/rules/",

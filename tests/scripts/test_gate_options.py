@@ -29,6 +29,10 @@ class Api:
         ),
         (["--prune", "--applyset", "secrets/set"], {"prune": "applyset", "applyset": "secrets/set"}),
         (["--applyset", "secrets/set"], {"applyset": "secrets/set"}),
+        (
+            ["--prune", "--all", "--prune-except", "core/Secret", "--prune-except", "core/Namespace"],
+            {"prune": "allowlist", "prune_all": "true", "prune_except": "core/Secret,core/Namespace"},
+        ),
     ],
 )
 def test_prune_flags_are_sent(tmp_path, flags, asked):
@@ -38,7 +42,7 @@ def test_prune_flags_are_sent(tmp_path, flags, asked):
 
     gate._open_review(api, gate._read_arguments([str(file), "--cluster", "c", "--title", "t", *flags]))
 
-    names = ("prune", "selector", "prune_all", "prune_allowlist", "applyset")
+    names = ("prune", "selector", "prune_all", "prune_allowlist", "prune_except", "applyset")
     assert {name: value for name, value in api.body.items() if name in names} == asked
 
 
@@ -190,6 +194,19 @@ def test_next_plan_of_a_review_leaves_objects_out():
     api = Api()
     gate._open_review(api, gate._read_arguments(["--review", "7"]))
     assert api.body == {}
+
+
+def test_addons_that_are_planned_anyway_are_sent_with_a_review_and_its_next_plan(tmp_path):
+    file = tmp_path / "a.yaml"
+    file.write_text("kind: Addons")
+    first, following = Api(), Api()
+    flags = ["--addons-anyway", "dns.addons.k8s.io", "--addons-anyway", "web"]
+
+    gate._open_review(first, gate._read_arguments([str(file), "--cluster", "c", "--title", "t", *flags]))
+    gate._open_review(following, gate._read_arguments(["--review", "7", *flags]))
+
+    assert first.body["addons_anyway"] == "dns.addons.k8s.io\nweb"
+    assert following.body == {"addons_anyway": "dns.addons.k8s.io\nweb"}
 
 
 def test_addons_of_a_channel_are_printed_with_their_reason():

@@ -12,10 +12,12 @@ from applyviz.engine.channels.sentences import list_duties
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import Prune, PruneMode
+from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.sentences import render_risk
 from applyviz.records.enums import Outcome, PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Undo
 from applyviz.sources.bundle import BundledFile, SourceBundle
-from applyviz.workflow.plans import planner, revert, reviews
+from applyviz.workflow.plans import changes, planner, revert, reviews
 from tests.builders import grant_role, take_roles
 from tests.channels import RECORDS, addon, channel, config, pruning, simple
 from tests.stories import Killed, Team, let_lease_run_out
@@ -272,11 +274,17 @@ def test_nodes_that_kops_would_mark_are_named(team):
         body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
         team.send(Request("POST", "/api/v1/nodes", {"fieldManager": "kubelet"}, body=body))
 
-    found = {}
+    found, risks = {}, {}
     for group in ("workers", "control-plane", "all"):
         made = plan(team, simple("2", web={"needsRollingUpdate": group}))
         (web,) = [one for one in options_from_json(made.options).channel.addons if one.addon.name == "web"]
         found[group] = (web.nodes, *list_duties(web))
+        risks[group] = {
+            row.name: render_risk(risk)
+            for row in made.changes.all()
+            for risk in changes.read_masked(row).risks
+            if risk.kind is RiskKind.NEEDS_ROLLING_UPDATE
+        }
 
     named = "with the annotation kops.k8s.io/needs-update, applyviz does not."
     assert found == {
@@ -287,4 +295,12 @@ def test_nodes_that_kops_would_mark_are_named(team):
             "node-role.kubernetes.io/master, and no node has it.",
         ),
         "all": (("n1", "n2"), f"Needs a rolling update of all nodes: kOps marks n1, n2 {named}"),
+    }
+    told = "kOps marks them for it, applyviz does not: roll them yourself."
+    assert risks == {
+        "workers": {
+            "kube-system": f"The update of addon web needs a rolling update of the worker nodes: n1. {told}",
+        },
+        "control-plane": {},
+        "all": {"kube-system": f"The update of addon web needs a rolling update of all nodes: n1, n2. {told}"},
     }

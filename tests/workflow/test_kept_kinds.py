@@ -10,6 +10,8 @@ from applyviz.workflow.approvals import approving, plan_facts
 from applyviz.workflow.foundation import sentences
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
 from applyviz.workflow.people.teams import Scope
+from applyviz.workflow.plans import object_choices, planner, reviews
+from applyviz.workflow.plans.left_behind import list_staying
 from applyviz.workflow.policies import editing
 from applyviz.workflow.policies.rules import RiskDemand, Rules
 from tests.blockers import name_blockers
@@ -18,6 +20,7 @@ from tests.stories import Team, config_map, secret
 
 pytestmark = pytest.mark.django_db
 DELETE = {"action": SetAction.DELETE}
+CLIENT = {"mode": ApplyMode.CLIENT}
 KEPT = "policy strict does not allow deleting ConfigMap/settings"
 
 
@@ -97,6 +100,41 @@ def test_kept_kind_is_not_pruned(team, members):
 
     assert [row.operation for row in plan.changes.filter(name="settings")] == ["prune"]
     assert blockers(plan) == [KEPT]
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"prune": Prune(PruneMode.APPLYSET, applyset="parent")},
+        {"prune": Prune(PruneMode.ALLOWLIST, ("core/v1/ConfigMap", "core/v1/Secret"), is_all=True), **CLIENT},
+    ],
+    ids=["applyset", "allowlist"],
+)
+def test_next_plan_prunes_the_others_and_leaves_what_a_policy_keeps(team, members):
+    team.apply(config_map(a="1"), secret(password="p"), config_map("other", a="1"), **members)
+    make_policy(kept_kinds=("core/ConfigMap",))
+    blocked = team.plan(config_map("other", a="1"), **members)
+    assert object_choices.find_kept_kinds(blocked) == ("core/ConfigMap",)
+
+    options = object_choices.keep_kinds(blocked)
+    made = reviews.replan_review(blocked.review, by=team.alice, options=options)
+    planner.make_plan(made.pk)
+    made.refresh_from_db()
+
+    assert (options.prune.excepted, blockers(made)) == (("core/ConfigMap",), [])
+    assert list(made.changes.filter(operation="prune").values_list("name", flat=True)) == ["login"]
+    staying = [(one.ref.name, one.why.value) for one in list_staying(made, for_user=team.alice)]
+    assert staying == [("settings", "excepted")]
+    assert team.work(team.start(made)).state == RunState.APPLIED
+    assert team.live() is not None
+
+
+def test_plan_that_prunes_nothing_that_a_policy_keeps_has_no_kinds_to_keep(team):
+    team.apply(config_map(a="1"))
+    make_policy(kept_kinds=("*",))
+
+    assert object_choices.find_kept_kinds(team.plan(config_map(a="1"), **DELETE)) == ()
+    assert object_choices.find_kept_kinds(team.plan(config_map(a="2"), **CLIENT)) == ()
 
 
 @pytest.mark.long

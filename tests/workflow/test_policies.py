@@ -279,5 +279,6 @@ def test_every_rule_reaches_what_is_frozen():
         "asking_teams", "approvals", "approving_team", "for_risks", "many_objects", "windows", "freezes",
         "approval_hours", "may_run_estimated", "may_run_unknown", "on_failure", "concurrency",
         "waits_for_rollout", "rollout_seconds", "refuses_sole", "replaced_kinds", "replace_annotation",
-        "kept_kinds", "allows_unknown_editors", "allows_tokens",
+        "kept_kinds", "allows_unknown_editors", "allows_tokens", "most_deletions", "most_pruned_percent",
+        "critical_kinds",
     }  # fmt: skip

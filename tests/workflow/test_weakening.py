@@ -41,6 +41,9 @@ PAIRS = {
     "replaced_kinds": (((), ("batch/Job",)),),
     "replace_annotation": (("", "example.com/replace"),),
     "kept_kinds": ((("core/Secret",), ()), ((EVERY_KIND,), ("core/Secret",))),
+    "most_deletions": ((5, 0), (5, 6)),
+    "most_pruned_percent": ((20, 0), (20, 21)),
+    "critical_kinds": ((("core/Secret",), ()),),
 }
 # They say how a run goes, not what it requires.
 NEUTRAL = {"concurrency", "rollout_seconds"}

@@ -5,6 +5,9 @@ of Kubernetes the greatest version counts; without a greater version a later ent
 hash differs. An addon is updated to a greater version, never to a lower one; then its id, the hash of its manifest and
 the generation of its record are compared, never to an older generation. Versions are compared where the entry and the
 record both name one: channels of kOps 1.22 and later have none, or 9.99.0 for all addons.
+
+A person may choose to plan an addon that kOps skips. If no entry of it is for this version of Kubernetes, the one that
+would count if all of them were is planned.
 """
 
 from __future__ import annotations
@@ -128,10 +131,11 @@ def _as_record(addon: Addon) -> AddonRecord:
 
 
 def _find_winners(addons: Sequence[Addon], mismatches: Sequence[AddonReason | None]) -> Mapping[str, int]:
-    """Return the number of the entry that counts for each name."""
+    """Return the number of the entry that counts for each name, or would count if it were for this Kubernetes."""
+    fitting = {addon.name for addon, mismatch in zip(addons, mismatches, strict=True) if mismatch is None}
     winners: dict[str, int] = {}
     for number, addon in enumerate(addons):
-        if mismatches[number] is not None:
+        if mismatches[number] is not None and addon.name in fitting:
             continue
         earlier = winners.get(addon.name)
         if earlier is None or _UPDATES[compare(addon, _as_record(addons[earlier]))] is AddonAction.UPDATE:
@@ -153,17 +157,27 @@ def _find_absence(addon: Addon, annotation: str | None, missing: Collection[str]
     return AddonReason.NOT_INSTALLED if annotation is None else AddonReason.UNREADABLE_RECORD
 
 
-def _choose_one(addon: Addon, annotation: str | None, fault: AddonFault | None, missing: Collection[str]) -> AddonPlan:
+def _choose_one(addon: Addon, annotation: str | None, missing: Collection[str]) -> AddonPlan:
     installed = None if annotation is None else read_record(annotation)
     if installed is None:
-        reason = _find_absence(addon, annotation, missing)
-        action = AddonAction.INSTALL
-    else:
-        reason = compare(addon, installed)
-        action = _UPDATES[reason]
-    if fault is not None and action is not AddonAction.SKIP:
-        return AddonPlan(addon, AddonAction.NOT_PLANNED, fault.reason, installed, found_hash=fault.manifest_hash)
-    return AddonPlan(addon, action, reason, installed)
+        return AddonPlan(addon, AddonAction.INSTALL, _find_absence(addon, annotation, missing))
+    reason = compare(addon, installed)
+    return AddonPlan(addon, _UPDATES[reason], reason, installed)
+
+
+def _take_anyway(one: AddonPlan) -> AddonPlan:
+    """Return the choice for a skipped addon that a person wants planned; the reason stays that of kOps."""
+    action = AddonAction.INSTALL if one.installed is None else AddonAction.UPDATE
+    return replace(one, action=action, is_anyway=True)
+
+
+def _check_manifest(one: AddonPlan, fault: AddonFault | None) -> AddonPlan:
+    """Return the choice for an addon whose manifest may be missing or another one."""
+    if one.action is AddonAction.SKIP:
+        return replace(one, can_be_planned=fault is None)
+    if fault is None:
+        return one
+    return AddonPlan(one.addon, AddonAction.NOT_PLANNED, fault.reason, one.installed, found_hash=fault.manifest_hash)
 
 
 def _list_others(addons: Iterable[Addon], annotations: Mapping[str, Mapping[str, str]]) -> Iterator[AddonPlan]:
@@ -184,11 +198,13 @@ def choose(
     annotations: Mapping[str, Mapping[str, str]],
     faults: Mapping[Addon, AddonFault],
     missing: Collection[str] = (),
+    anyway: Collection[str] = (),
 ) -> tuple[AddonPlan, ...]:
     """Return the choice for each entry, in order, then the installed addons that the channel does not list.
 
     - `kubernetes`: the version of the server; `annotations`: those of each namespace; `faults`: why an addon cannot be
-      planned; `missing`: the namespaces that the cluster does not have.
+      planned; `missing`: the namespaces that the cluster does not have; `anyway`: the names of addons that are planned
+      although kOps skips them.
     - Raises `RangeError` for a version of the server that cannot be read.
     """
     addons, version = tuple(addons), read_cluster_version(kubernetes)
@@ -196,13 +212,14 @@ def choose(
     winners = _find_winners(addons, mismatches)
     found = []
     for number, addon in enumerate(addons):
-        mismatch = mismatches[number]
-        if mismatch is not None:
+        mismatch, winner = mismatches[number], winners[addon.name]
+        if winner == number:
+            one = _choose_one(addon, annotations.get(addon.namespace, {}).get(addon.annotation), missing)
+            one = one if mismatch is None else replace(one, action=AddonAction.SKIP, reason=mismatch)
+            is_wanted = addon.name in anyway and one.action is AddonAction.SKIP
+            found.append(_check_manifest(_take_anyway(one) if is_wanted else one, faults.get(addon)))
+        elif mismatch is not None:
             found.append(AddonPlan(addon, AddonAction.SKIP, mismatch))
-        elif winners[addon.name] != number:
-            preferred = winners[addon.name]
-            found.append(_skip_entry(addon, addons[preferred], is_earlier=number < preferred))
         else:
-            annotation = annotations.get(addon.namespace, {}).get(addon.annotation)
-            found.append(_choose_one(addon, annotation, faults.get(addon), missing))
+            found.append(_skip_entry(addon, addons[winner], is_earlier=number < winner))
     return (*found, *_list_others(addons, annotations))

@@ -28,7 +28,7 @@ class AddonAction(StrEnum):
 
 
 class AddonReason(StrEnum):
-    """Why; each belongs to one action."""
+    """Why; each belongs to one action, but an addon that would be skipped may be planned anyway."""
 
     NOT_INSTALLED = "not-installed"
     UNREADABLE_RECORD = "unreadable-record"
@@ -125,6 +125,9 @@ class AddonPlan:
     - `nodes`: the first of those that kOps would mark for a rolling update, `more_nodes` the number of the others; None
       if it marks none at all, or they are not readable.
     - `unserved`: the kinds to prune that the cluster does not serve, so that it has no objects of them.
+    - `marked`: the nodes that the plan marks for a rolling update, by choice.
+    - `can_be_planned`: it is skipped, and a person may choose to plan it; `is_anyway`: a person chose that, and kOps
+      would skip it for this reason.
     """
 
     addon: Addon
@@ -136,6 +139,9 @@ class AddonPlan:
     unserved: tuple[str, ...] = ()
     nodes: tuple[str, ...] | None = None
     more_nodes: int = 0
+    marked: tuple[str, ...] = ()
+    can_be_planned: bool = False
+    is_anyway: bool = False
 
     @property
     def is_applied(self) -> bool:
@@ -168,7 +174,12 @@ class ChannelPlan:
 
     def find(self, name: str) -> Addon | None:
         """Return an applied addon by its name; the name identifies it, because kOps applies one entry per name."""
-        return next((addon for addon in self.applied if addon.name == name), None)
+        found = self.find_choice(name)
+        return None if found is None else found.addon
+
+    def find_choice(self, name: str) -> AddonPlan | None:
+        """Return the choice for an applied addon by its name."""
+        return next((one for one in self.addons if one.is_applied and one.addon.name == name), None)
 
     def write_record(self, addon: Addon) -> str:
         """Return the value of the annotation of an installed addon, as kOps writes it."""

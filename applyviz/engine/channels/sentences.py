@@ -19,8 +19,7 @@ _REASONS = {
     AddonReason.UNREADABLE_RECORD: "The annotation {annotation} of namespace {namespace} does not describe an addon.",
     AddonReason.NO_NAMESPACE: "Not installed: the cluster has no namespace {namespace}.",
     AddonReason.GREATER_VERSION: "Greater version: installed {old_version}, channel {version}.",
-    AddonReason.LOWER_VERSION: "Lower version: installed {old_version}, channel {version}. It is never installed "
-    "over a greater one.",
+    AddonReason.LOWER_VERSION: "Lower version: installed {old_version}, channel {version}.",
     AddonReason.UNREADABLE_VERSION: "The installed version {old_version} is not a semantic version: the addon is "
     "applied again.",
     AddonReason.OTHER_ID: "Different id: installed {old_id}, channel {id}.",
@@ -40,7 +39,9 @@ _REASONS = {
     AddonReason.WRONG_HASH: "{file} is not the manifest of the channel: its SHA-256 is {found_hash}, the channel says "
     "{whole_hash}.",
 }
-_NODES = {
+_ENDINGS = {AddonReason.LOWER_VERSION: " It is never installed over a greater one."}
+_ANYWAY = " kOps skips it; it is planned anyway."
+NODE_GROUPS = {
     "control-plane": "the control plane nodes",
     "workers": "the worker nodes",
     "all": "all nodes",
@@ -55,7 +56,8 @@ def render_choice(plan: AddonPlan, kubernetes: str) -> str:
     """Return why an addon is installed, updated, skipped or not planned."""
     addon, installed = plan.addon, plan.installed or AddonRecord()
     preferred = plan.preferred or Addon("")
-    return _REASONS[plan.reason].format(
+    ending = _ANYWAY if plan.is_anyway else _ENDINGS.get(plan.reason, "")
+    return (_REASONS[plan.reason] + ending).format(
         namespace=addon.namespace,
         annotation=addon.annotation,
         file=addon.file,
@@ -89,13 +91,15 @@ def _describe_marking(plan: AddonPlan) -> str:
     if not plan.nodes:
         return f"kOps marks nodes with the label {NODE_LABELS[plan.addon.needs_rolling_update]}, and no node has it."
     names = ", ".join(plan.nodes) + (f" and {plan.more_nodes} more" if plan.more_nodes else "")
+    if plan.marked:
+        return f"the plan marks {names} with the annotation {NEEDS_UPDATE}, as kOps does."
     return f"kOps marks {names} with the annotation {NEEDS_UPDATE}, applyviz does not."
 
 
 def list_duties(plan: AddonPlan) -> Iterator[str]:
-    """Yield what kOps does for an addon beside applying it, and applyviz does not."""
+    """Yield what kOps does for an addon beside applying it, and whether applyviz does it."""
     if plan.marks_nodes:
-        yield f"Needs a rolling update of {_NODES[plan.addon.needs_rolling_update]}: {_describe_marking(plan)}"
+        yield f"Needs a rolling update of {NODE_GROUPS[plan.addon.needs_rolling_update]}: {_describe_marking(plan)}"
     if plan.is_applied and plan.addon.needs_pki:
         name = plan.addon.name
         yield f"Needs a CA: applyviz does not create Secret {name}-ca and Issuer {name} in kube-system."

@@ -93,12 +93,15 @@ class Prune:
     """Prune mode with its allowlist (`group/version/kind` texts) or its ApplySet parent (`kind/name`).
 
     - Named: `allowlist` lists the objects to delete, each as `group/version/kind/namespace/name/uid`.
+    - `excepted` (`group/Kind`, `core` for no group): kinds that are not pruned although their objects match; those that
+      belong to an ApplySet stay members of it.
     """
 
     mode: PruneMode = PruneMode.NONE
     allowlist: tuple[str, ...] = ()
     applyset: str = ""
     is_all: bool = False
+    excepted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +168,8 @@ class ApplyOptions:
     says why. They stay members of the set; while one is left out, nothing is pruned.
 
     `channel` is the choice for the addons of a kOps channel; only the objects of the chosen ones are applied, addon by
-    addon, and each addon prunes by its own kinds.
+    addon, and each addon prunes by its own kinds. `addons_anyway` names those that a person wants planned although kOps
+    skips them, `marking_addons` those whose update marks the nodes for a rolling update.
 
     `action`: what happens to the objects of the manifests. For deletions only `namespace`, `propagation`,
     `deletion_seconds`, `has_preconditions` and `left_out` count; for patches and for actions on records only
@@ -198,6 +202,8 @@ class ApplyOptions:
     left_out: tuple[str, ...] = ()
     left_out_reason: str = ""
     channel: ChannelPlan | None = None
+    addons_anyway: tuple[str, ...] = ()
+    marking_addons: tuple[str, ...] = ()
     action: SetAction = SetAction.APPLY
     clear_patch: ClearPatch = ClearPatch.MERGE
 

@@ -97,6 +97,9 @@ class RiskKind(StrEnum):
     HELM_HOOK = "helm-hook"
     PATCHES_APPLIED = "patches-applied"
     UNKNOWN_EDITORS = "unknown-editors"
+    ADDON_SKIPPED = "addon-skipped"
+    CRITICAL_KIND = "critical-kind"
+    NEEDS_ROLLING_UPDATE = "needs-rolling-update"
 
 
 @dataclass(frozen=True, slots=True)

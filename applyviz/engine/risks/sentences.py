@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from applyviz.engine.channels import risk_sentences
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.risks import reach_sentences, restart_sentences
 from applyviz.engine.risks.advice import ADVICE, Advice
@@ -327,6 +328,13 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
         if f["left_out"]
         else "Helm runs this object as a hook ({hooks}), and may delete it afterwards. Apply creates it like any other "
         "object, and keeps it.",
+    ),
+    RiskKind.ADDON_SKIPPED: risk_sentences.skip,
+    RiskKind.NEEDS_ROLLING_UPDATE: risk_sentences.roll,
+    RiskKind.CRITICAL_KIND: lambda f: (
+        "{kind} {name} is deleted and re-created, and policy {policy} counts its kind as critical."
+        if f["operation"] == "replace"
+        else "{kind} {name} is deleted, and policy {policy} counts its kind as critical.",
     ),
     RiskKind.REFERS_TO_LEFT_OUT: lambda f: (
         "{kind} {name} refers to {target}, which is left out: " + _LEFT[f["exists"]],

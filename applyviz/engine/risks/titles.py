@@ -69,6 +69,9 @@ TITLES: dict[RiskKind, str] = {
     RiskKind.TERMINATING: "Already being deleted",
     RiskKind.UNFILED_DATA: "Data not in any manifest",
     RiskKind.IN_USE: "In use",
+    RiskKind.CRITICAL_KIND: "Critical kind deleted",
+    RiskKind.NEEDS_ROLLING_UPDATE: "Needs a rolling update",
+    RiskKind.ADDON_SKIPPED: "Addon that kOps skips",
     RiskKind.REFERS_TO_LEFT_OUT: "Refers to an object that is left out",
 }
 # A workload that is not updated pod by pod stops first.

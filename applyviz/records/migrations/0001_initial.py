@@ -2616,6 +2616,7 @@ class Migration(migrations.Migration):
                             ("git-test", "testing a repository credential"),
                             ("api-versions", "the APIs of a cluster"),
                             ("run-health", "the live objects of a run"),
+                            ("applysets", "the ApplySets of a cluster"),
                         ],
                         max_length=16,
                     ),

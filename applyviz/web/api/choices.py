@@ -1,7 +1,8 @@
 """The choices of a request that are objects and lists, as the fields of the form that check them.
 
-`prune` is `{"selector": …}`, `{"all": true}` or `{"applyset": …}`, the first two with an optional `allowlist`;
-`replace` and `without` are lists of names. The same choices as text have the names of the fields.
+`prune` is `{"selector": …}`, `{"all": true}` or `{"applyset": …}`, the first two with an optional `allowlist`, all with
+an optional `except`; `replace`, `without`, `addons_anyway` and `marking_addons` are lists of names. The same choices as
+text have the names of the fields.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from applyviz.web.api.problems import ProblemsError, SourceProblem
 from applyviz.web.reviews.forms.prune import ALLOWLIST, APPLYSET
 
 UNEXPLAINED = "requested by a program without a reason"
-_KEYS = ("selector", "all", "allowlist", "applyset")
+_OF_ADDONS = ("addons_anyway", "marking_addons")
+_KEYS = ("selector", "all", "allowlist", "applyset", "except")
 
 
 def _is_texts(value: JSONValue) -> bool:
@@ -29,6 +31,8 @@ def _find_prune_problems(prune: JSONObject) -> Iterator[str]:
         yield "all must be true"
     if not _is_texts(prune.get("allowlist", [])):
         yield "allowlist must be a list of texts such as core/v1/ConfigMap"
+    if not _is_texts(prune.get("except", [])):
+        yield "except must be a list of texts such as core/ConfigMap"
 
 
 def _flatten_prune(prune: JSONObject) -> MutableObject:
@@ -36,7 +40,8 @@ def _flatten_prune(prune: JSONObject) -> MutableObject:
     problems = [SourceProblem(text, field="prune") for text in _find_prune_problems(prune)]
     if problems:
         raise ProblemsError(problems)
-    kinds = {"prune_allowlist": ",".join(prune["allowlist"])} if prune.get("allowlist") else {}
+    lists = (("allowlist", "prune_allowlist"), ("except", "prune_except"))
+    kinds = {field: ",".join(prune[key]) for key, field in lists if prune.get(key)}
     if "applyset" in prune:
         return {"prune": APPLYSET, "applyset": prune["applyset"], **kinds}
     chosen = {"prune_all": "true"} if "all" in prune else {"selector": prune["selector"]}
@@ -46,7 +51,8 @@ def _flatten_prune(prune: JSONObject) -> MutableObject:
 def _join(given: JSONObject, name: str) -> str:
     value = given[name]
     if not _is_texts(value):
-        raise ProblemsError([SourceProblem("must be a list of names such as Job/default/migrate", field=name)])
+        example = "dns-controller.addons.k8s.io" if name in _OF_ADDONS else "Job/default/migrate"
+        raise ProblemsError([SourceProblem(f"must be a list of names such as {example}", field=name)])
     return " ".join(value)
 
 
@@ -61,6 +67,9 @@ def flatten(given: JSONObject) -> JSONObject:
         body["leave_out"] = _join(body, "without")
         del body["without"]
         body.setdefault("leave_out_reason", UNEXPLAINED)
+    for name in _OF_ADDONS:
+        if isinstance(given.get(name), list):
+            body[name] = _join(body, name)
     if type(given.get("deletion_seconds")) is int:
         body["deletion_seconds"] = str(given["deletion_seconds"])
     return body

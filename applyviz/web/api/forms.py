@@ -17,7 +17,7 @@ from applyviz.web.api.ownership import OwnershipForm, TakeForm
 from applyviz.web.reviews.forms.patches import PatchFields
 from applyviz.web.reviews.forms.prune import METHODS, find_prune_errors, list_strays, read_prune
 from applyviz.web.reviews.forms.reviews import MODES
-from applyviz.web.reviews.forms.set_options import ActionForm, DeletionForm, LeftOutForm
+from applyviz.web.reviews.forms.set_options import ActionForm, AddonForm, DeletionForm, LeftOutForm
 from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.live.adopted_names import MOST_ADOPTED, read_name
 from applyviz.workflow.plans.channels import as_kops, has_channel
@@ -28,7 +28,10 @@ from applyviz.workflow.plans.object_choices import take_back
 
 MOST_RETRIED = 5_000
 # What only an apply has; another operation that came with one of them was meant otherwise.
-_OF_APPLY = ("prune", "selector", "prune_all", "prune_allowlist", "applyset", "replace", "hand_over", "take_from")
+_OF_APPLY = (
+    "prune", "selector", "prune_all", "prune_allowlist", "applyset", "replace", "hand_over", "take_from",
+    "prune_except", "addons_anyway", "marking_addons",
+)  # fmt: skip
 _DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
 
@@ -77,7 +80,9 @@ class _ChartTexts(forms.Form):
         return options if is_applied else leave_out_hooks(options, taken.files, taken.bundle)
 
 
-class ReviewForm(_TextForm, _GitFields, _ChartTexts, ActionForm, DeletionForm, LeftOutForm, PatchFields, OwnershipForm):
+class ReviewForm(
+    _TextForm, _GitFields, _ChartTexts, ActionForm, DeletionForm, LeftOutForm, AddonForm, PatchFields, OwnershipForm
+):
     """A review: its target, reason and options."""
 
     extra = frozenset({"files", "links", "patches", "moves"})
@@ -95,6 +100,7 @@ class ReviewForm(_TextForm, _GitFields, _ChartTexts, ActionForm, DeletionForm, L
     prune_all = forms.ChoiceField(choices=[("true", "true"), ("false", "false")], required=False)
     prune_allowlist = forms.CharField(required=False, max_length=20_000)
     applyset = forms.CharField(required=False, max_length=400)
+    prune_except = forms.CharField(required=False, max_length=20_000)
     follow = forms.ChoiceField(choices=[("true", "true"), ("false", "false")], required=False)
 
     def clean(self) -> dict[str, Any]:
@@ -127,7 +133,7 @@ class ReviewForm(_TextForm, _GitFields, _ChartTexts, ActionForm, DeletionForm, L
             selector=selector,
             prune=prune,
         )
-        return self.add_left_out(self.add_action(self.add_deletion(options)))
+        return self.add_addons(self.add_left_out(self.add_action(self.add_deletion(options))))
 
     def choose(self, taken: Intake, moves: tuple[Move, ...] = ()) -> ApplyOptions:
         """Return the options for these manifests, with moves; those of a kOps channel have kOps' defaults."""
@@ -141,7 +147,7 @@ class ReviewForm(_TextForm, _GitFields, _ChartTexts, ActionForm, DeletionForm, L
         return self.choose_hooks(options, taken)
 
 
-class PlanForm(_TextForm, _GitFields, _ChartTexts, DeletionForm, LeftOutForm, OwnershipForm, TakeForm):
+class PlanForm(_TextForm, _GitFields, _ChartTexts, DeletionForm, LeftOutForm, AddonForm, OwnershipForm, TakeForm):
     """The next plan of a review: new manifests, or other choices; the latest plan fills fields that are not given."""
 
     extra = frozenset({"files", "links", "moves"})
@@ -155,6 +161,7 @@ class PlanForm(_TextForm, _GitFields, _ChartTexts, DeletionForm, LeftOutForm, Ow
         """
         options = options_from_json(latest.options)
         kept = self.add_left_out(self.add_deletion(options if taken is None else take_back(options)))
+        kept = self.add_addons(kept)
 
         def hold() -> Mapping[str, FieldHolder]:
             return hold_changes(latest) if taken is None else hold_documents(taken.files, options.namespace)

@@ -20,7 +20,7 @@ _TICKS = {
     "follow": {"on": "true", "": "false"},
     "chart_hooks": {"on": "apply", "": "leave-out"},
 }
-_OF_PRUNE = ("selector", "prune_all", "prune_allowlist", "applyset")
+_OF_PRUNE = ("selector", "prune_all", "prune_allowlist", "applyset", "prune_except")
 _OF_PATCH = ("patch_objects", "patch_type", "patch_subresource")
 # A body with one of these fields answers what the others ask: those of the preset do not fit it.
 _GROUPS = {

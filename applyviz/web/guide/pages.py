@@ -128,7 +128,7 @@ def _label(block: Block) -> str:
         PagePart.LAST_APPLIED: _("last applied"),
         PagePart.LIVE: _("live"),
         PagePart.DEFINITION: _("CRD"),
-        PagePart.SET: _("set"),
+        PagePart.SET: _("manifest of the addon") if block.words else _("set"),
         PagePart.CLUSTER: _("live objects"),
         PagePart.COMMAND: _("command"),
         PagePart.CHANNEL: _("kOps channel"),

@@ -165,6 +165,7 @@ def list_unsafe(
         return dict(unfinished)
     ruled, moved = conflict_rules.list_blockers(made), impersonation.list_moved(made)
     kept, groups = policies.find_kept(made), _group_rows(made, hidden_of)
+    exceeded = policies.find_exceeded(made, hidden_of)
     found: dict[int, tuple[PlanBlocker, ...]] = dict(unfinished)
     for plan in made:
         hidden = hidden_of[plan.pk]
@@ -176,6 +177,7 @@ def list_unsafe(
             *permissions.list_denied(impersonation.read_identity(plan), plan.denied),
             *((ManifestProblems(len(plan.problems)),) if plan.problems else ()),
             *policies.group_kept(shown),
+            *exceeded[plan.pk],
             *_find_object_blockers(groups[plan.pk], policy_of[plan.pk], has_hidden=bool(hidden)),
         )
     return found

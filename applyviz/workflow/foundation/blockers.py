@@ -142,6 +142,27 @@ class ObjectsKept(PlanBlocker):
     position: int
 
 
+@dataclass(frozen=True, slots=True)
+class TooManyDeletions(PlanBlocker):
+    """The plan deletes more objects than a policy allows."""
+
+    policy: str
+    count: int
+    limit: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class TooMuchPruned(PlanBlocker):
+    """Prune would delete more of the live objects of the set than a policy allows; `percent` is the limit."""
+
+    policy: str
+    count: int
+    live: int
+    percent: int
+    position: int
+
+
 # Who edited the commits of the plan.
 
 

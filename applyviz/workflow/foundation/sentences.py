@@ -154,6 +154,27 @@ def _write_kept(found: blockers.ObjectsKept) -> str:
     return _("policy %(policy)s does not allow deleting %(names)s") % facts
 
 
+@_writes(blockers.TooManyDeletions)
+def _write_deletions(found: blockers.TooManyDeletions) -> str:
+    facts = {"policy": found.policy, "limit": found.limit, "count": found.count}
+    text = ngettext(
+        "policy %(policy)s allows at most %(limit)d deletion in one plan, and this one has %(count)d",
+        "policy %(policy)s allows at most %(limit)d deletions in one plan, and this one has %(count)d",
+        found.limit,
+    )
+    return text % facts
+
+
+@_writes(blockers.TooMuchPruned)
+def _write_pruned(found: blockers.TooMuchPruned) -> str:
+    facts = {"policy": found.policy, "percent": found.percent, "count": found.count, "live": found.live}
+    text = _(
+        "policy %(policy)s allows prune to delete at most %(percent)d %% of a set, and this plan prunes %(count)d of "
+        "%(live)d objects"
+    )
+    return text % facts
+
+
 def _shorten(commits: Sequence[str]) -> str:
     """Return the first of some commits as text."""
     more = " …" if len(commits) > _COMMITS_NAMED else ""

@@ -7,7 +7,7 @@ endpoints are left out, because controllers write them all the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from applyviz.clusters import discovery, facts
@@ -92,12 +92,16 @@ class Listing:
         facts.require_answer(self.reader, self.server)
         self.catalog: SourceChain = discovery.load_catalog(self.reader)
 
-    def walk(self) -> Iterator[tuple[ObjectRef, JSONObject]]:
-        """Yield each object with its name; requests the first pages of all kinds in parallel, further ones in turn."""
+    def walk(self, selector: str = "") -> Iterator[tuple[ObjectRef, JSONObject]]:
+        """Yield each object with its name; requests the first pages of all kinds in parallel, further ones in turn.
+
+        - `selector`: a label selector that the objects match.
+        """
         resources = _choose_resources(self.catalog.list_resources())
-        requests = [Request("GET", r.path(), {"limit": str(_PAGE)}, purpose="list") for r in resources]
+        query = {"limit": str(_PAGE), **({"labelSelector": selector} if selector else {})}
+        requests = [Request("GET", r.path(), query, purpose="list") for r in resources]
         for resource, answer in zip(resources, self.reader.try_send_all(requests), strict=True):
-            yield from self._walk_kind(resource, answer)
+            yield from self._walk_kind(resource, answer, query)
 
     def read(self, refs: Sequence[ObjectRef]) -> Iterator[tuple[ObjectRef, JSONObject]]:
         """Yield the named objects that exist, at the versions of their names; requests some in parallel."""
@@ -113,7 +117,9 @@ class Listing:
                 elif answer.status != 404 and ref.gvk.kind not in self.unread:
                     self.unread.append(ref.gvk.kind)
 
-    def _walk_kind(self, resource: Resource, answer: Answer) -> Iterator[tuple[ObjectRef, JSONObject]]:
+    def _walk_kind(
+        self, resource: Resource, answer: Answer, query: Mapping[str, str]
+    ) -> Iterator[tuple[ObjectRef, JSONObject]]:
         while True:
             if not answer.is_ok:
                 if answer.status != 404:
@@ -130,8 +136,8 @@ class Listing:
             rest = get_at(answer.body, ("metadata", "continue"), "")
             if not rest:
                 return
-            query = {"limit": str(_PAGE), "continue": str(rest)}
-            answer = self.reader.try_send(Request("GET", resource.path(), query, purpose="list"))
+            following = {**query, "continue": str(rest)}
+            answer = self.reader.try_send(Request("GET", resource.path(), following, purpose="list"))
 
 
 def _read_owner(entry: JSONObject) -> Owner:

@@ -16,6 +16,7 @@ from applyviz.clusters import discovery
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
+from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
@@ -24,7 +25,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import PlannedObject, PlanProblem
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets import planner as sets
-from applyviz.engine.planning.sets.channels import plan_record
+from applyviz.engine.planning.sets.channels import name_node, plan_mark, plan_record
 from applyviz.engine.planning.sets.stages import label_member
 from applyviz.engine.requests.applyset import find_parent
 from applyviz.engine.requests.flow import Catalog, run_flow
@@ -42,6 +43,7 @@ from applyviz.sandbox.api.estimates import with_estimates
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.collector import defer_full_gc
 from applyviz.sources.sandboxed import read_bundle
+from applyviz.workflow import policies
 from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.plans import channels
 from applyviz.workflow.plans.conflict_rules import rules_from_json
@@ -110,7 +112,7 @@ class Calculation:
         - `record`: the addon whose record this write is.
         """
         if record:
-            return self._recompute_record(record)
+            return self._recompute_record(record, ref)
         same = [d for d in self.documents if (d.ref.gvk, d.ref.name) == (ref.gvk, ref.name)]
         chosen = [d for d in same if d.ref.namespace in ("", ref.namespace)]
         context = replace(self.context, catalog=self.catalog, now=_now())
@@ -125,15 +127,17 @@ class Calculation:
         same_object = [change for change in found if change.ref.key == ref.key]
         return next(iter(same_object[-1:] if is_last else same_object), None)
 
-    def _recompute_record(self, name: str) -> PlannedObject | None:
-        """Return the record of one addon, planned on the current namespace."""
+    def _recompute_record(self, name: str, ref: ObjectRef) -> PlannedObject | None:
+        """Return the record of one addon, planned on the current namespace, or the mark of a node for it."""
         channel = self.planner.options.channel
         addon = channel.find(name) if channel is not None else None
         if channel is None or addon is None:
             return None
         context = replace(self.context, catalog=self.catalog, now=_now())
-        flow = plan_record(addon, channel, options=self.planner.options, context=context)
-        return run_flow(flow, self.reader.try_send)
+        options = self.planner.options
+        if ref.key == name_node(ref.name):
+            return run_flow(plan_mark(addon, ref.name, options=options, context=context), self.reader.try_send)
+        return run_flow(plan_record(addon, channel, options=options, context=context), self.reader.try_send)
 
     def _as_members(
         self, chosen: list[ManifestDocument], context: PlanningContext
@@ -196,10 +200,16 @@ def _read_source(revision: SourceRevision) -> _ReadSource:
 
 
 def _choose_addons(plan: Plan, source: _ReadSource, reader: ClusterReader, served: Catalog) -> ChannelPlan | None:
-    """Return what a plan does with each addon of its channel; None without a channel."""
-    if source.channel is None:
-        return None
-    return channels.choose_addons(source.channel, source.bundle, reader, options_from_json(plan.options), served)
+    """Return what a plan does with each addon of its channel; None without a channel.
+
+    - Raises `PlanError` if addons are chosen, and there is no channel.
+    """
+    options = options_from_json(plan.options)
+    if source.channel is not None:
+        return channels.choose_addons(source.channel, source.bundle, reader, options, served)
+    if options.addons_anyway or options.marking_addons:
+        raise PlanError("addons are chosen, but these manifests are no kOps channel")
+    return None
 
 
 def _now() -> str:
@@ -290,6 +300,7 @@ def prepare(
         rules=rules_from_json(plan.rules),
         sources=read_sources(plan.revision),
         earlier=find_earlier_prune(plan, documents) if has_notes else None,
+        find_critical=policies.find_critical_kinds(plan) if has_notes else None,
     )
     context = with_estimates(given)
     planner = sets.SetPlanner(documents, options=options, context=context, problems=problems)

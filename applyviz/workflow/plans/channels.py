@@ -95,6 +95,13 @@ def _require_plain(options: ApplyOptions) -> None:
         raise PlanError("a kOps channel can only be applied: upload the manifests of its addons instead")
 
 
+def _require_listed(what: str, names: Iterable[str], addons: Iterable[Addon]) -> None:
+    """Raise `PlanError` for an addon that is to be planned anyway or to mark nodes, and that the channel lacks."""
+    unknown = sorted(set(names) - {addon.name for addon in addons})
+    if unknown:
+        raise PlanError(f"addon {unknown[0]} is to {what}, but is not in this channel")
+
+
 def _read_annotations(reader: ClusterReader, namespaces: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
     """Return the annotations of the namespaces that exist."""
     answers = reader.try_send_all([read_namespace(name) for name in namespaces])
@@ -118,6 +125,8 @@ def choose_addons(
     - Raises `PlanError` when they cannot be read, and for options that do not fit a channel.
     """
     _require_plain(options)
+    _require_listed("be planned anyway", options.addons_anyway, channel.addons)
+    _require_listed("mark nodes", options.marking_addons, channel.addons)
     version = reader.try_send(_VERSION)
     kubernetes = str(get_at(version.body, ("gitVersion",), "")) if version.is_ok else ""
     if not kubernetes:
@@ -131,9 +140,10 @@ def choose_addons(
         annotations=annotations,
         faults=find_faults(channel.addons, contents),
         missing=[name for name in namespaces if name not in annotations],
+        anyway=options.addons_anyway,
     )
     nodes = _read_nodes(reader, {one.addon.needs_rolling_update for one in chosen if one.marks_nodes})
-    noted = tuple(_add_facts(one, served, nodes) for one in chosen)
+    noted = tuple(_add_facts(one, served, nodes, options.marking_addons) for one in chosen)
     return ChannelPlan(channel.file, channel.location, kubernetes, noted)
 
 
@@ -151,11 +161,20 @@ def _read_nodes(reader: ClusterReader, groups: Collection[str]) -> Mapping[str, 
     return found
 
 
-def _add_facts(one: AddonPlan, served: Catalog, nodes: Mapping[str, tuple[str, ...]]) -> AddonPlan:
-    """Return a choice with what only the cluster knows: kinds that it does not serve, and its nodes."""
-    marked = nodes.get(one.addon.needs_rolling_update) if one.marks_nodes else None
-    shown, more = (None, 0) if marked is None else (marked[:_MOST_NODES], max(0, len(marked) - _MOST_NODES))
-    return replace(one, unserved=_list_unserved(one, served), nodes=shown, more_nodes=more)
+def _add_facts(
+    one: AddonPlan, served: Catalog, nodes: Mapping[str, tuple[str, ...]], marking: Collection[str]
+) -> AddonPlan:
+    """Return a choice with what only the cluster knows: kinds that it does not serve, and its nodes.
+
+    - Raises `PlanError` if nodes are to be marked, and cannot be read.
+    """
+    found = nodes.get(one.addon.needs_rolling_update) if one.marks_nodes else None
+    shown, more = (None, 0) if found is None else (found[:_MOST_NODES], max(0, len(found) - _MOST_NODES))
+    is_marking = one.marks_nodes and one.addon.name in marking
+    if is_marking and found is None:
+        raise PlanError(f"addon {one.addon.name} is to mark nodes, and the nodes could not be read")
+    marked = (found or ()) if is_marking else ()
+    return replace(one, unserved=_list_unserved(one, served), nodes=shown, more_nodes=more, marked=marked)
 
 
 def _list_unserved(one: AddonPlan, served: Catalog) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def _find_left_by_addons(plan: Plan, runs: list[ApplyRun], names: frozenset[str]
     for run in runs:
         applied = ObjectChange.objects.filter(plan=run.plan_id)
         missing = applied.filter(document__addon__in=names, operation__in=_KEPT).filter(
-            ~_same_object(plan.changes.all()), ~_same_object(gone)
+            ~_same_object(plan.changes.all()), ~_same_object(gone), ~Q(group="", kind="Node")
         )
         found = tuple(missing.only("position", "kind", "namespace", "name", "plan"))
         if found:

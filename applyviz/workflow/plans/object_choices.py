@@ -1,4 +1,4 @@
-"""Choices about single objects of a plan: each makes the next plan, with a new digest and without approvals."""
+"""Choices about objects and addons of a plan: each makes the next plan, with a new digest and without approvals."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from enum import StrEnum
 
 from django.utils.translation import gettext as _
 
+from applyviz.engine.channels.model import AddonPlan
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.requests.options import ApplyOptions, Propagation
+from applyviz.engine.requests.options import ApplyOptions, Propagation, PruneMode
 from applyviz.engine.requests.replacement import list_object_names, name_object
 from applyviz.records.models import ObjectChange, Plan
+from applyviz.workflow import policies
 from applyviz.workflow.foundation.errors import NotValidError
 
 
@@ -22,6 +24,15 @@ class ObjectChoice(StrEnum):
 
     REPLACE = "replace"
     UPDATE = "update"
+
+
+class AddonChoice(StrEnum):
+    """The choice for an addon of a kOps channel in the next plan."""
+
+    PLAN = "plan"
+    SKIP = "skip"
+    MARK = "mark"
+    DO_NOT_MARK = "do-not-mark"
 
 
 def _with(names: Iterable[str], ref: ObjectRef, *, is_in: bool) -> tuple[str, ...]:
@@ -60,8 +71,52 @@ def leave_out(plan: Plan, refs: Iterable[ObjectRef], reason: str) -> ApplyOption
 
 
 def take_back(options: ApplyOptions) -> ApplyOptions:
-    """Return options that leave nothing out, as for new manifests."""
-    return replace(options, left_out=(), left_out_reason="")
+    """Return options without choices about single objects and addons, as for new manifests."""
+    return replace(options, left_out=(), left_out_reason="", addons_anyway=(), marking_addons=())
+
+
+def find_kept_kinds(plan: Plan) -> tuple[str, ...]:
+    """Return the kinds (`group/Kind`) of the objects that a plan would prune, and that a policy keeps."""
+    if options_from_json(plan.options).prune.mode not in (PruneMode.ALLOWLIST, PruneMode.APPLYSET):
+        return ()
+    positions = [one.position for one in policies.find_kept([plan])[plan.pk]]
+    rows = plan.changes.filter(position__in=positions, operation=Operation.PRUNE) if positions else ()
+    return tuple(sorted({f"{row.group or 'core'}/{row.kind}" for row in rows}))
+
+
+def keep_kinds(plan: Plan) -> ApplyOptions:
+    """Return the options of the next plan, which prunes no object of the kinds that policies keep in this one."""
+    options = options_from_json(plan.options)
+    kinds = dict.fromkeys((*options.prune.excepted, *find_kept_kinds(plan)))
+    return replace(options, prune=replace(options.prune, excepted=tuple(kinds)))
+
+
+def list_addon_choices(one: AddonPlan) -> tuple[AddonChoice, ...]:
+    """Return what a person can choose for an addon."""
+    found = [AddonChoice.PLAN] if one.can_be_planned else [AddonChoice.SKIP] if one.is_anyway else []
+    if one.marks_nodes and one.nodes:
+        found.append(AddonChoice.DO_NOT_MARK if one.marked else AddonChoice.MARK)
+    return tuple(found)
+
+
+def _choose_name(names: tuple[str, ...], name: str, *, is_in: bool) -> tuple[str, ...]:
+    others = tuple(other for other in names if other != name)
+    return (*others, name) if is_in else others
+
+
+def choose_addon(plan: Plan, name: str, choice: AddonChoice) -> ApplyOptions:
+    """Return the options of the next plan: an addon that kOps skips is applied, or skipped again, or marks nodes.
+
+    - Raises `NotValidError` for an addon for which the plan has no such choice.
+    """
+    options = options_from_json(plan.options)
+    addons = options.channel.addons if options.channel is not None else ()
+    if not any(one.addon.name == name and choice in list_addon_choices(one) for one in addons):
+        raise NotValidError(_("choose an addon of this plan"))
+    if choice in (AddonChoice.MARK, AddonChoice.DO_NOT_MARK):
+        marking = _choose_name(options.marking_addons, name, is_in=choice is AddonChoice.MARK)
+        return replace(options, marking_addons=marking)
+    return replace(options, addons_anyway=_choose_name(options.addons_anyway, name, is_in=choice is AddonChoice.PLAN))
 
 
 def is_left_out(row: ObjectChange) -> bool:

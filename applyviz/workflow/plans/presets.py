@@ -28,8 +28,8 @@ FIELDS = (
     "links", "git_repository", "git_ref", "git_path", "follow", "kustomization", "chart", "chart_repository",
     "chart_version", "chart_release", "chart_values_files", "chart_hooks", "namespace", "applied_by", "operation",
     "mode", "field_manager", "takes_client_side", "takes_from", "clear_patch", "patch_objects", "patch_type",
-    "patch_subresource", "prune", "selector", "prune_all", "prune_allowlist", "applyset", "replace", "propagation",
-    "deletion_seconds",
+    "patch_subresource", "prune", "selector", "prune_all", "prune_allowlist", "applyset", "prune_except", "replace",
+    "propagation", "deletion_seconds",
 )  # fmt: skip
 """The fields of the form that a preset fills, in the order of the page."""
 

@@ -123,6 +123,9 @@ def _list_reverted(run: ApplyRun, options: ApplyOptions, notes: list[str]) -> li
     kept = []
     for result in _list_changed(run):
         addon = changes.find_record(result.change)
+        if addon and result.change.kind == "Node":
+            notes.append(f"node {result.change.name} stays marked for a rolling update")
+            continue
         if addon:
             notes.append(f"addon {addon} stays recorded as installed: plan the former channel to go back to it")
             continue

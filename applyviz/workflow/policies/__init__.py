@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from django.db.models import Exists, OuterRef, Q
 
 from applyviz import moments
+from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
@@ -21,7 +22,8 @@ from applyviz.workflow.foundation import plan_rows, row_macs
 from applyviz.workflow.foundation.blockers import PlanBlocker, PolicyChanged, PolicyForged
 from applyviz.workflow.foundation.compared import COMPARED, is_compared, list_possible_risks
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
-from applyviz.workflow.policies import kept_kinds, risks
+from applyviz.workflow.policies import deletions, kept_kinds, risks
+from applyviz.workflow.policies.deletions import Exceeded
 from applyviz.workflow.policies.kept_kinds import KeptObject, group_kept
 from applyviz.workflow.policies.rules import (
     BUILT_IN,
@@ -52,7 +54,9 @@ __all__ = [
     "Window",
     "count_high_risks",
     "find_change",
+    "find_critical_kinds",
     "find_demands",
+    "find_exceeded",
     "find_kept",
     "find_policies",
     "find_policy",
@@ -152,6 +156,16 @@ def find_policies(plans: Iterable[Plan]) -> dict[int, PolicyRules]:
 def find_kept(plans: Iterable[Plan], *, hidden: Collection[int] = ()) -> dict[int, tuple[KeptObject, ...]]:
     """Return the objects that policies in force keep and plans would delete, by the ids of the plans."""
     return kept_kinds.find_kept(tuple(plans), list_in_force(), hidden)
+
+
+def find_exceeded(plans: Collection[Plan], hidden_of: Mapping[int, Collection[int]]) -> dict[int, tuple[Exceeded, ...]]:
+    """Return the limits on deletions of policies in force that plans exceed, by the ids of the plans."""
+    return deletions.find_exceeded(plans, list_in_force(), hidden_of)
+
+
+def find_critical_kinds(plan: Plan) -> Callable[[ObjectRef], str] | None:
+    """Return what names the policy in force that counts the kind of an object of a plan as critical; None for none."""
+    return deletions.make_critical_finder(list_in_force(), plan.target.cluster.slug)
 
 
 def count_high_risks(plan: Plan, policy: PolicyRules, *, hidden: Collection[int] = ()) -> dict[RiskKind, int]:

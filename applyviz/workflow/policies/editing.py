@@ -31,6 +31,7 @@ from applyviz.workflow.people import administrators, pending_changes, policy_cha
 from applyviz.workflow.people.policy_changes import NewVersion
 from applyviz.workflow.people.rights_changes import Actors
 from applyviz.workflow.people.teams import Scope
+from applyviz.workflow.policies.deletions import Exceeded, find_exceeded
 from applyviz.workflow.policies.kept_kinds import find_kept
 from applyviz.workflow.policies.rules import EVERY_KIND, Demand, Rules, find_strictest, rules_from_json, rules_to_json
 from applyviz.workflow.policies.rules import PolicyRules as Strictest
@@ -51,7 +52,7 @@ class Evaluation:
     high_risks: dict[RiskKind, int]
     demands: tuple[Demand, ...]
     closed: tuple[PlanBlocker, ...]
-    kept: tuple[ObjectsKept, ...] = ()
+    kept: tuple[ObjectsKept | Exceeded, ...] = ()
 
 
 def _is_time(text: str) -> bool:
@@ -94,6 +95,8 @@ def _find_problems(rules: Rules) -> Iterator[str]:
         (_("hours that an approval is valid"), rules.approval_hours, 0, LONGEST_HOURS),
         (_("seconds for a rollout"), rules.rollout_seconds, 1, LONGEST_ROLLOUT),
         (_("many objects"), rules.many_objects, 1, 100_000),
+        (_("deletions in one plan"), rules.most_deletions, 0, 100_000),
+        (_("percent that prune may delete"), rules.most_pruned_percent, 0, 100),
         *(
             (_("approvals for %(risk)s") % {"risk": d.risk.value}, d.approvals, 0, MOST_APPROVALS)
             for d in rules.for_risks
@@ -102,7 +105,7 @@ def _find_problems(rules: Rules) -> Iterator[str]:
     yield from (f"{name}: from {low} to {high}" for name, given, low, high in numbers if not low <= given <= high)
     yield from (
         _("%(kind)r is not a kind: use group/Kind, such as batch/Job or core/Service") % {"kind": kind}
-        for kind in find_odd_kinds(rules.replaced_kinds)
+        for kind in find_odd_kinds((*rules.replaced_kinds, *rules.critical_kinds))
     )
     yield from (
         _("%(kind)r is not a kind: use group/Kind, such as core/PersistentVolumeClaim, or *") % {"kind": kind}
@@ -221,7 +224,7 @@ def evaluate(plan: Plan, *, slug: str = "", scope: Scope | None = None, rules: R
     policy = find_strictest(found) if found else policies.find_policy_at(())
     high_risks = policies.count_high_risks(plan, policy)
     closed = find_closed(policy.windows, policy.freezes, clock.now())
-    kept = policies.group_kept(find_kept([plan], others)[plan.pk])
+    kept = (*policies.group_kept(find_kept([plan], others)[plan.pk]), *find_exceeded([plan], others)[plan.pk])
     return Evaluation(policy, holds, high_risks, policies.find_demands(plan, policy), closed, kept)
 
 

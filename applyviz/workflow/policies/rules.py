@@ -40,6 +40,8 @@ POLICY_RISKS = (
     RiskKind.DANGLING_REFERENCE,
     RiskKind.AUTOSCALED_FIELD,
     RiskKind.PODS_RESTART,
+    RiskKind.CRITICAL_KIND,
+    RiskKind.ADDON_SKIPPED,
     RiskKind.MANY_OBJECTS,
 )
 AT_ONCE = 16
@@ -77,6 +79,9 @@ class Rules:
     - `replaced_kinds` (`group/Kind`) and the objects with `replace_annotation: "true"` are replaced where the server
       refuses their change as immutable; the replacement is a high risk like any other.
     - `kept_kinds` (`group/Kind`, `*` for every kind) are never deleted, pruned or replaced (`kept_kinds.py`).
+    - `most_deletions`: the objects that one plan may delete, prune or replace; `most_pruned_percent`: the share of the
+      live objects of a set that prune may delete (both 0: no limit); deleting an object of `critical_kinds`
+      (`group/Kind`) is a high risk (`deletions.py`).
     """
 
     asking_teams: tuple[str, ...] = ()
@@ -99,6 +104,9 @@ class Rules:
     replaced_kinds: tuple[str, ...] = ()
     replace_annotation: str = ""
     kept_kinds: tuple[str, ...] = ()
+    most_deletions: int = 0
+    most_pruned_percent: int = 0
+    critical_kinds: tuple[str, ...] = ()
 
 
 def rules_to_json(rules: Rules) -> dict[str, Any]:

@@ -96,3 +96,9 @@ def _compare_runs(before: Rules, after: Rules) -> Iterator[tuple[str, str]]:
         yield "replaced_kinds", _("replaced kinds")
     if EVERY_KIND not in after.kept_kinds and set(before.kept_kinds) - set(after.kept_kinds):
         yield "kept_kinds", _("kept kinds")
+    if before.most_deletions and not 0 < after.most_deletions <= before.most_deletions:
+        yield "most_deletions", _("deletions in one plan")
+    if before.most_pruned_percent and not 0 < after.most_pruned_percent <= before.most_pruned_percent:
+        yield "most_pruned_percent", _("percent that prune may delete")
+    if set(before.critical_kinds) - set(after.critical_kinds):
+        yield "critical_kinds", _("critical kinds")

@@ -22,7 +22,7 @@ from applyviz.workflow.clusters import cluster_access, lifecycle, registration, 
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
-from applyviz.workflow.live import adoption, field_details, inventory, run_health
+from applyviz.workflow.live import adoption, applysets, field_details, inventory, run_health
 from applyviz.workflow.plans import charts, comparisons, git_sources, live_values, repository_credentials, revert
 from applyviz.workflow.worker_requests.wire import render_part, render_response
 
@@ -170,6 +170,11 @@ def _run_health(asked: Asked) -> Act:
     return lambda: to_json(found)
 
 
+def _applysets(asked: Asked) -> Act:
+    found = applysets.read_applysets(asked.visible_cluster, for_user=asked.person)
+    return lambda: to_json(found)
+
+
 _HANDLERS: dict[WorkerRequestKind, Callable[[Asked], Act]] = {
     WorkerRequestKind.INVENTORY: _inventory,
     WorkerRequestKind.HOLDINGS: _holdings,
@@ -188,6 +193,7 @@ _HANDLERS: dict[WorkerRequestKind, Callable[[Asked], Act]] = {
     WorkerRequestKind.GIT_TEST: _git_test,
     WorkerRequestKind.API_VERSIONS: _api_versions,
     WorkerRequestKind.RUN_HEALTH: _run_health,
+    WorkerRequestKind.APPLYSETS: _applysets,
 }
 
 

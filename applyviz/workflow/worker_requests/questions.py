@@ -18,6 +18,7 @@ from applyviz.workflow.clusters.lifecycle import ConnectionCheck
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.live import field_details
 from applyviz.workflow.live.adoption import Adoption
+from applyviz.workflow.live.applysets import ClusterSets
 from applyviz.workflow.live.field_details import FieldFacts
 from applyviz.workflow.live.inventory import Holdings, Inventory
 from applyviz.workflow.live.run_health import RunHealth
@@ -36,6 +37,13 @@ def read_holdings(cluster: Cluster, manager: str, *, by: Person, after: int = 0)
     """Return all fields that one field manager owns in a cluster."""
     question = WorkerQuestion(WorkerRequestKind.HOLDINGS, by, cluster, {"manager": manager})
     found: Holdings = from_json(Holdings, ask(question, after=after))
+    return found
+
+
+def read_applysets(cluster: Cluster, *, by: Person, after: int = 0) -> ClusterSets:
+    """Return the ApplySets of a cluster and their members."""
+    question = WorkerQuestion(WorkerRequestKind.APPLYSETS, by, cluster)
+    found: ClusterSets = from_json(ClusterSets, ask(question, after=after))
     return found
 
 

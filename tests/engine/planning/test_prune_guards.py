@@ -38,6 +38,11 @@ def test_set_without_objects_prunes_nothing(options):
             ["The selector", "The allowlist"],
         ),
         (SET, prune_by_allowlist("core/v1/ConfigMap"), ["The prune method"]),
+        (
+            replace(SET, prune=replace(SET.prune, excepted=("core/Secret",))),
+            SET,
+            ["The list of kinds that are never pruned"],
+        ),
         (SET, replace(SET, prune=Prune(PruneMode.APPLYSET, applyset="configmaps/shop")), ["The ApplySet parent"]),
     ],
 )

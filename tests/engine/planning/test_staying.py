@@ -105,3 +105,37 @@ def test_runner_reads_nothing_of_it(box):
 
     assert tell(plan) == []
     assert not any("namespaces/other" in request.path for request in box.asked)
+
+
+def test_object_of_an_excepted_kind_stays_and_its_share_counts(box):
+    box.apply(config("dropped"), CLIENT)
+    options = replace(BY_LABEL, prune=replace(BY_LABEL.prune, excepted=("core/ConfigMap",)))
+
+    plan = box.plan(config("kept"), options)
+
+    assert [c.operation.value for c in plan.changes] == ["unchanged"]
+    assert tell(plan) == [("ConfigMap", "dropped", "excepted")]
+
+
+def test_excepted_kind_of_another_group_excepts_nothing(box):
+    box.apply(config("dropped"), CLIENT)
+    options = replace(BY_LABEL, prune=replace(BY_LABEL.prune, excepted=("example.com/ConfigMap", "core/Secret")))
+
+    assert [c.operation.value for c in box.plan(config("kept"), options).changes] == ["unchanged", "prune"]
+
+
+def test_member_of_an_excepted_kind_stays_recorded_by_its_parent(box):
+    secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: other}\n"
+    box.apply(config("a") + secret, BY_SET)
+    options = replace(BY_SET, prune=replace(BY_SET.prune, excepted=("core/Secret",)))
+
+    plan = box.plan(config("a"), options)
+    box.run(plan)
+    later = box.plan(config("a"), BY_SET)
+
+    assert tell(plan) == [("Secret", "s", "excepted")]
+    assert [(c.ref.name, c.operation.value) for c in plan.changes] == [("one", "unchanged"), ("a", "unchanged")]
+    annotations = box.get("/api/v1/namespaces/default/secrets/one")["metadata"]["annotations"]
+    assert annotations["applyset.kubernetes.io/contains-group-kinds"] == "ConfigMap,Secret"
+    assert annotations["applyset.kubernetes.io/additional-namespaces"] == "other"
+    assert ("s", "prune") in [(c.ref.name, c.operation.value) for c in later.changes]

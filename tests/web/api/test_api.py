@@ -349,6 +349,19 @@ def test_prune_is_asked_for_by_a_program(team, program):
 
 
 @pytest.mark.parametrize(
+    "asked",
+    [
+        {"prune": {"applyset": "set", "except": ["core/Secret", "apps/StatefulSet"]}},
+        {"prune": "applyset", "applyset": "set", "prune_except": "core/Secret,apps/StatefulSet"},
+    ],
+)
+def test_kinds_that_are_never_pruned_are_named_by_a_program(team, program, asked):
+    made = program.post("reviews/", body(config_map(a="1"), **asked))
+
+    assert made.json()["prune"] == "former members of ApplySet set, never core/Secret, apps/StatefulSet"
+
+
+@pytest.mark.parametrize(
     ("asked", "field"),
     [
         ({"prune": "allowlist", "selector": "app=a"}, "prune"),

@@ -90,3 +90,39 @@ def test_installed_addons_and_deletions_are_listed_with_their_records():
         ("prune", "web-1"),
         ("update", "kube-system"),
     ]
+
+
+def test_program_has_skipped_addons_planned_and_takes_the_choice_back(program):
+    files = simple(web={"kubernetesVersion": "<1.20.0"})
+    assert program.post("reviews/", sent(files, addons_anyway=["web"])).status_code == 201
+    planner.make_plan(Plan.objects.get().pk)
+
+    dns, web = program.get("reviews/1/").json()["addons"]
+    assert [(a["decision"], a["rule"], a["anyway"]) for a in (dns, web)] == [
+        ("install", "not-installed", False),
+        ("install", "other-kubernetes", True),
+    ]
+    assert web["why"].endswith("kOps skips it; it is planned anyway.")
+
+    for asked, decision in ({}, "install"), ({"addons_anyway": []}, "skip"), ({"addons_anyway": "web"}, "install"):
+        assert program.post("reviews/1/plans/", asked).status_code == 201
+        made = Plan.objects.latest("pk")
+        planner.make_plan(made.pk)
+        assert program.get("reviews/1/").json()["addons"][1]["decision"] == decision
+
+
+@pytest.mark.parametrize("field", ["addons_anyway", "marking_addons"])
+@pytest.mark.parametrize("given", [5, [5], {"web": True}])
+def test_chosen_addons_are_a_list_of_names(program, field, given):
+    refused = program.post("reviews/", sent(simple(), **{field: given}))
+
+    assert refused.status_code == 422
+    assert [problem["field"] for problem in refused.json()["error"]["problems"]] == [field]
+
+
+def test_addons_belong_to_an_apply(program):
+    refused = program.post("reviews/", sent(simple(), addons_anyway=["web"], operation="delete"))
+
+    assert ("addons_anyway", "it belongs to the operation apply") in [
+        (problem["field"], problem["message"]) for problem in refused.json()["error"]["problems"]
+    ]

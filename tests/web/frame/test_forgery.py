@@ -36,7 +36,7 @@ WRITING = {
     "decline-pending", "compare-file", "replace-credential", "rename-cluster", "pause-cluster",
     "resume-cluster", "archive-cluster", "restore-cluster", "set-masking", "set-simulation",
     "schedule-start", "cancel-start", "hand-over", "add-own-context", "retry-run", "choose-object", "plan-others",
-    "replace-objects", "adopt-objects",
+    "replace-objects", "adopt-objects", "choose-addon",
     "take-fields", "move-ownership", "edit-last-applied", "add-preset", "show-preset", "archive-preset",
     "follow-branch", "add-repository-push", "rotate-repository-push", "remove-repository-push",
     "collected-comments", "drop-comment",

@@ -338,9 +338,22 @@ def test_prune_by_applyset_is_chosen_in_the_form(as_alice):
     assert (options.selector, options.prune) == ("", Prune(PruneMode.APPLYSET, applyset="configmaps/shop"))
 
 
+@pytest.mark.parametrize("method", [{"prune": "applyset", "applyset": "set"}, {**ALLOWLIST, "prune_all": "on"}])
+def test_kinds_that_are_never_pruned_are_chosen_in_the_form(as_alice, method):
+    rows.make_cluster()
+
+    as_alice.post(URL, fill(text=GOOD.decode(), prune_except="core/Secret\napps/StatefulSet", **method))
+
+    assert options_from_json(Plan.objects.get().options).prune.excepted == ("core/Secret", "apps/StatefulSet")
+    page = as_alice.get(reverse("reviews:show-review", args=[1])).content.decode()
+    assert ", never core/Secret, apps/StatefulSet" in page
+
+
 @pytest.mark.parametrize(
     ("values", "told"),
     [
+        ({"prune": "applyset", "applyset": "a", "prune_except": "Secret"}, "Write each kind as group/kind"),
+        ({**ALLOWLIST, "prune_all": "on", "prune_except": "core/v1/Secret"}, "Write each kind as group/kind"),
         ({**ALLOWLIST}, "Enter a selector or choose all objects, not both."),
         ({**ALLOWLIST, "selector": "a=b", "prune_all": "on"}, "Enter a selector or choose all objects, not both."),
         ({**ALLOWLIST, "selector": "a in b"}, "unable to parse selector"),

@@ -11,9 +11,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from applyviz.records.enums import RunState
+from applyviz.records.enums import Role, RunState
 from applyviz.records.models import Plan
 from applyviz.workflow.plans import planner
+from tests.builders import make_person
 from tests.channels import channel, config, pruning, simple
 from tests.stories import Team
 from tests.workflow.test_channels import plan as make_plan
@@ -235,3 +236,51 @@ def test_uploaded_channel_fetches_what_it_names_by_address_and_says_what_it_cann
         "addon web is not planned: Its manifest bucket/web/v1.yaml is missing. s3 addresses are not read: download the "
         "folder and upload it"
     )
+
+
+def choose_addon(browser, made, name, choice):
+    url = reverse("reviews:choose-addon", args=[made.review.number, made.number])
+    answer = browser.post(url, {"addon": name, "choice": choice})
+    following = made.review.plans.order_by("number").last()
+    planner.make_plan(following.pk)
+    following.refresh_from_db()
+    return answer, following
+
+
+def test_skipped_addon_is_planned_anyway_and_skipped_again_from_its_tab(as_alice):
+    made = open_review(as_alice, upload(simple(web={"kubernetesVersion": "<1.20.0"})))
+    assert show_addons(as_alice, made).count("Plan it anyway") == 1
+
+    answer, following = choose_addon(as_alice, made, "web", "plan")
+
+    shown = show_addons(as_alice, following)
+    assert (answer.status_code, following.number) == (302, 2)
+    assert "kOps skips it; it is planned anyway." in shown
+    assert ("ConfigMap/web-1" in shown, "Skip it again" in shown, "Plan it anyway" in shown) == (True, True, False)
+    risks = as_alice.get(reverse("reviews:show-risks", args=[made.review.number, 2])).content.decode()
+    assert "Addon that kOps skips" in risks
+    assert "Addon web is for Kubernetes &lt;1.20.0, and the server runs v1.36" in risks
+
+    _answer, last = choose_addon(as_alice, following, "web", "skip")
+
+    assert "1 addon is skipped" in show_addons(as_alice, last)
+
+
+def test_choice_of_an_addon_is_refused_where_there_is_none(team, as_alice):
+    made = open_review(as_alice, upload(simple()))
+    reader = Client()
+    reader.force_login(make_person("victor", Role.VIEWER))
+
+    assert choose_addon(as_alice, made, "web", "plan")[0].status_code == 422
+    assert choose_addon(as_alice, made, "web", "maybe")[0].status_code == 422
+    assert choose_addon(reader, made, "web", "plan")[0].status_code == 403
+    assert made.review.plans.count() == 1
+
+
+def test_reader_of_a_channel_has_no_button(as_alice):
+    made = open_review(as_alice, upload(simple(web={"kubernetesVersion": "<1.20.0"})))
+    reader = Client()
+    reader.force_login(make_person("victor", Role.VIEWER))
+
+    assert "1 addon is skipped" in show_addons(reader, made)
+    assert "Plan it anyway" not in show_addons(reader, made)

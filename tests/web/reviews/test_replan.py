@@ -144,3 +144,14 @@ def test_page_has_a_button_for_each_way(as_alice, plan):
 
     assert 'name="how" value="client-side"' in page
     assert "Re-plan without ownership migration" in page
+
+
+def test_kinds_that_a_policy_keeps_are_offered_by_name():
+    options = ApplyOptions(prune=Prune(PruneMode.APPLYSET))
+
+    offered = {
+        option.how.value: option.text for option in list_replan_options(options, ("core/Secret", "apps/Deployment"))
+    }
+
+    assert offered["keep-kinds"] == "Re-plan without pruning Secret, Deployment"
+    assert "keep-objects" in offered

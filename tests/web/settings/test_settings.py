@@ -20,7 +20,8 @@ RULES = {
     "windows": "Mon-Fri 09:00-17:00 Europe/Berlin\n", "freezes": "2026-12-20T18:00 2027-01-04T08:00 UTC Holidays",
     "on_failure": "continue", "concurrency": "4", "rollout_seconds": "600", "note": "first",
     "replaced_kinds": "batch/Job, core/Service", "replace_annotation": "example.com/replace",
-    "kept_kinds": "core/PersistentVolumeClaim",
+    "kept_kinds": "core/PersistentVolumeClaim", "most_deletions": "5", "most_pruned_percent": "20",
+    "critical_kinds": "core/Secret, apps/StatefulSet",
     **{f"approvals_{kind.name}": "0" for kind in POLICY_RISKS},
     "approvals_RBAC_CHANGED": "3",
 }  # fmt: skip
@@ -62,6 +63,8 @@ def test_policy_is_written_and_shown(as_dana, as_viewer):
         "continues after a failure",
         "batch/Job, core/Service, objects with example.com/replace",
         "core/PersistentVolumeClaim",
+        "at most 5 objects in one plan, prune at most 20 % of a set",
+        "core/Secret, apps/StatefulSet",
         "first",
     )
     assert [text for text in wanted if text not in page] == []

@@ -145,7 +145,8 @@ class PlannedObject:
     - `left_out`: set for an object that is not applied by choice; nothing else of it is planned.
     - `subresource`: what a patch is sent to besides the object itself: "status" or "scale".
     - `calculation`: the steps of the three-way patch of a client-side apply; None without a patch.
-    - `addon`: the addon of a kOps channel that it belongs to; `is_record`: it writes the annotation that records it.
+    - `addon`: the addon of a kOps channel that it belongs to; `is_record`: it writes the annotation that records it, or
+      the one that marks a node for its rolling update.
     """
 
     ref: ObjectRef
@@ -198,6 +199,7 @@ class StayReason(StrEnum):
     NAMESPACE = "namespace"
     SELECTOR = "selector"
     NO_MEMBER = "no-member"
+    EXCEPTED = "excepted"
 
 
 class Staying(NamedTuple):

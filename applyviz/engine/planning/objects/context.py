@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from applyviz.engine.objects.refs import ObjectRef
@@ -41,6 +41,7 @@ class PlanningContext:
     - `server`: estimates the answer of a server where no dry run is possible; without it, the merge result is used.
     - `earlier`: the last run that pruned for this set, None without one.
     - `deletion`: how objects are deleted, where it is not what the options say.
+    - `find_critical`: names the policy that counts the kind of an object as critical, "" for none; None if none does.
     - `decisions`: resolutions of conflicts, by the key of their object (`ObjectRef.key`); applied during planning.
     """
 
@@ -60,3 +61,4 @@ class PlanningContext:
     server: ServerModel | None = None
     deletion: Deletion | None = None
     earlier: EarlierPrune | None = None
+    find_critical: Callable[[ObjectRef], str] | None = None

@@ -76,6 +76,12 @@ def sort_names(names: Sequence[str], before: Mapping[str, set[str]]) -> Iterator
                 heappush(ready, numbers[follower])
 
 
+def _rank_record(change: PlannedObject) -> int:
+    """Return 0 for the objects of an addon; then come the marks of nodes, and last the record on the namespace."""
+    is_last = (change.ref.gvk.group, change.ref.gvk.kind) == _NAMESPACE
+    return (2 if is_last else 1) if change.is_record else 0
+
+
 def order_addons(changes: Iterable[PlannedObject], order: Order, addons: Sequence[str]) -> tuple[PlannedObject, ...]:
     """Return the changes in the order of application, each with its step.
 
@@ -86,7 +92,7 @@ def order_addons(changes: Iterable[PlannedObject], order: Order, addons: Sequenc
 
     def rank(given: int, change: PlannedObject) -> tuple[int, int, int]:
         kind = given if order is Order.AS_GIVEN else rank_change(change)
-        return (numbers[change.addon], int(change.is_record), kind)
+        return (numbers[change.addon], _rank_record(change), kind)
 
     ranks = [rank(given, change) for given, change in enumerate(changes)]
     steps = {found: n for n, found in enumerate(sorted(set(ranks)))}

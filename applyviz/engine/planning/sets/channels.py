@@ -11,14 +11,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from applyviz.engine.channels.model import Addon, ChannelPlan
+from applyviz.engine.channels.sentences import NEEDS_UPDATE
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError, PlanError
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import get_at
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlanProblem
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.planner import plan_member
 from applyviz.engine.planning.sets.addon_order import sort_addons
+from applyviz.engine.planning.sets.addon_risks import find_rolling, find_skipped
 from applyviz.engine.planning.sets.prune import plan_deletions
 from applyviz.engine.planning.sets.stages import (
     BAD,
@@ -36,17 +38,28 @@ from applyviz.engine.requests.members import Member, place_member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.requests.prune import Prunable, read_items
 from applyviz.engine.risks.model import RiskKind
+from applyviz.engine.risks.rules import sort_risks
 
 _NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+_NODE = GroupVersionKind("", "v1", "Node")
 # Both are true of the annotation of every addon, and say nothing about the namespace itself.
 _OF_NO_RECORD = (RiskKind.NO_LAST_APPLIED, RiskKind.NAMESPACE_CHANGED)
 _UNPLANNED = (*BAD, Operation.LEFT_OUT)
 
 
-def _mark(flow: Flow[PlannedObject], addon: Addon | None) -> Flow[Result]:
+def _mark(flow: Flow[PlannedObject], addon: Addon | None, channel: ChannelPlan) -> Flow[Result]:
     """Return a flow whose change names the addon that it belongs to; None for a manifest of no addon."""
     change = yield from flow
-    return change if addon is None else replace(change, addon=addon.name)
+    if addon is None:
+        return change
+    chosen = channel.find_choice(addon.name)
+    risks = (*find_skipped(chosen, channel.kubernetes), *(find_rolling(chosen) if _records(change) else ()))
+    return replace(change, addon=addon.name, risks=sort_risks((*change.risks, *risks)) if risks else change.risks)
+
+
+def _records(change: PlannedObject) -> bool:
+    """Return whether a change is the record of its addon, and no mark of a node."""
+    return change.is_record and change.ref.gvk.kind == _NAMESPACE.kind
 
 
 def _find_prunable(addon: Addon, around: SetContext, kept: Collection[str]) -> Flow[Result]:
@@ -83,10 +96,12 @@ def _name_addon(flow: Flow[Result], addon: Addon) -> Flow[Result]:
         raise PlanError(f"addon {addon.name} is not pruned and not recorded: {error}") from error
 
 
-def _plan_deletions(addon: Addon, found: Sequence[Prunable], live: int, around: SetContext) -> Iterator[Flow[Result]]:
+def _plan_deletions(
+    addon: Addon, channel: ChannelPlan, found: Sequence[Prunable], live: int, around: SetContext
+) -> Iterator[Flow[Result]]:
     members = live + len(found)
     for flow in plan_deletions(found, options=around.options, context=around.context, members=members):
-        yield _mark(flow, addon)
+        yield _mark(flow, addon, channel)
 
 
 def _list_ready(addons: Iterable[Addon], changes: Sequence[PlannedObject], around: SetContext) -> list[Addon]:
@@ -108,12 +123,14 @@ def _list_ready(addons: Iterable[Addon], changes: Sequence[PlannedObject], aroun
     return ready
 
 
-def _list_pruned(addons: Iterable[Addon], changes: Sequence[PlannedObject], around: SetContext) -> list[Addon]:
-    """Return the addons of which every deletion is planned; the others are problems."""
+def _list_written(
+    addons: Sequence[Addon], changes: Sequence[PlannedObject], around: SetContext, how: str
+) -> list[Addon]:
+    """Return the addons of which every deletion, or every mark of a node, is planned; the others are problems."""
     refused = {c.addon: c.ref for c in changes if c.operation is Operation.ERROR}
     for addon in addons:
         if addon.name in refused:
-            detail = f"addon {addon.name} is not recorded as installed: {refused[addon.name]} cannot be deleted"
+            detail = f"addon {addon.name} is not recorded as installed: {refused[addon.name]} cannot be {how}"
             around.problems.append(PlanProblem(detail, addon.position))
     return [addon for addon in addons if addon.name not in refused]
 
@@ -134,19 +151,58 @@ def plan_record(
 
     - `follows`: the write of the same namespace before it in the same plan.
     """
-    annotations = {addon.annotation: channel.write_record(addon)}
-    metadata = {"name": addon.namespace, "annotations": annotations}
-    obj = {"apiVersion": _NAMESPACE.api_version, "kind": _NAMESPACE.kind, "metadata": metadata}
+    obj = _write_annotations(_NAMESPACE, addon.namespace, {addon.annotation: channel.write_record(addon)})
+    return (yield from _plan_annotations(addon, obj, options=options, context=context, follows=follows))
+
+
+def plan_mark(addon: Addon, node: str, *, options: ApplyOptions, context: PlanningContext) -> Flow[PlannedObject]:
+    """Plan the annotation that marks a node for the rolling update that an addon needs."""
+    obj = _write_annotations(_NODE, node, {NEEDS_UPDATE: ""})
+    return (yield from _plan_annotations(addon, obj, options=options, context=context))
+
+
+def name_node(name: str) -> tuple[str, str, str, str]:
+    """Return the key of a node."""
+    return (_NODE.group, _NODE.kind, "", name)
+
+
+def _write_annotations(gvk: GroupVersionKind, name: str, annotations: Mapping[str, str]) -> JSONObject:
+    metadata = {"name": name, "annotations": annotations}
+    return {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata}
+
+
+def _plan_annotations(
+    addon: Addon,
+    obj: JSONObject,
+    *,
+    options: ApplyOptions,
+    context: PlanningContext,
+    follows: PlannedObject | None = None,
+) -> Flow[PlannedObject]:
+    """Plan annotations that say something about an addon, on an object of which nothing else is written."""
     options = replace(options, mode=ApplyMode.CLIENT, channel=None, takes_from=(), is_replacing_on_error=False)
     member = place_member(obj, options=options, catalog=context.catalog)
 
     def start(member: Member, options: ApplyOptions, _context: PlanningContext) -> Flow[FlowOutcome]:
-        return annotate(RequestTarget(member.resource, "", addon.namespace, options), annotations)
+        target = RequestTarget(member.resource, "", member.ref.name, options)
+        return annotate(target, dict(obj["metadata"]["annotations"]))
 
     change = yield from plan_member(member, options=options, context=context, follows=follows, start=start)
     risks = tuple(risk for risk in change.risks if risk.kind not in _OF_NO_RECORD)
     versions = replace(change.versions, last_applied=None)
     return replace(change, risks=risks, versions=versions, addon=addon.name, is_record=True, position=addon.position)
+
+
+def _list_marks(addons: Iterable[Addon], channel: ChannelPlan, around: SetContext) -> Iterator[Flow[Result]]:
+    """Yield a flow for each node that addons mark; a node is marked once."""
+    seen: set[str] = set()
+    for addon in addons:
+        chosen = channel.find_choice(addon.name)
+        for node in chosen.marked if chosen is not None else ():
+            if node not in seen:
+                seen.add(node)
+                flow = plan_mark(addon, node, options=around.options, context=around.context)
+                yield _mark(flow, addon, channel)
 
 
 def _find_namespaces(changes: Iterable[PlannedObject]) -> Mapping[str, list[PlannedObject]]:
@@ -169,10 +225,8 @@ def _plan_records(
         addon = ready.get(name)
         if addon is not None:
             follows = last.get(addon.namespace)
-            flow: Flow[Result] = plan_record(
-                addon, channel, options=around.options, context=around.context, follows=follows
-            )
-            last[addon.namespace] = list_changes((yield [flow]))[-1]
+            flow = plan_record(addon, channel, options=around.options, context=around.context, follows=follows)
+            last[addon.namespace] = list_changes((yield [_mark(flow, addon, channel)]))[-1]
 
 
 def plan_channel(documents: Sequence[ManifestDocument], around: SetContext, channel: ChannelPlan) -> Stages:
@@ -180,7 +234,9 @@ def plan_channel(documents: Sequence[ManifestDocument], around: SetContext, chan
     addon_of: dict[str, Addon] = {}
     for addon in channel.applied:
         addon_of.setdefault(addon.file, addon)
-    flows: list[Flow[Result]] = [_mark(plan_document(d, around), addon_of.get(d.position.file)) for d in documents]
+    flows: list[Flow[Result]] = [
+        _mark(plan_document(d, around), addon_of.get(d.position.file), channel) for d in documents
+    ]
     changes = list_changes((yield flows))
     ready = _list_ready(channel.applied, changes, around)
     kept = {get_at(c.versions.live, ("metadata", "uid"), "") for c in changes}
@@ -191,9 +247,11 @@ def plan_channel(documents: Sequence[ManifestDocument], around: SetContext, chan
     doomed: set[str] = set()
     for addon in ready:
         own = [one for one in pruned.get(addon.name, []) if _take(one, doomed)]
-        deletions += _plan_deletions(addon, own, _count_live(changes, addon), around)
+        deletions += _plan_deletions(addon, channel, own, _count_live(changes, addon), around)
     changes = list_changes((yield deletions))
-    done = _list_pruned([addon for addon in ready if addon.name in pruned], changes, around)
+    done = _list_written([addon for addon in ready if addon.name in pruned], changes, around, "deleted")
+    changes = list_changes((yield list(_list_marks(done, channel, around))))
+    done = _list_written(done, changes, around, "marked")
     yield from _plan_records(done, channel, changes, around)
 
 

@@ -21,6 +21,7 @@ from applyviz.engine.planning.model.quotas import check_quotas
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.sets.addon_order import order_addons
 from applyviz.engine.planning.sets.channels import plan_channel
+from applyviz.engine.planning.sets.critical import add_critical
 from applyviz.engine.planning.sets.dependents import add_dependents, add_referring
 from applyviz.engine.planning.sets.left_out import add_left_out
 from applyviz.engine.planning.sets.order import order_steps
@@ -122,6 +123,7 @@ class SetPlanner:
         known = _know_set(context, list_kept(chosen, options), options)
         around = SetContext(options, known, self.problems, documents, self._staying)
         self._related = around.context.related if context.has_notes else None
+        self._find_critical = context.find_critical
         self._parent = self._find_parent(around)
         has_parent = self._parent is not None or options.prune.mode is not PruneMode.APPLYSET
         self._stages = plan_all(self._list_stages(self._deduplicate(chosen) if has_parent else [], around), around)
@@ -229,7 +231,8 @@ class SetPlanner:
             return PlannedSet(self.options, ordered, tuple(self.problems))
         lists = [r for r in self._list_results() if isinstance(r, DependentList)]
         around = add_referring(ordered, lists, self._related)
-        related, graph = relate(add_left_out(add_dependents(ordered, lists)), around)
+        noted = add_critical(add_left_out(add_dependents(ordered, lists)), self._find_critical)
+        related, graph = relate(noted, around)
         quotas = check_quotas(related, around.quotas)
         return PlannedSet(self.options, related, tuple(self.problems), graph, quotas, tuple(self._staying))
 

@@ -94,13 +94,16 @@ def _read_last_applied(obj: JSONObject) -> JSONObject | None:
 def describe_choices(options: ApplyOptions) -> dict[str, str]:
     """Return each choice that decides what is pruned, by its name."""
     chosen = options.prune
+    excepted = {"The list of kinds that are never pruned": ", ".join(chosen.excepted) or "empty"}
     if chosen.mode is PruneMode.APPLYSET:
-        return {"The prune method": "ApplySet", "The ApplySet parent": f"{chosen.applyset} in {options.namespace}"}
+        parent = f"{chosen.applyset} in {options.namespace}"
+        return {"The prune method": "ApplySet", "The ApplySet parent": parent, **excepted}
     return {
         "The prune method": "allowlist",
         "The selector": options.selector or "empty (--all)",
         "The allowlist": ", ".join(chosen.allowlist) or "kubectl's",
         "The default namespace": options.namespace,
+        **excepted,
     }
 
 

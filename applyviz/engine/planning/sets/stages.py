@@ -31,7 +31,14 @@ from applyviz.engine.planning.sets.prune import (
 )
 from applyviz.engine.planning.sets.records import plan_record
 from applyviz.engine.planning.sets.removals import plan_removal
-from applyviz.engine.planning.sets.staying import Searched, describe_search, find_lost, list_unmarked
+from applyviz.engine.planning.sets.staying import (
+    Searched,
+    describe_search,
+    find_lost,
+    is_excepted,
+    list_excepted,
+    list_unmarked,
+)
 from applyviz.engine.requests import applyset
 from applyviz.engine.requests.dependents import DependentList
 from applyviz.engine.requests.flow import Flow
@@ -122,8 +129,9 @@ def _list_members(documents: Sequence[ManifestDocument], around: SetContext) -> 
 
 def _prune(found: Result, around: SetContext, live: int) -> list[Flow[Result]]:
     """Return the deletions of what prune found; `live`: how many objects of the set exist."""
-    doomed = [one for one in found if one.is_applied] if isinstance(found, list) else []
-    flows = plan_deletions(doomed, options=around.options, context=around.context, members=live + len(doomed))
+    applied = [one for one in found if one.is_applied] if isinstance(found, list) else []
+    doomed = [one for one in applied if not is_excepted(one, around.options)]
+    flows = plan_deletions(doomed, options=around.options, context=around.context, members=live + len(applied))
     return list(flows)
 
 
@@ -132,7 +140,7 @@ def _find_staying(found: Result, searched: Searched, around: SetContext, known: 
     if around.context.has_notes and isinstance(found, list):
         refs = (*known, *(one.ref for one in found))
         lost = yield from find_lost(around.source, searched, around.context, refs)
-        around.staying += [*list_unmarked(found), *lost]
+        around.staying += [*list_unmarked(found), *list_excepted(found, around.options), *lost]
     return None
 
 
@@ -173,6 +181,13 @@ def _open_parent(parent: applyset.Parent, context: PlanningContext) -> Flow[Resu
     return (yield from applyset.fetch_content(parent, context.catalog))
 
 
+def _collect_excepted(found: Result, around: SetContext) -> applyset.Content:
+    """Return the kinds and namespaces of the members that left the set and are not pruned."""
+    members = found if isinstance(found, list) else []
+    kept = [(one.resource, one.namespace) for one in members if is_excepted(one, around.options)]
+    return applyset.collect_content(kept)
+
+
 def _plan_with_applyset(documents: Sequence[ManifestDocument], around: SetContext, parent: applyset.Parent) -> Stages:
     if not _has_objects(documents, around):
         return
@@ -190,6 +205,7 @@ def _plan_with_applyset(documents: Sequence[ManifestDocument], around: SetContex
     live = sum(c.versions.live is not None for c in changes[1:])
     searched = Searched(around.options)
     flows = [*_prune(found, around, live), _find_staying(found, searched, around, (parent.ref,))]
+    after |= _collect_excepted(found, around)
     if applyset.render_parent(parent, after) != applyset.render_parent(parent, before | after):
         follows = changes[0]
         flows.append(plan_parent(parent, after, options=around.options, context=context, follows=follows))

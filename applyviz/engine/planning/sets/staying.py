@@ -3,6 +3,7 @@
 Rule: kubectl looks only at the kinds of the allowlist, in the namespaces that the files name now, for the selector, and
 at objects with last-applied; by ApplySet, at objects with the label of the set. It says nothing of the others. They
 are the objects that match without the annotation, and those of the last run of the same set that prune does not find.
+Kinds that the options except are never pruned: kubectl has no such choice.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.options import ApplyOptions, PruneMode
 from applyviz.engine.requests.prune import Prunable, read_allowlist
+from applyviz.engine.requests.replacement import name_kind
 
 MOST_READ = 50
 """So many objects of the last run are read; of more, the others are not named."""
@@ -51,6 +53,17 @@ def describe_search(options: ApplyOptions, context: PlanningContext, namespaces:
     """Return what the options make prune look at."""
     kinds = frozenset(one.gvk[::2] for one in read_allowlist(options.prune.allowlist, context.catalog)[0])
     return Searched(options, kinds, frozenset(namespaces))
+
+
+def is_excepted(found: Prunable, options: ApplyOptions) -> bool:
+    """Return whether the options keep the kind of an object that prune found."""
+    return name_kind(found.ref) in options.prune.excepted
+
+
+def list_excepted(found: Iterable[Prunable], options: ApplyOptions) -> tuple[Staying, ...]:
+    """Return the objects that would be pruned if the options did not except their kind."""
+    wanted = (one for one in found if one.is_applied and is_excepted(one, options))
+    return tuple(Staying(one.ref, StayReason.EXCEPTED) for one in wanted)
 
 
 def _is_of_controllers(found: Prunable) -> bool:

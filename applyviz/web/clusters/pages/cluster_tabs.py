@@ -32,6 +32,7 @@ class ClusterTab(StrEnum):
     OVERVIEW = "cluster"
     OBJECTS = "objects"
     MANAGERS = "managers"
+    APPLYSETS = "applysets"
     RUNS = "runs"
     SETTINGS = "settings"
 
@@ -40,6 +41,7 @@ _WORDS: dict[ClusterTab, Promise] = {
     ClusterTab.OVERVIEW: _("Overview"),
     ClusterTab.OBJECTS: _("Objects"),
     ClusterTab.MANAGERS: _("Field managers"),
+    ClusterTab.APPLYSETS: _("ApplySets"),
     ClusterTab.RUNS: _("Reviews and runs"),
     ClusterTab.SETTINGS: _("Settings"),
 }

@@ -13,6 +13,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.records.enums import FindingSort
 from applyviz.records.models import Cluster
 from applyviz.web.clusters.forms import AddClusterForm, ObjectFilterForm, SwitchForm
+from applyviz.web.clusters.pages.applysets import present_applysets
 from applyviz.web.clusters.pages.cluster_tabs import (
     ClusterTab,
     present_frame,
@@ -115,6 +116,14 @@ def show_managers(request: PageRequest, slug: str) -> HttpResponse:
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     inventory = worker_requests.read_inventory(cluster, by=request.user, after=visible_worker_request(request))
     return _render_tab(request, cluster, ClusterTab.MANAGERS, present_managers(cluster, inventory))
+
+
+@requires(Action.VIEW)
+def show_applysets(request: PageRequest, slug: str) -> HttpResponse:
+    """Show the ApplySets with their members."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    found = worker_requests.read_applysets(cluster, by=request.user, after=visible_worker_request(request))
+    return _render_tab(request, cluster, ClusterTab.APPLYSETS, present_applysets(cluster, found))
 
 
 @requires(Action.VIEW)

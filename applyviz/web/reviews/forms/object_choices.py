@@ -1,4 +1,4 @@
-"""The form of a choice about one object of a plan: replace it, or no longer."""
+"""The forms of a choice about one object or addon of a plan: replace it, plan it anyway, or no longer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.options import Propagation
 from applyviz.web.components.propagations import PROPAGATIONS
-from applyviz.workflow.plans.object_choices import ObjectChoice
+from applyviz.workflow.plans.object_choices import AddonChoice, ObjectChoice
 
 
 class _PropagationForm(forms.Form):
@@ -53,6 +53,18 @@ class ReplaceObjectsForm(_ObjectsForm, _PropagationForm):
     """The refused objects that the next plan replaces, at least one, and how objects are deleted."""
 
     objects = forms.TypedMultipleChoiceField(coerce=int)
+
+
+class AddonChoiceForm(forms.Form):
+    """What the next plan does with an addon: apply it although kOps skips it, skip it again, mark nodes, or not."""
+
+    addon = forms.CharField(max_length=400)
+    choice = forms.ChoiceField(choices=[(choice.value, choice.value) for choice in AddonChoice])
+
+    @property
+    def chosen(self) -> AddonChoice:
+        """Return the choice."""
+        return AddonChoice(self.cleaned_data["choice"])
 
 
 class LeaveOutForm(_ObjectsForm):

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode
 from applyviz.engine.requests.prune import DEFAULT_ALLOWLIST
+from applyviz.engine.requests.replacement import KIND
 from applyviz.engine.requests.selectors import SelectorError, parse_selector
 
 KEEP, ALLOWLIST, APPLYSET = PruneMode.NONE.value, PruneMode.ALLOWLIST.value, PruneMode.APPLYSET.value
@@ -28,6 +29,9 @@ HELP: dict[str, str | Promise] = {
     "selector_help": _("For example app=shop. Only objects with these labels are applied and pruned."),
     "kinds_help": _(
         "One group/version/kind per line, for example apps/v1/Deployment. Empty: the default kinds of kubectl."
+    ),
+    "except_help": _(
+        "One group/kind per line, for example core/PersistentVolumeClaim. Objects of these kinds stay if they match."
     ),
     "applyset_help": _(
         "For example secrets/shop or configmaps/shop. A Secret or ConfigMap is created; another kind must exist."
@@ -48,11 +52,17 @@ class PruneFields(forms.Form):
         label=_("Kinds"), max_length=20_000, required=False, widget=forms.Textarea(attrs={"rows": 3, "class": "code"})
     )
     applyset = forms.CharField(label=_("ApplySet parent"), max_length=400, required=False)
+    prune_except = forms.CharField(
+        label=_("Kinds that are never pruned"),
+        max_length=20_000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2, "class": "code"}),
+    )
 
     @property
     def has_prune(self) -> bool:
         """Return whether a method other than the default is chosen, or one of its fields is wrong."""
-        names = ("prune", "selector", "prune_all", "prune_allowlist", "applyset")
+        names = ("prune", "selector", "prune_all", "prune_allowlist", "applyset", "prune_except")
         return self["prune"].value() not in (None, "", KEEP) or any(self[name].errors for name in names)
 
     def clean(self) -> dict[str, Any]:
@@ -68,7 +78,7 @@ class PruneFields(forms.Form):
 
 
 def list_kinds(text: str) -> tuple[str, ...]:
-    """Return the entries of an allowlist that is written with commas, spaces or lines."""
+    """Return the kinds of a list that is written with commas, spaces or lines."""
     return tuple(dict.fromkeys(text.replace(",", " ").split()))
 
 
@@ -78,6 +88,9 @@ def find_prune_errors(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from _find_allowlist_errors(given)
     if given.get("prune") == APPLYSET and not _PARENT.match(given.get("applyset") or ""):
         yield "applyset", gettext("Name the parent, for example secrets/shop.")
+    odd = [kind for kind in list_kinds(given.get("prune_except") or "") if not KIND.fullmatch(kind)]
+    if odd and given.get("prune") in (ALLOWLIST, APPLYSET):
+        yield "prune_except", gettext("Write each kind as group/kind; the core group is named core.")
 
 
 def _find_allowlist_errors(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -103,15 +116,22 @@ def _find_allowlist_errors(given: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 def read_prune(chosen: Mapping[str, Any]) -> tuple[str, Prune]:
     """Return the selector and the prune options of checked fields."""
+    excepted = list_kinds(chosen["prune_except"])
     if chosen["prune"] == ALLOWLIST:
-        kinds = list_kinds(chosen["prune_allowlist"])
-        return chosen["selector"], Prune(PruneMode.ALLOWLIST, kinds, is_all=bool(chosen["prune_all"]))
+        kinds, takes_all = list_kinds(chosen["prune_allowlist"]), bool(chosen["prune_all"])
+        return chosen["selector"], Prune(PruneMode.ALLOWLIST, kinds, is_all=takes_all, excepted=excepted)
     if chosen["prune"] == APPLYSET:
-        return "", Prune(PruneMode.APPLYSET, applyset=chosen["applyset"])
+        return "", Prune(PruneMode.APPLYSET, applyset=chosen["applyset"], excepted=excepted)
     return "", Prune()
 
 
 def list_strays(given: Mapping[str, Any]) -> list[str]:
     """Return the filled fields that belong to a prune method that is not chosen."""
-    own = {ALLOWLIST: ("selector", "prune_all", "prune_allowlist"), APPLYSET: ("applyset",)}
-    return [name for method, names in own.items() if given.get("prune") != method for name in names if given.get(name)]
+    own = {
+        "selector": (ALLOWLIST,),
+        "prune_all": (ALLOWLIST,),
+        "prune_allowlist": (ALLOWLIST,),
+        "applyset": (APPLYSET,),
+        "prune_except": (ALLOWLIST, APPLYSET),
+    }
+    return [name for name, methods in own.items() if given.get("prune") not in methods and given.get(name)]

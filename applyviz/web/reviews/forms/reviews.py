@@ -31,7 +31,7 @@ from applyviz.workflow.clusters.registration import list_usable
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.live.external_apply import as_tool
-from applyviz.workflow.plans import presets
+from applyviz.workflow.plans import object_choices, presets
 from applyviz.workflow.plans.intake import ReviewInput
 from applyviz.workflow.plans.presets import CLUSTER, FIELDS, UsedPreset
 
@@ -232,6 +232,8 @@ class ReplanForm(forms.Form):
                 return replace(options, mode=ApplyMode.SERVER)
             case ReplanHow.KEEP_OBJECTS:
                 return replace(options, prune=Prune())
+            case ReplanHow.KEEP_KINDS:
+                return object_choices.keep_kinds(latest)
             case ReplanHow.KEEP_OWNERSHIP:
                 return replace(options, takes_client_side=False, takes_from=())
             case ReplanHow.MOVE_OWNERSHIP:

@@ -94,6 +94,22 @@ class LeftOutForm(forms.Form):
         return replace(options, left_out=names, left_out_reason=reason)
 
 
+class AddonForm(forms.Form):
+    """The addons of a kOps channel that are planned although kOps skips them, or mark nodes; for programs."""
+
+    addons_anyway = forms.CharField(required=False, max_length=20_000)
+    marking_addons = forms.CharField(required=False, max_length=20_000)
+
+    def add_addons(self, options: ApplyOptions) -> ApplyOptions:
+        """Return the options with the named addons; without a field, its choice stays."""
+        anyway, marking = options.addons_anyway, options.marking_addons
+        if "addons_anyway" in self.data:
+            anyway = read_names(self.cleaned_data["addons_anyway"])
+        if "marking_addons" in self.data:
+            marking = read_names(self.cleaned_data["marking_addons"])
+        return replace(options, addons_anyway=anyway, marking_addons=marking)
+
+
 class DeletionForm(forms.Form):
     """Which objects may be deleted and created again, and how objects are deleted."""
 

@@ -34,6 +34,8 @@ from applyviz.workflow.foundation.blockers import (
     PlanSuperseded,
     PushersUnknown,
     RisksOpen,
+    TooManyDeletions,
+    TooMuchPruned,
 )
 from applyviz.workflow.plans.live_values import view_of
 from applyviz.workflow.policies.windows import find_opening
@@ -114,7 +116,7 @@ def link_blocker(plan: Plan, blocker: PlanBlocker) -> str:
             return link_conflict(plan, position)
         case ObjectsUnviewed(positions=(position, *_others)):
             return link_in_changes(plan, position)
-        case ObjectsBroken() | LiveUnknown() | OnlyEstimated() | ObjectsKept():
+        case ObjectsBroken() | LiveUnknown() | OnlyEstimated() | ObjectsKept() | TooManyDeletions() | TooMuchPruned():
             return link_in_changes(plan, blocker.position)
         case EditorUnmatched() | PushersUnknown() | CommitsUnknown():
             return reverse("reviews:follow-branch", args=[plan.review.number]) + "#editors"

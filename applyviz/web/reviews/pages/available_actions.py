@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,7 +18,7 @@ from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.following import branches
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.plans import git_sources
+from applyviz.workflow.plans import git_sources, object_choices
 
 
 class ReplanHow(StrEnum):
@@ -28,6 +29,7 @@ class ReplanHow(StrEnum):
     KEEP_OWNERSHIP = "keep-ownership"
     MOVE_OWNERSHIP = "move-ownership"
     KEEP_OBJECTS = "keep-objects"
+    KEEP_KINDS = "keep-kinds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,11 @@ class NextActs:
         return any((self.replan_url, self.manifests_url, self.revoke_url, self.close_url, self.schedule_url))
 
 
-def list_replan_options(options: ApplyOptions) -> tuple[ReplanOption, ...]:
-    """Return the other ways to apply the same manifests, one click each."""
+def list_replan_options(options: ApplyOptions, kept_kinds: Sequence[str] = ()) -> tuple[ReplanOption, ...]:
+    """Return the other ways to apply the same manifests, one click each.
+
+    - `kept_kinds`: those that the plan would prune, and that a policy keeps.
+    """
     if not options.is_applying:
         return ()
     prune = options.prune.mode
@@ -75,7 +80,11 @@ def list_replan_options(options: ApplyOptions) -> tuple[ReplanOption, ...]:
     replan_options = _list_modes(options)
     if prune is PruneMode.ALLOWLIST:  # it finds what client-side apply wrote
         replan_options = tuple(option for option in replan_options if option.how is not ReplanHow.SERVER_SIDE)
-    return (*replan_options, ReplanOption(ReplanHow.KEEP_OBJECTS, _("Re-plan without prune")))
+    without = ReplanOption(ReplanHow.KEEP_OBJECTS, _("Re-plan without prune"))
+    if not kept_kinds:
+        return (*replan_options, without)
+    text = _("Re-plan without pruning %(kinds)s") % {"kinds": ", ".join(kind.partition("/")[2] for kind in kept_kinds)}
+    return (*replan_options, ReplanOption(ReplanHow.KEEP_KINDS, text), without)
 
 
 def _list_modes(options: ApplyOptions) -> tuple[ReplanOption, ...]:
@@ -117,6 +126,11 @@ def _offer_following(plan: Plan) -> str:
     return reverse("reviews:follow-branch", args=[plan.review.number])
 
 
+def _list_replan_options(plan: Plan) -> tuple[ReplanOption, ...]:
+    options = options_from_json(plan.options)
+    return list_replan_options(options, object_choices.find_kept_kinds(plan))
+
+
 def present_next_acts(
     plan: Plan, found: Quorum, run: ApplyRun | None, *, for_user: Person, is_scheduled: bool = False
 ) -> NextActs:
@@ -141,7 +155,7 @@ def present_next_acts(
         return NextActs(revoke_url=revoke, close_url=reverse("reviews:close-review", args=here))
     return NextActs(
         replan_url=reverse("reviews:replan", args=here),
-        replan_options=() if review.applied_by else list_replan_options(options_from_json(plan.options)),
+        replan_options=() if review.applied_by else _list_replan_options(plan),
         manifests_url=reverse("reviews:replace-manifests", args=here),
         fetch_again=_offer_fetch(plan),
         follow_url=_offer_following(plan),

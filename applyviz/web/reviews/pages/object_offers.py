@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.channels.model import AddonPlan
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import Propagation
@@ -19,7 +20,7 @@ from applyviz.web.components.propagations import PROPAGATIONS
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import changes
-from applyviz.workflow.plans.object_choices import ObjectChoice
+from applyviz.workflow.plans.object_choices import AddonChoice, ObjectChoice, list_addon_choices
 
 MOST_TOGETHER = 50
 
@@ -84,6 +85,31 @@ def present_replacements(plan: Plan, person: Person, rows: Sequence[ObjectChange
             choices=_order_propagations(options_from_json(plan.options).propagation),
         ),
     )
+
+
+def _offer_addon(one: AddonPlan, choice: AddonChoice, url: str) -> PostAction:
+    words: dict[AddonChoice, tuple[str, str]] = {
+        AddonChoice.PLAN: (
+            _("Plan it anyway"),
+            _("Creates the next plan, which applies this addon although kOps skips it. It needs its own approval."),
+        ),
+        AddonChoice.SKIP: (_("Skip it again"), ""),
+        AddonChoice.MARK: (
+            _("Mark the nodes"),
+            _("Creates the next plan, which also marks these nodes. The next rolling update of kOps replaces them."),
+        ),
+        AddonChoice.DO_NOT_MARK: (_("Don't mark the nodes"), ""),
+    }
+    text, help_text = words[choice]
+    return PostAction(text, url, (("addon", one.addon.name), ("choice", choice.value)), help=help_text)
+
+
+def present_addon_offers(plan: Plan, person: Person, addons: Sequence[AddonPlan]) -> tuple[tuple[PostAction, ...], ...]:
+    """Return the buttons of each addon; none where there is no choice, or not for this person, or not now."""
+    if plan.review.applied_by or not _can_choose(plan, person):
+        return ((),) * len(addons)
+    url = reverse("reviews:choose-addon", args=[plan.review.number, plan.number])
+    return tuple(tuple(_offer_addon(one, choice, url) for choice in list_addon_choices(one)) for one in addons)
 
 
 def present_offers(plan: Plan, person: Person, position: int, change: PlannedObject) -> tuple[PostAction, ...]:

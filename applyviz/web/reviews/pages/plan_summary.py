@@ -207,14 +207,21 @@ def describe_prune(options: ApplyOptions) -> str:
     if options.left_out and chosen.mode in (PruneMode.APPLYSET, PruneMode.ALLOWLIST):
         return _("nothing this time, because objects are left out")
     if chosen.mode is PruneMode.APPLYSET:
-        return _("former members of ApplySet %(parent)s") % {"parent": chosen.applyset}
+        return _except_kinds(_("former members of ApplySet %(parent)s") % {"parent": chosen.applyset}, options)
     if chosen.mode is not PruneMode.ALLOWLIST:
         return ""
     kinds = ", ".join(entry.rpartition("/")[2] for entry in chosen.allowlist) or _("kubectl's default kinds")
-    return _("%(kinds)s that were applied before and match %(selector)s") % {
+    text = _("%(kinds)s that were applied before and match %(selector)s") % {
         "kinds": kinds,
         "selector": options.selector or "--all",
     }
+    return _except_kinds(text, options)
+
+
+def _except_kinds(text: str, options: ApplyOptions) -> str:
+    """Return the text with the kinds that are never pruned."""
+    kinds = ", ".join(options.prune.excepted)
+    return _("%(what)s, never %(kinds)s") % {"what": text, "kinds": kinds} if kinds else text
 
 
 def describe_left_out(options: ApplyOptions) -> str:

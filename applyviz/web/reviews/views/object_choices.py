@@ -9,7 +9,12 @@ from django.utils.translation import gettext as _
 from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan
 from applyviz.web.frame.view_guard import PageRequest, requires
-from applyviz.web.reviews.forms.object_choices import LeaveOutForm, ObjectChoiceForm, ReplaceObjectsForm
+from applyviz.web.reviews.forms.object_choices import (
+    AddonChoiceForm,
+    LeaveOutForm,
+    ObjectChoiceForm,
+    ReplaceObjectsForm,
+)
 from applyviz.web.reviews.pages import object_offers, others, review_page
 from applyviz.web.reviews.pages.plan_context import list_changes
 from applyviz.workflow.foundation import access
@@ -50,6 +55,19 @@ def replace_objects(request: PageRequest, number: int, plan: int) -> HttpRespons
         raise NotValidError(_("choose refused objects that can be replaced"))
     refs = [changes.ref_of(row) for row in rows if row.position in form.cleaned_data["objects"]]
     options = object_choices.choose(found, refs, ObjectChoice.REPLACE, form.propagation_chosen)
+    following = reviews.replan_review(found.review, by=request.user, options=options)
+    return redirect("reviews:show-plan", number, following.number)
+
+
+@requires(Action.WRITE, "POST")
+def choose_addon(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Make the next plan, in which an addon is planned although kOps skips it, skipped again, or marks nodes."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    _require_latest(found)
+    form = AddonChoiceForm(request.POST)
+    if not form.is_valid():
+        raise NotValidError(_("choose an addon of this plan"))
+    options = object_choices.choose_addon(found, form.cleaned_data["addon"], form.chosen)
     following = reviews.replan_review(found.review, by=request.user, options=options)
     return redirect("reviews:show-plan", number, following.number)
 

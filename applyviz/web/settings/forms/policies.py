@@ -24,7 +24,7 @@ ON_FAILURE = [(OnFailure.STOP.value, _("Stop")), (OnFailure.CONTINUE.value, _("C
 _COPIED = (
     "approvals", "approving_team", "many_objects", "approval_hours", "may_run_estimated", "may_run_unknown",
     "concurrency", "waits_for_rollout", "rollout_seconds", "refuses_sole", "replace_annotation",
-    "allows_unknown_editors", "allows_tokens",
+    "allows_unknown_editors", "allows_tokens", "most_deletions", "most_pruned_percent",
 )  # fmt: skip
 
 
@@ -73,6 +73,9 @@ class PolicyForm(forms.Form):
         label=_("Replace objects with this annotation"), required=False, max_length=317
     )
     kept_kinds = forms.CharField(label=_("Never delete these kinds"), required=False, max_length=2_000)
+    most_deletions = _number(_("Most deletions in one plan"), 0, 100_000, 0)
+    most_pruned_percent = _number(_("Most that prune deletes of a set (percent)"), 0, 100, 0)
+    critical_kinds = forms.CharField(label=_("Critical kinds"), required=False, max_length=2_000)
     note = forms.CharField(
         label=_("Reason for this change"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2})
     )
@@ -138,6 +141,7 @@ class PolicyForm(forms.Form):
             on_failure=OnFailure(chosen["on_failure"]),
             replaced_kinds=read_names(chosen["replaced_kinds"]),
             kept_kinds=read_names(chosen["kept_kinds"]),
+            critical_kinds=read_names(chosen["critical_kinds"]),
             **{name: chosen[name] for name in _COPIED},
         )
 
@@ -160,6 +164,7 @@ def fill_in(version: PolicyVersion) -> dict[str, Any]:
         "on_failure": rules.on_failure.value,
         "replaced_kinds": ", ".join(rules.replaced_kinds),
         "kept_kinds": ", ".join(rules.kept_kinds),
+        "critical_kinds": ", ".join(rules.critical_kinds),
     }
 
 

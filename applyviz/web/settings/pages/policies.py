@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
@@ -131,6 +131,22 @@ def _describe_kinds(kinds: Sequence[str]) -> str:
     return _("any object") if EVERY_KIND in kinds else ", ".join(kinds)
 
 
+def _describe_deletions(rules: Rules) -> Iterator[tuple[str, str]]:
+    """Yield what the policy says of deletions."""
+    if rules.kept_kinds:
+        yield _("Never deletes"), _describe_kinds(rules.kept_kinds)
+    limits = []
+    if rules.most_deletions:
+        text = ngettext("%(n)d object", "%(n)d objects", rules.most_deletions) % {"n": rules.most_deletions}
+        limits.append(_("at most %(objects)s in one plan") % {"objects": text})
+    if rules.most_pruned_percent:
+        limits.append(_("prune at most %(n)d %% of a set") % {"n": rules.most_pruned_percent})
+    if limits:
+        yield _("Deletions"), ", ".join(limits)
+    if rules.critical_kinds:
+        yield _("Critical kinds"), ", ".join(rules.critical_kinds)
+
+
 def _describe_certainty(rules: Rules) -> str:
     allowed = [_("confirmed")]
     allowed += [_("estimated")] if rules.may_run_estimated else []
@@ -161,7 +177,7 @@ def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
         ),
         *([(_("API tokens"), _("can start plans with high risks"))] if rules.allows_tokens else []),
         (_("Allowed results"), _describe_certainty(rules)),
-        *([(_("Never deletes"), _describe_kinds(rules.kept_kinds))] if rules.kept_kinds else []),
+        *_describe_deletions(rules),
         (_("Change windows"), "; ".join(str(window) for window in rules.windows) or _("always")),
         (_("Freezes"), "; ".join(str(freeze) for freeze in rules.freezes) or _("none")),
         (_("Run behavior"), _describe_runs(rules)),

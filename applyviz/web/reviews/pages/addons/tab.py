@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.components.notices import PostAction
 from applyviz.web.reviews.pages.addons.table import AddonRow, ChannelTable, present_channel
+from applyviz.web.reviews.pages.object_offers import present_addon_offers
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
 
 
@@ -25,10 +27,11 @@ class AddonObject:
 
 @dataclass(frozen=True, slots=True)
 class AddonGroup:
-    """One addon of the channel and its objects, in the order of the plan."""
+    """One addon of the channel and its objects, in the order of the plan; `offers` choose for the next plan."""
 
     row: AddonRow
     objects: tuple[AddonObject, ...]
+    offers: tuple[PostAction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class AddonsTab:
 
     channel: ChannelTable
     groups: tuple[AddonGroup, ...]
-    skipped: tuple[AddonRow, ...]
+    skipped: tuple[AddonGroup, ...]
     others: tuple[AddonObject, ...]
 
 
@@ -64,12 +67,17 @@ def _find_position(row: ObjectChange) -> int:
 def present_addons(context: PlanContext) -> AddonsTab | None:
     """Return the tab; None for a plan of other manifests."""
     channel = present_channel(context.options)
-    if channel is None:
+    if channel is None or context.options.channel is None:
         return None
     objects = _group_objects(context)
+    offers = present_addon_offers(context.plan, context.person, context.options.channel.addons)
+    groups = [
+        AddonGroup(row, () if row.is_skipped else tuple(objects.get(row.name, ())), own)
+        for row, own in zip(channel.rows, offers, strict=True)
+    ]
     return AddonsTab(
         channel,
-        tuple(AddonGroup(row, tuple(objects.get(row.name, ()))) for row in channel.rows if not row.is_skipped),
-        tuple(row for row in channel.rows if row.is_skipped),
+        tuple(group for group in groups if not group.row.is_skipped),
+        tuple(group for group in groups if group.row.is_skipped),
         tuple(objects.get("", ())),
     )

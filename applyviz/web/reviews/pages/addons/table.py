@@ -150,6 +150,8 @@ def list_addons(plan: Plan, options: ApplyOptions) -> list[JSONObject]:
             "namespace": one.addon.namespace,
             "decision": one.action.value,
             "rule": one.reason.value,
+            "anyway": one.is_anyway,
+            "marked_nodes": list(one.marked),
             "why": render_choice(one, channel.kubernetes),
             "installed": None if one.installed is None else _present_record(one.installed),
             "offered": None if one.reason is AddonReason.NOT_IN_CHANNEL else _present_offer(one.addon),

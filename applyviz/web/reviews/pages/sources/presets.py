@@ -48,6 +48,7 @@ LABELS: dict[str, str | Promise] = {
     "prune_all": gettext_lazy("Prune whatever the labels"),
     "prune_allowlist": gettext_lazy("Kinds to prune"),
     "applyset": gettext_lazy("ApplySet parent"),
+    "prune_except": gettext_lazy("Kinds that are never pruned"),
     "replace": gettext_lazy("Replace"),
     "propagation": gettext_lazy("Propagation of deletions"),
     "deletion_seconds": gettext_lazy("Seconds to wait for a deletion"),

@@ -21,6 +21,7 @@ _WHY: dict[StayReason, str | Promise] = {
     StayReason.NAMESPACE: gettext_lazy("no object of the files is in its namespace"),
     StayReason.SELECTOR: gettext_lazy("the selector does not match it"),
     StayReason.NO_MEMBER: gettext_lazy("it is not a member of this ApplySet"),
+    StayReason.EXCEPTED: gettext_lazy("the options of this review never prune its kind"),
 }
 
 

@@ -1,0 +1,39 @@
+"""Add to each deletion of a set the risk that a policy counts its kind as critical.
+
+Deleting, pruning and replacing all delete an object. Which kinds are critical where is the policy's choice; the caller
+of the planner knows it (`PlanningContext.find_critical`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
+from applyviz.engine.planning.objects.write_risks import name_object
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.rules import sort_risks
+
+
+def _add(change: PlannedObject, policy: str) -> PlannedObject:
+    facts = {**name_object(change.ref), "policy": policy, "operation": change.operation.value}
+    risk = Risk(RiskKind.CRITICAL_KIND, RiskLevel.HIGH, facts=facts)
+    return replace(change, risks=sort_risks((*change.risks, risk)))
+
+
+def add_critical(
+    changes: Iterable[PlannedObject], find_critical: Callable[[ObjectRef], str] | None
+) -> tuple[PlannedObject, ...]:
+    """Return the changes; each deletion of a critical kind has a risk that names the policy.
+
+    - `find_critical` returns the policy that counts the kind of an object as critical, "" for none.
+    """
+    if find_critical is None:
+        return tuple(changes)
+    deleting = (*DELETIONS, Operation.REPLACE)
+    found = []
+    for change in changes:
+        policy = find_critical(change.ref) if change.operation in deleting else ""
+        found.append(_add(change, policy) if policy else change)
+    return tuple(found)

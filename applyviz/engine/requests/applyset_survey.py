@@ -1,0 +1,141 @@
+"""Which objects of a cluster belong to which ApplySet, and what is odd about its parents and members.
+
+Rule: KEP-3659. An object is a member by its label part-of, which holds the id of a parent. kubectl finds members only
+of the kinds and in the namespaces that the parent records, and refuses a parent whose id is not that of its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.requests.applyset import ID, KINDS, NAMESPACES, PART_OF, RESOURCES, TOOLING, Parent
+from applyviz.engine.schema.model import Resource
+
+
+class ParentFault(StrEnum):
+    """Why kubectl refuses a parent, or cannot tell its members from those of another one."""
+
+    OTHER_ID = "other-id"
+    SHARED_ID = "shared-id"
+    NO_TOOLING = "no-tooling"
+    NO_KINDS = "no-kinds"
+
+
+@dataclass(frozen=True, slots=True)
+class SetMember:
+    """One member; `is_missed`: the parent does not record its kind or its namespace, so that prune never finds it."""
+
+    ref: ObjectRef
+    is_missed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSet:
+    """One parent with what it records, and its members in order.
+
+    - `is_legacy`: it names resources in place of kinds, as older tools wrote; then no member counts as missed.
+    """
+
+    parent: ObjectRef
+    id: str
+    tooling: str = ""
+    kinds: tuple[str, ...] = ()
+    is_legacy: bool = False
+    namespaces: tuple[str, ...] = ()
+    faults: tuple[ParentFault, ...] = ()
+    members: tuple[SetMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParentlessSet:
+    """Members whose parent was not read."""
+
+    id: str
+    members: tuple[SetMember, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The sets of a cluster by their parents, and members without one."""
+
+    sets: tuple[FoundSet, ...] = ()
+    parentless: tuple[ParentlessSet, ...] = ()
+
+
+def _read_texts(obj: JSONObject, name: str) -> Mapping[str, str]:
+    found = get_at(obj, ("metadata", name))
+    pairs = found.items() if isinstance(found, Mapping) else ()
+    return {key: text for key, text in pairs if isinstance(text, str)}
+
+
+def _list_words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in text.split(",") if word)
+
+
+def read_set(obj: JSONObject) -> str:
+    """Return the id of the set that an object is a member of; "" for none."""
+    return _read_texts(obj, "labels").get(PART_OF, "")
+
+
+def _find_faults(ref: ObjectRef, found_id: str, annotations: Mapping[str, str]) -> Iterator[ParentFault]:
+    if Parent(Resource(ref.gvk, "", is_namespaced=bool(ref.namespace)), ref.namespace, ref.name).id != found_id:
+        yield ParentFault.OTHER_ID
+    if not annotations.get(TOOLING):
+        yield ParentFault.NO_TOOLING
+    if KINDS not in annotations and not annotations.get(RESOURCES):
+        yield ParentFault.NO_KINDS
+
+
+def _read_parent(ref: ObjectRef, obj: JSONObject) -> FoundSet:
+    annotations, found_id = _read_texts(obj, "annotations"), _read_texts(obj, "labels").get(ID, "")
+    namespaces = (*filter(None, [ref.namespace]), *_list_words(annotations.get(NAMESPACES, "")))
+    return FoundSet(
+        ref,
+        found_id,
+        annotations.get(TOOLING, ""),
+        _list_words(annotations.get(KINDS, annotations.get(RESOURCES, ""))),
+        KINDS not in annotations,
+        tuple(dict.fromkeys(namespaces)),
+        tuple(_find_faults(ref, found_id, annotations)),
+    )
+
+
+def _add_members(one: FoundSet, refs: Iterable[ObjectRef], *, is_shared: bool) -> FoundSet:
+    kinds, namespaces = frozenset(one.kinds), frozenset(one.namespaces)
+    members = []
+    for ref in refs:
+        kind = f"{ref.gvk.kind}.{ref.gvk.group}" if ref.gvk.group else ref.gvk.kind
+        is_found = (one.is_legacy or kind in kinds) and (not ref.namespace or ref.namespace in namespaces)
+        members.append(SetMember(ref, is_missed=not is_found))
+    faults = (*one.faults, ParentFault.SHARED_ID) if is_shared else one.faults
+    return replace(one, members=tuple(members), faults=faults)
+
+
+def _order(ref: ObjectRef) -> tuple[str, str, str]:
+    return ref.namespace, ref.gvk.kind, ref.name
+
+
+def survey(parents: Iterable[tuple[ObjectRef, JSONObject]], members: Iterable[tuple[ObjectRef, JSONObject]]) -> Survey:
+    """Return the sets of objects with an id, and where objects with a part-of label belong.
+
+    - An object with the same id as another parent shares its members: the label cannot tell them apart.
+    """
+    sets = sorted((_read_parent(ref, obj) for ref, obj in parents), key=lambda one: _order(one.parent))
+    by_id: dict[str, list[ObjectRef]] = {}
+    for ref, obj in members:
+        by_id.setdefault(read_set(obj), []).append(ref)
+    counts: dict[str, int] = {}
+    for one in sets:
+        counts[one.id] = counts.get(one.id, 0) + 1
+    found = tuple(
+        _add_members(one, sorted(by_id.get(one.id, ()), key=_order), is_shared=counts[one.id] > 1) for one in sets
+    )
+    lost = sorted(by_id.keys() - counts.keys() - {""})
+    parentless = (
+        ParentlessSet(name, tuple(SetMember(ref) for ref in sorted(by_id[name], key=_order))) for name in lost
+    )
+    return Survey(found, tuple(parentless))

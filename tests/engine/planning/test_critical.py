@@ -1,0 +1,45 @@
+"""Deletions of kinds that a policy counts as critical have a high risk, whatever deletes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode, SetAction
+from applyviz.engine.risks.model import RiskKind, RiskLevel
+from tests.engine.planning.cluster import Box
+from tests.engine.planning.test_staying import config
+
+CLIENT = ApplyOptions(mode=ApplyMode.CLIENT)
+PRUNE = replace(CLIENT, prune=Prune(PruneMode.ALLOWLIST, ("core/v1/ConfigMap",), is_all=True))
+
+
+def is_critical(ref):
+    return "strict" if ref.name == "b" else ""
+
+
+def list_critical(plan):
+    return [
+        (change.ref.name, change.operation.value, risk.level, risk.facts["policy"])
+        for change in plan.changes
+        for risk in change.risks
+        if risk.kind is RiskKind.CRITICAL_KIND
+    ]
+
+
+def test_deleted_and_pruned_objects_of_a_critical_kind_have_the_risk():
+    box = Box()
+    box.apply(config("a") + config("b"), CLIENT)
+
+    pruned = box.plan(config("a"), PRUNE, find_critical=is_critical)
+    deleted = box.plan(config("a") + config("b"), ApplyOptions(action=SetAction.DELETE), find_critical=is_critical)
+
+    assert list_critical(pruned) == [("b", "prune", RiskLevel.HIGH, "strict")]
+    assert list_critical(deleted) == [("b", "delete", RiskLevel.HIGH, "strict")]
+
+
+def test_update_and_other_objects_have_none():
+    box = Box()
+    box.apply(config("a") + config("b"), CLIENT)
+
+    assert list_critical(box.plan(config("a") + config("b", app="web"), CLIENT, find_critical=is_critical)) == []
+    assert list_critical(box.plan(config("a"), PRUNE)) == []
