@@ -21,11 +21,11 @@ def prepare() -> None:
     """Make a separate installation with the demo data."""
     from django.core.management import call_command
 
-    from applyviz.demo import load_shop
+    from applyviz.demo import load_demo
     from applyviz.workflow.ops import demo
 
     call_command("migrate", verbosity=0, interactive=False)
-    demo.seed_demo(load_shop("v1"), load_shop("v2"), load_shop("trial"))
+    demo.seed_demo(load_demo())
 
 
 def measure() -> tuple[float, float, int]:
@@ -33,10 +33,11 @@ def measure() -> tuple[float, float, int]:
     from django.db import connection
 
     from applyviz.records.models import Plan, Review
+    from applyviz.workflow.ops import demo
     from applyviz.workflow.plans import planner as plans
     from applyviz.workflow.plans import reviews
 
-    review = Review.objects.latest("pk")
+    review = Review.objects.get(title=demo.SECOND)
     started = time.perf_counter()
     plan = reviews.replan_review(review, by=review.author)
 

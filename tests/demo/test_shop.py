@@ -4,7 +4,10 @@ import re
 
 import pytest
 
-from applyviz.demo import load_shop
+from applyviz.demo import load_channel, load_demo, load_shop
+from applyviz.engine.channels.choosing import find_faults
+from applyviz.engine.channels.reading import read_addons, take_channel_apart
+from applyviz.engine.manifests.parse import parse_manifests
 
 
 @pytest.mark.parametrize(("version", "count"), [("v1", 48), ("v2", 50)])
@@ -31,3 +34,13 @@ def test_shop_images_are_short_invented_names(version, release):
     assert images
     assert all(re.fullmatch(r"shop/[a-z]+:[0-9.]+", image) for image in images)
     assert {image.split(":")[1] for image in images} == {release, "7.2.1"}
+
+
+def test_channel_names_its_manifests_with_their_hashes():
+    offered, name = load_channel("offered"), "bootstrap-channel.yaml"
+
+    addons, problems = read_addons(take_channel_apart(parse_manifests(offered[name], name)).channel)
+
+    assert (problems, find_faults(addons, offered)) == ((), {})
+    assert {addon.file for addon in addons} | {name} == set(offered)
+    assert set(load_demo().installed) < set(offered)

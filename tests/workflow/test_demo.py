@@ -7,7 +7,8 @@ from django.contrib.auth.models import User
 
 from applyviz import clock
 from applyviz.clusters import sandbox
-from applyviz.demo import load_shop
+from applyviz.demo import load_demo
+from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.enums import AuditAction, Outcome, PlanState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, Cluster, Resolution, Review
 from applyviz.workflow import runs
@@ -25,7 +26,7 @@ MOST_LOOKS = 200
 
 @pytest.fixture
 def told():
-    return demo.seed_demo(load_shop("v1"), load_shop("v2"), load_shop("trial"))
+    return demo.seed_demo(load_demo())
 
 
 @pytest.mark.long
@@ -37,9 +38,9 @@ def test_story_is_told_once(told):
         ("dora", "auditor"),
         ("dana", "administrator, operator, break-glass"),
     ]
-    assert demo.seed_demo(load_shop("v1"), load_shop("v2"), load_shop("trial")) == ()
+    assert demo.seed_demo(load_demo()) == ()
     assert list(Review.objects.order_by("number").values_list("number", "state")) == [
-        (1, "applied"), (2, "open"), (3, "open"),
+        (1, "applied"), (2, "open"), (3, "open"), (4, "open"),
     ]  # fmt: skip
     assert Cluster.objects.get().slug == "demo"
 
@@ -51,6 +52,27 @@ def test_upgrade_waits_with_its_conflict(told):
     refused = plan.changes.get(operation="blocked")
     assert (refused.kind, refused.name, refused.conflicts) == ("Deployment", "checkout", 1)
     assert name_blockers(plan)[0] == "1 object with unresolved conflicts"
+
+
+def test_channel_has_an_update_with_a_prune_an_install_and_two_skips(told):
+    plan = Review.objects.get(number=4).plans.get()
+
+    chosen = {one.addon.name.partition(".")[0]: one for one in options_from_json(plan.options).channel.addons}
+    assert {name: (one.action.value, one.reason.value) for name, one in chosen.items()} == {
+        "coredns": ("skip", "same"),
+        "metrics-server": ("update", "other-manifest"),
+        "limit-range": ("install", "not-installed"),
+        "nodelocaldns": ("skip", "other-kubernetes"),
+    }
+    assert list(plan.changes.order_by("position").values_list("operation", "kind", "name")) == [
+        ("unchanged", "ServiceAccount", "metrics-server"),
+        ("update", "Deployment", "metrics-server"),
+        ("prune", "ConfigMap", "metrics-server-nanny"),
+        ("update", "Namespace", "kube-system"),
+        ("create", "LimitRange", "limits"),
+        ("update", "Namespace", "kube-system"),
+    ]
+    assert (plan.problems, plan.changes.filter(conflicts__gt=0).count()) == ([], 0)
 
 
 @pytest.mark.long

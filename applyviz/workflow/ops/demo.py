@@ -1,9 +1,9 @@
-"""The demo story on a sandbox: version 1 was applied, others wrote since, two reviews await approval.
+"""The demo story on a sandbox: version 1 was applied, others wrote since, three reviews await approval.
 
-One is version 2, the other a new service whose image does not exist.
+One is version 2, another a new service whose image does not exist, the third the update of a kOps channel.
 
-Every step uses the use cases that people use, so that the history of the demo is genuine. Only the two strangers of
-the story write to the sandbox directly, as real ones would.
+Every step uses the use cases that people use, so that the history of the demo is genuine. Only the strangers of the
+story and kOps write to the sandbox directly, as real ones would.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from django.db import transaction
 
 from applyviz import clock
 from applyviz.clusters.sandbox import open_sandbox
+from applyviz.demo import DemoMaterial
+from applyviz.engine.channels.model import KOPS_MANAGER
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
 from applyviz.engine.planning.model.plan import Operation
@@ -29,12 +31,14 @@ from applyviz.workflow.approvals import acknowledgments, viewed_objects
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.foundation.access import Person, Visitor
+from applyviz.workflow.ops import demo_channel
 from applyviz.workflow.plans import planner, presets, reviews
 from applyviz.workflow.plans.presets import PresetDraft
 
 SLUG = "demo"
 SECOND = "Upgrade the web shop to 1.5.0"
 TRIAL = "Try the gift card service"
+ADDONS = "Update the addons of the cluster"
 ROLES = {
     "alice": (Role.AUTHOR,),
     "bob": (Role.APPROVER,),
@@ -42,6 +46,7 @@ ROLES = {
     "dora": (Role.AUDITOR,),
     "dana": (Role.ADMINISTRATOR, Role.OPERATOR, Role.BREAK_GLASS),
 }
+_OF_THE_SHOP = ApplyOptions(namespace="shop")
 _DEPLOYMENTS = "/apis/apps/v1/namespaces/shop/deployments"
 _STRANGERS = (
     Request(
@@ -105,14 +110,22 @@ def _bundle(files: Mapping[str, bytes], origin: str) -> SourceBundle:
     return SourceBundle(tuple(BundledFile(name, data, {"from": origin}) for name, data in files.items()))
 
 
-def _review(cluster: Cluster, title: str, reason: str, bundle: SourceBundle, *, by: Person) -> Plan:
+def _review(
+    cluster: Cluster,
+    title: str,
+    reason: str,
+    bundle: SourceBundle,
+    *,
+    by: Person,
+    options: ApplyOptions = _OF_THE_SHOP,
+) -> Plan:
     review = reviews.create_review(
         by=by,
         title=title,
         reason=reason,
         ticket="",
         cluster=cluster,
-        options=ApplyOptions(namespace="shop"),
+        options=options,
         bundle=bundle,
     )
     plan = review.plans.get()
@@ -148,10 +161,8 @@ def _draft_preset(cluster: Cluster) -> PresetDraft:
     )
 
 
-def seed_demo(
-    first: Mapping[str, bytes], second: Mapping[str, bytes], trial: Mapping[str, bytes]
-) -> tuple[Account, ...]:
-    """Create the story from two versions of one set of manifests and a service that cannot start.
+def seed_demo(material: DemoMaterial) -> tuple[Account, ...]:
+    """Create the story from two versions of one set of manifests, a service that cannot start and a kOps channel.
 
     - Does nothing when the story already exists.
     """
@@ -162,10 +173,12 @@ def seed_demo(
         cluster = registration.create_sandbox(slug=SLUG, name="Demo sandbox", simulates_workloads=True)
     alice, bob, dana = (Person.objects.get(username=name) for name in ("alice", "bob", "dana"))
     presets.add_preset(_draft_preset(cluster), by=dana)
-    plan = _review(cluster, "Web shop 1.4.2", "The first version of the shop.", _bundle(first, "demo v1"), by=alice)
+    plan = _review(
+        cluster, "Web shop 1.4.2", "The first version of the shop.", _bundle(material.first, "demo v1"), by=alice
+    )
     _apply(plan, by=bob)
     sandbox = open_sandbox(cluster)
-    for request in _STRANGERS:
+    for request in (*_STRANGERS, *demo_channel.list_requests(material.installed, material.channel)):
         answer = sandbox.handle(request)
         if not answer.is_ok:
             raise DemoError(f"{request.path}: {answer.message}")
@@ -173,7 +186,7 @@ def seed_demo(
         cluster,
         SECOND,
         "New wishlist service, new tax rules; checkout no longer needs the legacy tax API.",
-        _bundle(second, "demo v2"),
+        _bundle(material.second, "demo v2"),
         by=alice,
     )
     _review(
@@ -181,8 +194,17 @@ def seed_demo(
         TRIAL,
         "A first look at gift cards. Its image was never pushed: apply it, wait until workloads are ready, and see how "
         "the rollout fails.",
-        _bundle(trial, "demo trial"),
+        _bundle(material.trial, "demo trial"),
         by=alice,
+    )
+    _review(
+        cluster,
+        ADDONS,
+        "metrics-server is updated and prunes a ConfigMap, limit-range is new, and two addons are skipped: see the tab "
+        "Addons.",
+        _bundle(material.channel, "demo channel"),
+        by=alice,
+        options=ApplyOptions(namespace="kube-system", field_manager=KOPS_MANAGER),
     )
     return accounts
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from applyviz.demo import load_shop
+from applyviz.demo import load_demo
 from applyviz.workflow.ops import demo
 
 
@@ -17,7 +17,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create the story and print the accounts."""
-        accounts = demo.seed_demo(load_shop("v1"), load_shop("v2"), load_shop("trial"))
+        accounts = demo.seed_demo(load_demo())
         if not accounts:
             self.stdout.write(f"The cluster {demo.SLUG} is there already; nothing was changed.")
         for account in accounts:

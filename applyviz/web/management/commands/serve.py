@@ -17,7 +17,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
-from applyviz.demo import load_shop
+from applyviz.demo import load_demo
 from applyviz.web.management import data_folder
 from applyviz.web.management.worker import EmbeddedWorker
 from applyviz.workflow import runs
@@ -84,7 +84,7 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0, interactive=False)
         if has_demo and not demo.has_story():
             self.stdout.write("Preparing the demo ...")
-            accounts = demo.seed_demo(load_shop("v1"), load_shop("v2"), load_shop("trial"))
+            accounts = demo.seed_demo(load_demo())
             self._keep_accounts({account.name: account.password for account in accounts})
         runs.release_leases()
 
