@@ -15,11 +15,13 @@ HELM = "helm"
 class ChartSource:
     """The chart and its values, as a person names them.
 
-    - `chart`: a folder or archive of the upload, the https address of an archive, an `oci://` reference, or the name of
-      a chart in `repository`.
+    - `chart`: a folder or archive of the upload or of a git repository, the https address of an archive, an `oci://`
+      reference, or the name of a chart in `repository`.
     - `version`: exact; it is required for what a registry or a repository serves.
     - `release`: "" is the name of the chart.
-    - `values_files`: names of uploaded files, the last one wins; `values`: YAML that wins over all of them.
+    - `values_files`: names of files of the upload or the git repository, the last one wins; `values`: YAML that wins
+      over all of them.
+    - `applies_hooks`: hooks are applied as ordinary objects, not left out.
     """
 
     chart: str
@@ -28,6 +30,7 @@ class ChartSource:
     release: str = ""
     values_files: tuple[str, ...] = ()
     values: str = ""
+    applies_hooks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

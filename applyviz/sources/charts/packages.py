@@ -73,13 +73,13 @@ def read_archive(data: bytes, name: str, origin: Mapping[str, str]) -> ChartPack
     return ChartPackage(files, data, origin)
 
 
-def read_folder(files: Mapping[str, bytes], folder: str) -> ChartPackage:
-    """Return the chart in a folder of an upload; raises `SourceError` if there is none."""
+def read_folder(files: Mapping[str, bytes], folder: str, *, within: str = "upload") -> ChartPackage:
+    """Return the chart in a folder of an upload or a repository; raises `SourceError` if there is none."""
     root = "" if folder in ("", ".") else f"{posixpath.normpath(folder)}/"
     found = {name.removeprefix(root): data for name, data in files.items() if name.startswith(root)}
     if CHART_FILE not in found:
-        raise SourceError(f"{folder or '.'} is no chart: there is no {root}{CHART_FILE} in the upload")
-    return ChartPackage(found, b"", {"from": "upload", "chart_folder": folder or "."})
+        raise SourceError(f"{folder or '.'} is no chart: there is no {root}{CHART_FILE} in the {within}")
+    return ChartPackage(found, b"", {"from": within, "chart_folder": folder or "."})
 
 
 def _read_yaml(data: bytes, name: str) -> JSONObject:

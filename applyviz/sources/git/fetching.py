@@ -31,6 +31,7 @@ from applyviz.sources.git.model import GIT, Credential, DeployKey, FetchedFiles,
 from applyviz.sources.git.pack_cache import PackCache, PackName, mark_credential
 from applyviz.sources.git.refs import FoundRef, check_ref, find_ref, is_commit, list_prefixes
 from applyviz.sources.git.ssh import PinnedSshClient
+from applyviz.sources.git.tree import is_glob
 from applyviz.sources.pinned import FetchPolicy, FetchTarget, PinnedClient, Resolver, connecting, resolve_name
 from applyviz.sources.rendering.choose import Runner, run_here
 from applyviz.sources.upload import clean_name
@@ -137,8 +138,8 @@ def _read_pack(pack: bytes, found: FoundRef, source: GitSource, name: str, limit
     """Return the facts of the commit, then each file as name and content, from a child process."""
     header = {
         "oid": found.oid.decode("ascii", "replace"),
-        "path": source.path,
-        "takes_all": bool(source.kustomization),
+        "paths": list(source.paths),
+        "takes_all": source.takes_all,
         "pack_bytes": len(pack),
         "limits": {
             n: getattr(limits, n) for n in ("objects", "entries", "depth", "file_bytes", "total_bytes", "files")
@@ -195,12 +196,23 @@ def check(source: GitSource, *, policy: FetchPolicy) -> FetchTarget:
     """Parse what a person named, without network access; raises `SourceError`."""
     target = read_repository(source.repository, policy)
     check_ref(source.ref)
-    for path in (source.path, source.kustomization):
+    for path in (source.path, source.kustomization, *source.paths):
         if path.strip("/ ") not in ("", "."):
             clean_name(path.strip().strip("/"))
-    if source.kustomization and any(sign in source.path for sign in "*?["):
+    if source.kustomization and is_glob(source.path):
         raise SourceError("a kustomization is rendered from a folder: enter a folder without wildcards, or none")
+    if source.chart:
+        _check_chart(source)
     return target
+
+
+def _check_chart(source: GitSource) -> None:
+    if source.path or source.kustomization:
+        raise SourceError(
+            f"the chart {source.chart} of the repository is rendered alone: leave path and kustomization empty"
+        )
+    if any(map(is_glob, source.paths)):
+        raise SourceError("name the chart and its values files without wildcards")
 
 
 @contextmanager

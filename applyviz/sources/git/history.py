@@ -34,8 +34,8 @@ def read_history(pack: bytes, oid: bytes, source: GitSource, names: tuple[str, .
     """Return the history in a pack, as far as the time of the child sufficed; None without any."""
     header = {
         "oid": oid.decode("ascii", "replace"),
-        "path": source.path,
-        "names": [] if source.kustomization else list(names),
+        "paths": list(source.paths),
+        "names": [] if source.takes_all else list(names),
         "most": DEPTH,
         "objects": LIMITS.objects,
         "pack_bytes": len(pack),

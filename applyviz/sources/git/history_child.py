@@ -10,7 +10,7 @@ import gc
 import heapq
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -67,7 +67,7 @@ def _walk(pack: Pack, tip: Commit, most: int) -> Iterator[Commit]:
                 heapq.heappush(ready, (-reachable[parent].commit_time, parent))
 
 
-def _list_files(pack: Pack, commit: Commit, path: str) -> list[str] | None:
+def _list_files(pack: Pack, commit: Commit, paths: Sequence[str]) -> list[str] | None:
     """Return the files that a commit changed against its first parent; None if that was not fetched."""
     parent = _find(pack, commit.parents[0]) if commit.parents else None
     if commit.parents and parent is None:
@@ -77,7 +77,7 @@ def _list_files(pack: Pack, commit: Commit, path: str) -> list[str] | None:
     for change in tree_changes(objects, parent.tree if parent else None, commit.tree):
         entry = change.new if change.new is not None and change.new.path is not None else change.old
         name = (entry.path or b"").decode("utf-8", "replace") if entry is not None else ""
-        if is_below(name, path):
+        if any(is_below(name, path) for path in paths):
             found.append(name[:_LONGEST_NAME])
         if len(found) > MOST_FILES:
             break
@@ -90,11 +90,11 @@ def _read_person(text: bytes) -> list[str]:
     return [name.strip()[:_LONGEST_PERSON], rest.rpartition(">")[0].strip()[:_LONGEST_PERSON]]
 
 
-def _describe(pack: Pack, commits: Iterable[Commit], path: str) -> Iterator[MutableObject]:
+def _describe(pack: Pack, commits: Iterable[Commit], paths: Sequence[str]) -> Iterator[MutableObject]:
     """Yield the facts of each commit; without its files once too many were listed."""
     left = _ALL_FILES
     for commit in commits:
-        files = _list_files(pack, commit, path) if left > 0 else None
+        files = _list_files(pack, commit, paths) if left > 0 else None
         left -= len(files or ())
         parents = [parent.decode() for parent in commit.parents[:8]]
         people = [_read_person(commit.author), _read_person(commit.committer)]
@@ -116,7 +116,7 @@ def _answer(header: JSONObject, data: bytes, target: BinaryIO) -> None:
     pack = open_pack(data, header["objects"])
     tip = find_commit(pack, header["oid"].encode())
     commits = {commit.id: commit for commit in _walk(pack, tip, header["most"])}
-    _write(target, list(_describe(pack, commits.values(), header["path"])))
+    _write(target, list(_describe(pack, commits.values(), header["paths"])))
     for found in _blame(pack, commits, header["names"][:_MOST_BLAMED]):
         _write(target, list(found))
 

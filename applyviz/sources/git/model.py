@@ -22,12 +22,25 @@ class GitSource:
     - `ref`: a branch, a tag, a full ref or a whole commit id; "" is the default branch.
     - `path`: a file, a folder with its subfolders, or a glob such as `deploy/**/*.yaml`; "" is the whole repository.
     - `kustomization`: a folder to render, from the root of the repository; "" renders nothing, "." is the root.
+    - `chart`: a folder or archive of a Helm chart, from the root; read with its `values_files` in place of `path`.
     """
 
     repository: str
     ref: str = ""
     path: str = ""
     kustomization: str = ""
+    chart: str = ""
+    values_files: tuple[str, ...] = ()
+
+    @property
+    def takes_all(self) -> bool:
+        """Return whether files are read that kubectl would not read, because a program renders them."""
+        return bool(self.kustomization or self.chart)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths that are read, from the root of the repository."""
+        return (self.chart, *self.values_files) if self.chart else (self.path,)
 
 
 @dataclass(frozen=True, slots=True)

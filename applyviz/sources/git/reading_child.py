@@ -69,7 +69,7 @@ def _answer(header: Mapping[str, Any], data: bytes, target: BinaryIO) -> None:
     limits = header["limits"]
     pack = open_pack(data, limits["objects"])
     commit = find_commit(pack, header["oid"].encode())
-    files = CommitReader(pack, limits).collect(commit.tree, header["path"], takes_all=header["takes_all"])
+    files = CommitReader(pack, limits).collect(commit.tree, header["paths"], takes_all=header["takes_all"])
     _write(target, read_facts(commit))
     for name, content in files:
         _write(target, {"name": name, "content": b64encode(content).decode()})

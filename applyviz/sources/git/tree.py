@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
@@ -39,10 +39,16 @@ def matches(name: str, pattern: str) -> bool:
     return _match(tuple(name.split("/")), tuple(pattern.split("/")))
 
 
+def clean_path(path: str) -> str:
+    """Return a path without what does not change it; "" is the root."""
+    path = path.strip().strip("/").removeprefix("./")
+    return "" if path == "." else path
+
+
 def is_below(name: str, path: str) -> bool:
     """Return whether a file is meant by a path: the file, one in the folder, or a match of the glob."""
-    path = path.strip().strip("/").removeprefix("./")
-    if path in ("", "."):
+    path = clean_path(path)
+    if not path:
         return True
     return matches(name, path) if is_glob(path) else name == path or name.startswith(f"{path}/")
 
@@ -66,20 +72,22 @@ class CommitReader:
         self._objects, self._limits = objects, limits
         self._entries = 0
 
-    def collect(self, root: ObjectID, path: str, *, takes_all: bool) -> list[tuple[str, bytes]]:
+    def collect(self, root: ObjectID, paths: Sequence[str], *, takes_all: bool) -> list[tuple[str, bytes]]:
         """Return names and contents in the order of their names; raises `SourceError` with what to do.
 
-        - `takes_all`: also files that kubectl would not read, which a kustomization may need.
+        - `takes_all`: also files that kubectl would not read, which a kustomization or a chart may need.
         """
-        path = path.strip().strip("/").removeprefix("./")
-        path = "" if path == "." else path
-        found = list(self._find(root, path, takes_all=takes_all))
-        if not found:
-            where = f"{path} matches no file" if is_glob(path) else f"{path or 'the repository'} has no manifests"
-            raise SourceError(f"{where}: files end in {', '.join(EXTENSIONS)}")
+        found: dict[str, ObjectID] = {}
+        for given in paths:
+            path = clean_path(given)
+            known = dict(self._find(root, path, takes_all=takes_all))
+            if not known:
+                where = f"{path} matches no file" if is_glob(path) else f"{path or 'the repository'} has no manifests"
+                raise SourceError(f"{where}: files end in {', '.join(EXTENSIONS)}")
+            found.update(known)
         if len(found) > self._limits["files"]:
             raise SourceError(f"more than {self._limits['files']:,} files: enter a folder")
-        return list(self._read(sorted(found, key=lambda one: one[0].split("/"))))
+        return list(self._read(sorted(found.items(), key=lambda one: one[0].split("/"))))
 
     def _find(self, root: ObjectID, path: str, *, takes_all: bool) -> Iterator[tuple[str, ObjectID]]:
         """Yield name and id of each file that is meant."""

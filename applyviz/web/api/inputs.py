@@ -24,7 +24,7 @@ from applyviz.workflow.plans.source_mix import DuplicateObjectsError
 
 MOST_FILES = 2_000
 _CHART_FIELDS = (
-    "chart", "chart_repository", "chart_version", "chart_release", "chart_values_files", "chart_values"
+    "chart", "chart_repository", "chart_version", "chart_release", "chart_values_files", "chart_values", "chart_hooks"
 )  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def _read_chart(given: JSONObject) -> ChartSource | None:
         raise ProblemsError([SourceProblem("the fields of the chart are text", field="chart")])
     chart = read_chart(named)
     if chart is None:
-        if any(named.values()):
+        if any(value for name, value in named.items() if name != "chart_hooks"):
             raise ProblemsError([SourceProblem("name the chart too", field="chart")])
         return None
     try:

@@ -21,6 +21,7 @@ from applyviz.workflow.people.commit_people import GitPerson, list_pushes, read_
 from applyviz.workflow.people.push_coverage import PushMove, list_tips
 from applyviz.workflow.plans import git_history, git_sources, reviews
 from applyviz.workflow.plans.git_history import SourceCommit
+from applyviz.workflow.plans.source_runs.same_source import select_git_runs
 
 _LOOKED_BACK = 50
 
@@ -49,7 +50,7 @@ def _find_base(plan: Plan, location: str) -> _Base:
     for one in earlier.select_related("target__cluster", "requested_by").order_by("-number")[:_LOOKED_BACK]:
         if _locate(one) == location and _is_approved(one):
             return _Base(one, git_sources.find_commit(one.revision))
-    run = git_history.select_runs(plan).filter(plan__emergency_apply=None).first()
+    run = select_git_runs(plan).filter(plan__emergency_apply=None).first()
     return _Base() if run is None else _Base(run.plan, git_sources.find_commit(run.plan.revision))
 
 

@@ -52,7 +52,8 @@ def find_branch(plan: Plan) -> str:
 def can_follow(bundle: SourceBundle) -> bool:
     """Return whether a review of these manifests could follow a branch: all of them come from one."""
     facts = git_sources.find_facts(bundle)
-    return facts.get("ref_kind") == "branch" and git_sources.count_files(bundle) == len(bundle.files)
+    is_one = facts.get("ref_kind") == "branch" and git_sources.count_files(bundle) == len(bundle.files)
+    return is_one and git_sources.is_whole(facts)
 
 
 def describe_obstacle(review: Review) -> str:

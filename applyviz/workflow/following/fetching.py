@@ -29,7 +29,7 @@ from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.logs import log_unexpected
-from applyviz.workflow.plans import git_history, git_sources, reviews
+from applyviz.workflow.plans import charts, git_history, git_sources, reviews
 from applyviz.workflow.plans.intake import Intake, ReviewInput, read_manifests
 from applyviz.workflow.plans.object_choices import take_back
 
@@ -96,7 +96,8 @@ def _read(following: Following, latest: Plan) -> Intake:
     source = git_sources.find_again(latest.revision) or GitSource(following.repository)
     source = GitSource(source.repository, following.branch, source.path, source.kustomization)
     namespace = options_from_json(latest.options).namespace
-    given = ReviewInput(git=source, cluster=latest.target.cluster, namespace=namespace)
+    chart = git_sources.find_chart(latest.revision)
+    given = ReviewInput(git=source, chart=chart, cluster=latest.target.cluster, namespace=namespace)
     found = read_manifests(given, by=following.by)
     if not found.has_objects:
         raise _NothingThereError("the commit has no manifest with an object that can be read")
@@ -161,6 +162,9 @@ def _take(claim: _FollowClaim, found: Intake, latest: Plan) -> None:
 def _request(following: Following, review: Review, latest: Plan, found: Intake) -> None:
     """Request the next plan of an open review, or open the next review after one that was applied."""
     options = take_back(options_from_json(latest.options))
+    chart = git_sources.find_chart(latest.revision)
+    if chart is not None and not chart.applies_hooks:
+        options = charts.leave_out_hooks(options, found.files, found.bundle)
     if review.state == ReviewState.OPEN:
         reviews.replan_review(review, by=following.by, bundle=found.bundle, options=options, followed=following.branch)
         return

@@ -1,4 +1,6 @@
-"""Helm charts as sources of reviews: fetched by the rules of links, rendered for the cluster and its namespace.
+"""Helm charts as sources of reviews: uploaded, fetched by the rules of links, or taken from a commit of a repository.
+
+They are rendered for the cluster and its namespace.
 
 Templates may ask for the version of Kubernetes and for the APIs that a cluster serves. Only a worker can read those of
 a live cluster; a web process of a team asks one (`worker_requests`).
@@ -6,6 +8,7 @@ a live cluster; a web process of a team asks one (`worker_requests`).
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -26,6 +29,7 @@ from applyviz.records.models import Cluster
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.charts import fetching, packages, rendering
 from applyviz.sources.charts.model import HELM, ChartPackage, ChartSource, ChartTarget, RenderedChart
+from applyviz.sources.git.model import FetchedFiles, GitSource
 from applyviz.sources.rendering.choose import make_runner
 from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.foundation import access
@@ -74,25 +78,42 @@ def _find_target(cluster: Cluster | None, namespace: str, by: Person) -> ChartTa
     return ChartTarget(namespace or "default", cluster.version, served)
 
 
+def _name(source: ChartSource) -> str:
+    """Return the path of a chart in an upload or a repository; "." is the root."""
+    return posixpath.normpath(source.chart.strip("/") or ".")
+
+
+def _take_local(source: ChartSource, files: Mapping[str, bytes], *, within: str = "upload") -> ChartPackage:
+    """Return the chart among files of an upload or a repository: an archive, or a folder."""
+    name = _name(source)
+    if name in files:
+        return packages.read_archive(files[name], name, {"from": within, "chart_file": name})
+    if packages.is_archive_name(name):
+        raise SourceError(_("the chart %(name)s is not in the upload") % {"name": name})
+    return packages.read_folder(files, name, within=within)
+
+
 def _take_package(source: ChartSource, uploaded: Mapping[str, bytes]) -> ChartPackage:
     """Return the chart that a source names: fetched, an uploaded archive, or an uploaded folder."""
     if fetching.is_remote(source):
         return fetching.fetch(source, fetching.FetchContext(make_policy(), clock.host_now().isoformat()))
-    name = source.chart.strip("/") or "."
-    if name in uploaded:
-        return packages.read_archive(uploaded[name], name, {"from": "upload", "chart_file": name})
-    if packages.is_archive_name(name):
-        raise SourceError(_("the chart %(name)s is not in the upload") % {"name": name})
-    return packages.read_folder(uploaded, name)
+    return _take_local(source, uploaded)
 
 
 def list_used(source: ChartSource, names: Iterable[str]) -> frozenset[str]:
     """Return the uploaded files that belong to a chart or its values, and are no manifests of their own."""
     if fetching.is_remote(source):
         return frozenset(source.values_files)
-    root = source.chart.strip("/") or "."
+    root = _name(source)
     inside = (name for name in names if name == root or root == "." or name.startswith(f"{root}/"))
     return frozenset((*inside, *source.values_files))
+
+
+def is_in_repository(source: ChartSource, uploaded: Iterable[str]) -> bool:
+    """Return whether a chart of a review with a repository is in that: it is neither fetched nor uploaded."""
+    name = _name(source)
+    own = {name, posixpath.normpath(posixpath.join(name, packages.CHART_FILE))}
+    return not fetching.is_remote(source) and own.isdisjoint(uploaded)
 
 
 def render_chart(
@@ -104,6 +125,60 @@ def render_chart(
     target = _find_target(cluster, namespace, by)
     run = make_runner(settings.APPLYVIZ_RENDERER_SOCKET)
     return rendering.render(package, source, uploaded, target=target, run=run)
+
+
+def name_in_repository(repository: GitSource, source: ChartSource, uploaded: Iterable[str]) -> GitSource:
+    """Return what to fetch of a repository for its chart: the chart, and the values files that are not uploaded."""
+    theirs = frozenset(uploaded)
+    files = tuple(name for name in source.values_files if name not in theirs)
+    return replace(repository, chart=_name(source), values_files=files)
+
+
+def render_fetched(
+    source: ChartSource,
+    received: FetchedFiles,
+    uploaded: Mapping[str, bytes],
+    *,
+    cluster: Cluster | None,
+    namespace: str,
+    by: Person,
+) -> RenderedChart:
+    """Return the rendered templates of a chart in a repository, each with its commit; raises `SourceError`.
+
+    - `uploaded`: a values file of the upload is taken before one of the repository.
+    """
+    check(source)
+    files = {file.name: file.data for file in received.files}
+    package = _take_local(source, files, within="repository")
+    target = _find_target(cluster, namespace, by)
+    run = make_runner(settings.APPLYVIZ_RENDERER_SOCKET)
+    found = rendering.render(package, source, {**files, **uploaded}, target=target, run=run)
+    facts = {**received.facts, **_remember(source, uploaded)}
+    linked = (
+        replace(file, provenance={**facts, **file.provenance, **_find_template(file, package, _name(source))})
+        for file in found.files
+    )
+    return replace(found, files=tuple(linked))
+
+
+def _remember(source: ChartSource, uploaded: Mapping[str, bytes]) -> dict[str, str]:
+    """Return what a newer commit is rendered with, as facts of the repository; no values that a person gave."""
+    has_own = bool(source.values.strip()) or any(name in uploaded for name in source.values_files)
+    return {
+        "chart_path": _name(source),
+        "values_files": "\n".join(source.values_files),
+        "asked_release": source.release,
+        "own_values": "yes" if has_own else "",
+        "hooks": "apply" if source.applies_hooks else "",
+    }
+
+
+def _find_template(file: BundledFile, package: ChartPackage, folder: str) -> dict[str, str]:
+    """Return the path of a template in its repository; {} in an archive, and if its sub-chart has another folder."""
+    inside = file.provenance.get("template", "").partition("/")[2]
+    if package.archive or inside not in package.files:
+        return {}
+    return {"template_file": posixpath.normpath(posixpath.join(folder, inside))}
 
 
 def is_rendered(file: BundledFile) -> bool:

@@ -17,6 +17,7 @@ from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.records.models import SourceRevision
 from applyviz.sources.bundle import BundledFile, SourceBundle
+from applyviz.sources.charts.model import ChartSource
 from applyviz.sources.git import fetching
 from applyviz.sources.git.model import GIT, FetchedFiles, GitSource
 from applyviz.sources.rendering.choose import make_runner
@@ -28,6 +29,7 @@ from applyviz.workflow.plans.fetch_policy import make_policy
 _FACTS = (
     "repository", "ref", "ref_kind", "asked_ref", "path", "kustomization", "fetched_at",
     "commit", "author", "date", "subject", "history", "people",
+    "chart_path", "values_files", "asked_release", "own_values", "hooks",
 )  # fmt: skip
 
 
@@ -53,10 +55,15 @@ ask_fetch: Fetch | None = None
 """How repositories are fetched, set by `worker_requests`: here, or by a worker."""
 
 
+def fetch_commit(source: GitSource, *, by: Person) -> FetchedFiles:
+    """Return the files of a repository, unrendered, with the facts of their commit; raises `SourceError`."""
+    check(source)
+    return fetch_now(source, by=by) if ask_fetch is None else ask_fetch(source, by)
+
+
 def fetch_files(source: GitSource, *, by: Person) -> tuple[BundledFile, ...]:
     """Return the files of a repository, rendered if a kustomization is named; raises `SourceError`."""
-    check(source)
-    received = fetch_now(source, by=by) if ask_fetch is None else ask_fetch(source, by)
+    received = fetch_commit(source, by=by)
     return fetching.freeze(received, source, run=make_runner(settings.APPLYVIZ_RENDERER_SOCKET))
 
 
@@ -71,15 +78,36 @@ def count_files(bundle: SourceBundle) -> int:
     return sum("commit" in file.provenance for file in bundle.files)
 
 
+def is_whole(facts: Mapping[str, str]) -> bool:
+    """Return whether a repository alone holds what manifests were rendered from, by its facts."""
+    return not facts.get("own_values")
+
+
 def find_again(revision: SourceRevision) -> GitSource | None:
-    """Return what to fetch for a newer commit; None for a fixed commit, and if other files would be lost."""
+    """Return what to fetch for a newer commit; None for a fixed commit, and if other files or values would be lost.
+
+    - The chart that it is fetched for is that of `find_chart`.
+    """
     facts = revision.provenance.get(GIT)
-    if not facts or facts.get("ref_kind") == "commit":
+    if not facts or facts.get("ref_kind") == "commit" or not is_whole(facts):
         return None
     if revision.provenance.get("git_files") != revision.provenance.get("files"):
         return None
     path, folder = facts.get("path", ""), facts.get("kustomization", "")
     return GitSource(facts["repository"], facts.get("asked_ref", ""), path, folder)
+
+
+def find_chart(revision: SourceRevision) -> ChartSource | None:
+    """Return the chart of a repository that a revision was rendered from, as it was named; None without one."""
+    facts = revision.provenance.get(GIT, {})
+    if not facts.get("chart_path"):
+        return None
+    return ChartSource(
+        facts["chart_path"],
+        release=facts.get("asked_release", ""),
+        values_files=tuple(facts.get("values_files", "").splitlines()),
+        applies_hooks=facts.get("hooks") == "apply",
+    )
 
 
 def find_commit(revision: SourceRevision) -> str:
@@ -95,19 +123,19 @@ def keep_of_file(file: BundledFile) -> dict[str, str]:
     return {**kept, GIT: file.provenance["commit"]}
 
 
+_TEXTS = ("repository", "ref", "path", "kustomization", "chart")
+
+
 def source_to_json(source: GitSource) -> MutableObject:
     """Return a source as JSON; it has no secrets."""
-    return {
-        "repository": source.repository,
-        "ref": source.ref,
-        "path": source.path,
-        "kustomization": source.kustomization,
-    }
+    texts = {name: getattr(source, name) for name in _TEXTS}
+    return {**texts, "values_files": list(source.values_files)}
 
 
 def source_from_json(stored: JSONObject) -> GitSource:
     """Return the source that `source_to_json` wrote."""
-    return GitSource(**{name: as_text(stored[name]) for name in ("repository", "ref", "path", "kustomization")})
+    texts = {name: as_text(stored[name]) for name in _TEXTS}
+    return GitSource(**texts, values_files=tuple(map(as_text, as_list(stored["values_files"]))))
 
 
 def files_to_json(received: FetchedFiles) -> MutableObject:

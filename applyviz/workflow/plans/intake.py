@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -52,7 +52,8 @@ class ReviewInput:
     - `files`: bytes, or uploads that the intake reads.
     - `kustomization` names the folder among the files to render; "" renders nothing, "." is their root. A repository
       names its own.
-    - `chart` is rendered for `cluster` and `namespace`; its files and values are among the files, or it is fetched.
+    - `chart` is rendered for `cluster` and `namespace`; its files and values are among the files or in the repository,
+      or it is fetched.
     """
 
     files: tuple[tuple[str, bytes | Upload], ...] = ()
@@ -109,10 +110,14 @@ def _take_files(given: ReviewInput, files: list[tuple[str, bytes]]) -> Iterator[
 
 @dataclass(slots=True)
 class _ChartIntake:
-    """The chart that was rendered on the way, and the values that were given for it."""
+    """The chart that was rendered on the way, and the values that were given for it.
+
+    - `uploaded`: the files of the upload, for a chart that is in the repository; else None.
+    """
 
     chart: RenderedChart | None = None
     values: tuple[bytes, ...] = ()
+    uploaded: Mapping[str, bytes] | None = None
 
 
 def _take_chart(given: ReviewInput, by: Person, into: _ChartIntake) -> Iterator[BundledFile]:
@@ -120,17 +125,15 @@ def _take_chart(given: ReviewInput, by: Person, into: _ChartIntake) -> Iterator[
     chart, files = given.chart, _read_uploads(given)
     if chart is not None:
         collected = upload.collect(files, takes_all=True).files if files else ()
-        used = charts.list_used(chart, (file.name for file in collected))
+        uploaded = {file.name: file.data for file in collected}
+        is_elsewhere = given.git is not None and charts.is_in_repository(chart, uploaded)
+        used = frozenset(chart.values_files) if is_elsewhere else charts.list_used(chart, uploaded)
         files = [(file.name, file.data) for file in collected if file.name not in used and is_manifest_name(file.name)]
-        given_values = [file.data for file in collected if file.name in chart.values_files]
-        into.values = (*given_values, chart.values.encode())
-        into.chart = charts.render_chart(
-            chart,
-            {file.name: file.data for file in collected},
-            cluster=given.cluster,
-            namespace=given.namespace,
-            by=by,
-        )
+        into.values = (*(uploaded[name] for name in chart.values_files if name in uploaded), chart.values.encode())
+        if is_elsewhere:
+            into.uploaded = uploaded
+        else:
+            into.chart = charts.render_chart(chart, uploaded, cluster=given.cluster, namespace=given.namespace, by=by)
     if files:
         yield from _take_files(given, files)
     if into.chart is not None:
@@ -143,7 +146,21 @@ def _take_all(given: ReviewInput, by: Person, into: _ChartIntake) -> Iterator[Bu
         yield BundledFile(PASTED, given.text.encode(), {"from": "paste"})
     yield from _fetch_links(given.links)
     if given.git is not None:
-        yield from git_sources.fetch_files(given.git, by=by)
+        yield from _take_repository(given, given.git, by, into)
+
+
+def _take_repository(given: ReviewInput, source: GitSource, by: Person, into: _ChartIntake) -> Iterator[BundledFile]:
+    """Yield the files of a repository, or the templates of the chart in it."""
+    if given.chart is None or into.uploaded is None:
+        yield from git_sources.fetch_files(source, by=by)
+        return
+    source = charts.name_in_repository(source, given.chart, into.uploaded)
+    received = git_sources.fetch_commit(source, by=by)
+    into.values += tuple(file.data for file in received.files if file.name in source.values_files)
+    into.chart = charts.render_fetched(
+        given.chart, received, into.uploaded, cluster=given.cluster, namespace=given.namespace, by=by
+    )
+    yield from into.chart.files
 
 
 def _fetch_links(given: tuple[str, ...]) -> tuple[BundledFile, ...]:

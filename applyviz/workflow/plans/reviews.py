@@ -23,7 +23,7 @@ from applyviz.queue import TaskName
 from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
 from applyviz.records.models import Cluster, Plan, Review, ReviewScope, SourceFile, SourceRevision, Target
 from applyviz.records.sealing import Unsealed
-from applyviz.sources.bundle import SourceBundle, digest_bytes
+from applyviz.sources.bundle import BundledFile, SourceBundle, digest_bytes
 from applyviz.sources.git.model import GIT
 from applyviz.sources.links import hide_query
 from applyviz.workflow.audit import trail
@@ -59,6 +59,12 @@ def _find_chart(bundle: SourceBundle) -> dict[str, JSONValue]:
     return {CHART: facts} if facts else {}
 
 
+def _keep_of_file(file: BundledFile) -> dict[str, str]:
+    """Return what is stored of the provenance of one file; the facts of its chart and its commit are stored once."""
+    kept = charts.keep_of_file(file) if charts.is_rendered(file) else dict(file.provenance)
+    return git_sources.keep_of_file(replace(file, provenance=kept))
+
+
 def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
     salt = source_digests.make_salt()
     key = source_digests.key_of(salt)
@@ -84,7 +90,7 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
             content=Unsealed.of_bytes(file.data),
             digest=digest_bytes(file.data, key),
             size=len(file.data),
-            provenance=(charts if charts.is_rendered(file) else git_sources).keep_of_file(file),
+            provenance=_keep_of_file(file),
         )
         for position, file in enumerate(bundle.files)
     )

@@ -1,4 +1,4 @@
-"""The manifests of a repository that changed since the last run: on a page, and beside the plan on the Overview."""
+"""The manifests of a source that changed since its last run: on a page, and beside the plan on the Overview."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Plan
+from applyviz.sources.bundle import BundledFile, SourceBundle
+from applyviz.workflow.plans import reviews
+from applyviz.workflow.plans.source_runs.same_source import name_links
 from tests.following import Stage, make_session_authority, make_stage  # noqa: F401 - fixtures
 from tests.stories import config_map, secret
 
@@ -88,3 +92,106 @@ def test_same_manifests_are_said_to_be_the_same(client: Client, stage: Stage, pl
     shown = read(client, again)
     assert "The manifests have the same content as in that run." in shown
     assert "Masked values look equal here." in shown
+
+
+def plan_of(stage: Stage, bundle: SourceBundle, title: str = "Shop") -> Plan:
+    """The finished plan of a review of these files."""
+    review = reviews.create_review(
+        by=stage.team.alice,
+        title=title,
+        reason="",
+        ticket="",
+        cluster=stage.team.cluster,
+        options=ApplyOptions(),
+        bundle=bundle,
+    )
+    return stage.calculate(review)
+
+
+def rendered(color: str, version: str, *more: BundledFile, release: str = "web") -> SourceBundle:
+    """The frozen files of a chart with one template."""
+    facts = {"from": "helm", "chart": "shop", "chart_version": version, "release": release, "namespace": "default"}
+    name = "shop/templates/app.yaml"
+    file = BundledFile(name, config_map(color=color).encode(), {**facts, "template": name, "kube_version": "v1.36.3"})
+    return SourceBundle.of((file, *more))
+
+
+def linked(value: str, *addresses: str) -> SourceBundle:
+    """The frozen files of links."""
+    return SourceBundle.of(
+        BundledFile(f"{n}.yaml", config_map(f"of-{n}", a=value).encode(), {"from": "link", "url": address})
+        for n, address in enumerate(addresses)
+    )
+
+
+def overview(client: Client, plan: Plan) -> str:
+    page = client.get(reverse("reviews:show-overview", args=[plan.review.number, plan.number])).content.decode()
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.replace("<wbr>", ""))).split())
+
+
+def test_chart_is_compared_with_the_last_run_of_its_release(client: Client, stage: Stage) -> None:
+    upload = BundledFile("upload.yaml", config_map("of-upload", a="1").encode(), {"from": "upload"})
+    stage.team.work(stage.team.start(plan_of(stage, rendered("blue", "1.2.3", upload))))
+    plan = plan_of(stage, rendered("red", "1.3.0"), "Next")
+
+    shown, found = overview(client, plan), read(client, plan)
+
+    assert "Changed in the source since run 1" in shown
+    assert "chart shop, release web" in shown
+    assert "Version 1.2.3 → becomes 1.3.0" in shown
+    assert "Kubernetes v1.36.3 →" not in shown  # the same as then
+    assert re.search(r'color: "? ?blue.*color: "? ?red', found)
+    assert "of-upload" not in found  # it came from another source
+    another = plan_of(stage, rendered("red", "1.3.0", release="api"), "Another release")
+    assert "Changed in the source" not in overview(client, another)
+
+
+def test_links_are_compared_whatever_version_they_name(client: Client, stage: Stage) -> None:
+    first = "https://h.example/releases/download/v{}/app.yaml", "https://raw.example/team/shop/{}/more.yaml"
+    run = plan_of(stage, linked("1", first[0].format("1.2.3"), first[1].format("a" * 40)))
+    stage.team.work(stage.team.start(run))
+    plan = plan_of(stage, linked("2", first[0].format("1.3.0-rc.1"), first[1].format("b" * 40)), "Next")
+
+    shown = overview(client, plan)
+
+    assert "2 links" in shown
+    assert "Link https://h.example/releases/download/v1.2.3/app.yaml → becomes" in shown
+    assert re.search(r'a: "? ?1.*a: "? ?2', read(client, plan))
+    elsewhere = plan_of(stage, linked("2", "https://h.example/releases/download/v1.3.0/other.yaml"), "Another")
+    assert "Changed in the source" not in overview(client, elsewhere)
+
+
+def test_each_source_of_a_mix_has_its_own_changes(client: Client, stage: Stage) -> None:
+    def mix(color: str, value: str) -> SourceBundle:
+        return rendered(color, "1.2.3", *linked(value, "https://h.example/a.yaml").files)
+
+    stage.team.work(stage.team.start(plan_of(stage, mix("blue", "1"))))
+    plan = plan_of(stage, mix("red", "2"), "Next")
+    address = reverse("reviews:show-source-changes", args=[plan.review.number, plan.number])
+    page = client.get(reverse("reviews:show-overview", args=[plan.review.number, plan.number])).content.decode()
+
+    assert f'hx-get="{address}"' in page
+    assert f'hx-get="{address}?of=links"' in page
+    assert "of-0" not in read(client, plan)
+    links = client.get(address, {"of": "links"}).content.decode()
+    assert "of-0" in links
+    assert "ConfigMap/settings" not in links
+    assert client.get(address, {"of": "git"}).status_code == 404
+    assert client.get(address, {"of": "nothing"}).status_code == 200  # an address with a typo shows the first
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("https://h/v1.2.3/a.yaml", "https://h/v1.10.0/a.yaml", True),
+        ("https://h/a-1.2.3.yaml", "https://h/a-1.3.0-rc.1.yaml", True),
+        ("https://h/a-1.2.3.yaml", "https://h/b-1.2.3.yaml", False),
+        ("https://10.0.0.1/a.yaml", "https://10.0.0.2/a.yaml", False),
+        ("https://h/release-1.30/a.yaml", "https://h/release-1.31/a.yaml", True),
+        (f"https://h/{'0' * 40}/a.yaml", f"https://h/{'1' * 40}/a.yaml", True),
+        ("https://h/one/a.yaml", "https://h/two/a.yaml", False),
+        ("https://h/v1/a.yaml", "https://h/v2/a.yaml", False),
+    ],
+)
+def test_versions_in_addresses(one: str, other: str, is_same: bool) -> None:
+    assert (name_links([one]) == name_links([other])) is is_same

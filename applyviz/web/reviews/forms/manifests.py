@@ -42,13 +42,16 @@ HELP: dict[str, str | Promise] = {
         "plugins are not supported."
     ),
     "chart_help": _(
-        "Folder or .tgz archive among the files above, the HTTPS address of an archive, an oci:// reference, or the "
-        "name of a chart in the repository below."
+        "Folder or .tgz archive among the files above or in the git repository, the HTTPS address of an archive, an "
+        "oci:// reference, or the name of a chart in the chart repository below."
     ),
     "chart_repository_help": _("HTTPS address of a chart repository. Empty for a file or an oci:// reference."),
     "chart_version_help": _("Exact version, for example 1.2.3. Required for a repository and for oci://."),
     "chart_release_help": _("Empty: the name of the chart."),
-    "chart_values_files_help": _("Files of the upload, one per line. A later file wins over an earlier one."),
+    "chart_values_files_help": _(
+        "Files of the upload or, for a chart in the git repository, of that, one per line. A later file wins over an "
+        "earlier one."
+    ),
     "chart_values_help": _("YAML that wins over all values files."),
     "chart_hooks_help": _(
         "Apply would create hooks like any other object. Without this, they are listed and left out, and you can "
@@ -96,7 +99,13 @@ def read_chart(values: Mapping[str, object]) -> ChartSource | None:
     files = str(values.get("chart_values_files") or "").splitlines()
     texts = {name: str(values.get(f"chart_{name}") or "").strip() for name in ("repository", "version", "release")}
     given = str(values.get("chart_values") or "")
-    return ChartSource(chart, **texts, values_files=tuple(filter(None, map(str.strip, files))), values=given)
+    return ChartSource(
+        chart,
+        **texts,
+        values_files=tuple(filter(None, map(str.strip, files))),
+        values=given,
+        applies_hooks=values.get("chart_hooks") in (True, "apply"),
+    )
 
 
 class SeveralFilesInput(forms.ClearableFileInput):

@@ -9,6 +9,7 @@ from typing import Any
 
 from django import forms
 from django.core.validators import RegexValidator
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.planning.digest.serialize import options_from_json
@@ -34,6 +35,7 @@ from applyviz.workflow.live.external_apply import as_tool
 from applyviz.workflow.plans import object_choices, presets
 from applyviz.workflow.plans.intake import ReviewInput
 from applyviz.workflow.plans.presets import CLUSTER, FIELDS, UsedPreset
+from applyviz.workflow.plans.source_runs.same_source import ComparedSource
 
 MODES = [
     (ApplyMode.SERVER.value, _("Server-side")),
@@ -315,3 +317,16 @@ class CompareForm(forms.Form):
         super().__init__(*args, **kwargs)
         for name in ("from", "to"):  # a Python keyword cannot be an attribute
             self.fields[name] = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
+
+
+class ComparedSourceForm(forms.Form):
+    """The source whose changes since its last run are shown."""
+
+    of = forms.ChoiceField(choices=[(source.value, source.value) for source in ComparedSource], required=False)
+
+    @classmethod
+    def read_source(cls, given: QueryDict) -> ComparedSource | None:
+        """Return the source in an address; None without a valid one."""
+        form = cls(given)
+        value = form.cleaned_data.get("of") if form.is_valid() else None
+        return ComparedSource(value) if value else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -111,9 +111,21 @@ def _offer_fetch(plan: Plan) -> FetchAgain | None:
         ("git_ref", source.ref),
         ("git_path", source.path),
         ("kustomization", source.kustomization),
+        *_list_chart_fields(plan),
         ("again", "on"),
     )
     return FetchAgain(_("Fetch %(ref)s again") % {"ref": ref}, fields)
+
+
+def _list_chart_fields(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the fields of the chart in the repository, if its manifests are rendered from one."""
+    chart = git_sources.find_chart(plan.revision)
+    if chart is not None:
+        yield "chart", chart.chart
+        yield "chart_release", chart.release
+        yield "chart_values_files", "\n".join(chart.values_files)
+        if chart.applies_hooks:
+            yield "chart_hooks", "on"
 
 
 def _offer_following(plan: Plan) -> str:

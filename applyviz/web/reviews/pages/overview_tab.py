@@ -54,7 +54,7 @@ class OverviewTab:
 
     notices: tuple[Notice, ...]
     channel: ChannelTable | None
-    source: SourceChangesCard | None
+    sources: tuple[SourceChangesCard, ...]
     following: FollowState | None
     risks: tuple[HighRisk, ...]
     restarts: tuple[RestartRow, ...]
@@ -216,7 +216,7 @@ def present_overview(context: PlanContext) -> OverviewTab:
             *(present_staying(context) or (present_left_behind(context) if context.run is None else ())),
         ),
         channel=present_channel(context.options),
-        source=present_source_changes(plan, for_user=context.person),
+        sources=present_source_changes(plan, for_user=context.person),
         following=present_card(plan, for_user=context.person) if plan.revision.provenance.get(GIT) else None,
         risks=list_shown_risks(context),
         restarts=tuple(restarts),

@@ -21,7 +21,7 @@ from applyviz.web.reviews.pages.object_offers import find_others_url, present_of
 from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects, list_changes
 from applyviz.web.reviews.pages.plan_overview import PlanOverview, read_for_reader
 from applyviz.web.reviews.pages.search.in_plan import find_by_field
-from applyviz.web.reviews.pages.sources.provenance import describe_origin
+from applyviz.web.reviews.pages.sources.provenance import describe_origin, link_template
 from applyviz.web.reviews.pages.sources.source_changes import LineOrigin, present_line
 from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema, with_past
 from applyviz.web.reviews.pane.fields import FieldFilter
@@ -109,6 +109,7 @@ def _present_pane(plan: Plan, position: int, change: engine.PlannedObject, choic
         change,
         options=options_from_json(plan.options),
         origin=describe_origin(plan, change.position.file),
+        origin_url=link_template(plan, change.position.file),
         choice=replace(
             choice,
             is_edited=is_edited(change),

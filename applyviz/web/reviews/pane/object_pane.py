@@ -82,7 +82,7 @@ class DiffChoice:
 class Pane:
     """The pane; fields of other tabs stay empty.
 
-    - `origin`: where the file of the object comes from, if the plan has several sources.
+    - `origin`: where the file of the object comes from, if the plan has several sources or a template in a repository.
     """
 
     name: str
@@ -100,6 +100,7 @@ class Pane:
     template: str
     is_server_side: bool
     origin: str = ""
+    origin_url: str = ""
     deciding: ConflictPage = NOTHING
     life_url: str = ""
     hand_over_url: str = ""
@@ -360,6 +361,7 @@ def present_pane(
     last_applied_url: str = "",
     others_url: str = "",
     origin: str = "",
+    origin_url: str = "",
 ) -> Pane:
     """Return the pane of one object with the chosen tab filled in."""
     return Pane(
@@ -369,6 +371,7 @@ def present_pane(
         style=OBJECT_STYLES[change.operation],
         position=locate_object(change),
         origin=origin,
+        origin_url=origin_url,
         method=name_method(change.method),
         certainty=CERTAINTY_STYLES[change.certainty],
         certainty_reason=describe_certainty(change.certainty_reason),

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
-from applyviz.web.reviews.forms.reviews import CompareForm
+from applyviz.web.reviews.forms.reviews import ComparedSourceForm, CompareForm
 from applyviz.web.reviews.pages.comparison import present_comparison
 from applyviz.web.reviews.pages.sources.source_diff import present_source_diff
 from applyviz.workflow.foundation.access import Action
@@ -28,7 +28,8 @@ def compare_plans(request: PageRequest, number: int) -> HttpResponse:
 
 @requires(Action.VIEW)
 def show_source_changes(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Show the manifests of a repository that changed since the last run, as a page or for the Overview."""
+    """Show the manifests of one source that changed since its last run, as a page or for the Overview."""
+    source = ComparedSourceForm.read_source(request.GET)
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     name = "reviews/_source_diff.html" if is_fragment(request) else "reviews/source_diff.html"
-    return render(request, name, {"page": present_source_diff(found, for_user=request.user)})
+    return render(request, name, {"page": present_source_diff(found, source, for_user=request.user)})

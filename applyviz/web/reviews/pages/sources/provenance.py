@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
@@ -134,7 +134,7 @@ def read_git(revision: SourceRevision) -> GitOrigin | None:
         author=str(facts.get("author", "")),
         subject=str(facts.get("subject", "")),
         date=parse_datetime(str(facts.get("date", ""))),
-        path=str(facts.get("kustomization", "") or facts.get("path", "")),
+        path=str(facts.get("kustomization") or facts.get("chart_path") or facts.get("path", "")),
     )
 
 
@@ -174,10 +174,10 @@ def _describe(provenance: Mapping[str, Any]) -> str:
     if kind == "kustomize":
         return _("rendered by kustomize from %(folder)s") % {"folder": provenance.get("folder", ".")}
     if kind == "helm":
-        template = str(provenance.get("template", ""))
+        template = str(provenance.get("template_file") or provenance.get("template", ""))
         text = (
             _("CRD of the chart, from %(template)s")
-            if "/crds/" in template
+            if "/crds/" in f"/{template}"
             else _("rendered by helm from %(template)s")
         )
         return text % {"template": template}
@@ -209,14 +209,27 @@ def list_origins(plan: Plan) -> FileOrigins:
 
 
 def describe_origin(plan: Plan, file: str) -> str:
-    """Return where one file of several sources comes from; "" where all files have one source."""
-    if len(plan.revision.provenance.get("sources", ())) < 2:
+    """Return where a file comes from: one of several sources, or a template in a repository; "" for any other."""
+    facts = plan.revision.provenance
+    if len(facts.get("sources", ())) < 2 and not facts.get(GIT, {}).get("chart_path"):
         return ""
     found = plan.revision.files.filter(name=file).values_list("provenance", flat=True).first()
     if found is None:
         return ""
+    if "template_file" in found:
+        return _("%(file)s at %(commit)s") % {"file": _describe(found), "commit": shorten(str(found.get(GIT, "")))}
     url = hide_query(str(found.get("url", "")))
     return f"{_describe(found)} {url}".strip()
+
+
+def link_template(plan: Plan, file: str) -> str:
+    """Return the page of the template that a file was rendered from, at its commit; "" if there is none."""
+    facts = plan.revision.provenance.get(GIT, {})
+    if not facts.get("chart_path"):
+        return ""
+    names = plan.revision.files.filter(name=file).values_list("provenance__template_file", flat=True)
+    name = names.first()
+    return link_page(str(facts["repository"]), "blob", f"{facts['commit']}/{quote(name)}") if name else ""
 
 
 def _count_files(count: int) -> str:
@@ -227,6 +240,11 @@ def _sum_up_links(revision: SourceRevision) -> str:
     links = [str(link) for link in revision.provenance.get("links", ())]
     hosts = ", ".join(dict.fromkeys(urlsplit(link).hostname or link for link in links))
     return _("%(files)s from %(hosts)s") % {"files": _count_files(len(links)), "hosts": hosts}
+
+
+def _name_chart(chart: ChartOrigin) -> str:
+    fact = {"chart": f"{chart.name} {chart.version}", "release": chart.release}
+    return _("chart %(chart)s as release %(release)s") % fact
 
 
 def _sum_up_chart(chart: ChartOrigin, count: int) -> str:
@@ -245,7 +263,9 @@ def _sum_up_kind(revision: SourceRevision, kind: str, count: int) -> str:
     if kind == HELM and chart is not None:
         return _sum_up_chart(chart, count)
     if kind == GIT and origin is not None:
-        return _sum_up_git(origin, count)
+        text = _sum_up_git(origin, count)
+        is_rendered = revision.provenance[GIT].get("chart_path")
+        return f"{text}, {_name_chart(chart)}" if is_rendered and chart is not None else text
     if kind == "link":
         return _sum_up_links(revision)
     texts = {"upload": _("%(files)s uploaded"), "paste": _("pasted text")}

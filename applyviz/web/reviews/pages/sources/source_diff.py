@@ -1,4 +1,4 @@
-"""The manifests of a repository that changed since the last run, file by file, as lines."""
+"""The manifests of a repository, a chart or links that changed since the last run, file by file, as lines."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from applyviz.records.models import Plan
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_manifests
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotVisibleError
-from applyviz.workflow.plans import git_history
-from applyviz.workflow.plans.git_history import ManifestDifference, ManifestDifferences
+from applyviz.workflow.plans.source_runs.manifests import ManifestDifference, ManifestDifferences, compare_manifests
+from applyviz.workflow.plans.source_runs.same_source import ComparedSource, find_last_run, list_compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class SourceDiffObject:
 
 @dataclass(frozen=True, slots=True)
 class SourceDiffFile:
-    """One file of the repository with its changed objects."""
+    """One file of the source with its changed objects."""
 
     name: str
     objects: tuple[SourceDiffObject, ...]
@@ -76,22 +76,24 @@ def _group(found: ManifestDifferences) -> tuple[SourceDiffFile, ...]:
     return tuple(SourceDiffFile(name, tuple(map(_present_object, changes))) for name, changes in groups)
 
 
-def present_source_diff(plan: Plan, *, for_user: Person) -> SourceDiff:
-    """Return the manifests that changed since the last run of the same source.
+def present_source_diff(plan: Plan, asked: ComparedSource | None, *, for_user: Person) -> SourceDiff:
+    """Return the manifests of one source that changed since its last run; by default of the first that is compared.
 
     - Raises `NotVisibleError` without such a run that this person may see, and before the plan is complete.
     """
-    changes = git_history.find_changes(plan, for_user=for_user) if plan.state == PlanState.COMPLETE else None
-    if changes is None:
+    compared = list_compared(plan.revision) if plan.state == PlanState.COMPLETE else ()
+    source = asked or next(iter(compared), None)
+    run = find_last_run(plan, source, for_user=for_user) if source is not None and source in compared else None
+    if run is None or source is None:
         raise NotVisibleError(f"plan {plan.number} has no earlier run of the same source to compare with")
-    found = git_history.compare_manifests(changes.run.plan, plan)
+    found = compare_manifests(run.plan, plan, source)
     return SourceDiff(
         review_number=plan.review.number,
         title=plan.review.title,
         plan_number=plan.number,
         back_url=reverse("reviews:show-overview", args=[plan.review.number, plan.number]),
-        run_number=changes.run.number,
-        run_url=reverse("runs:show-run", args=[changes.run.number]),
+        run_number=run.number,
+        run_url=reverse("runs:show-run", args=[run.number]),
         files=_group(found),
         more=found.more,
         holds_masked=found.holds_masked,
