@@ -47,13 +47,15 @@ TEXTS = {"reason": "why", "operation": "apply, delete, patch, set-last-applied o
     "field-manager": "owner of the fields", "chart-release": "name of the release", "git-ref": "branch, tag or commit",
     "kustomization": "folder to render, of the files or the repository", "namespace": "for objects without a namespace",
     "hand-over-to": "next manager of --hand-over", "take-from": "managers that give up fields", "preset": "its slug",
-    "chart": "to render: folder (. for the given one) or .tgz of the files, https or oci:// address, or name",
+    "chart": "to render: folder (. for the given one) or .tgz of files or repository, https or oci:// address, or name",
+    "patches": "JSON file with the list of the API", "moves": "JSON file with the list of the API",
 }  # fmt: skip
 LISTS = {"link": ("URL", "a file that the server fetches"), "replace": ("KIND", "if immutable, as batch/Job"),
     "prune-allowlist": ("GROUP/VERSION/KIND", "to prune"), "leave-out": ("OBJECT", "as batch/Job/shop/migrate"),
+    "git-values": ("FILE", "values of the chart, in the repository"), "patch-file": ("FILE", "if the files hold none"),
     "hand-over": ("FIELD", "as 'apps/Deployment/shop/web .spec.replicas'"), "values": ("FILE", "values of the chart"),
-    "take-fields": ("FIELD", "live value, with --review"), "patch-file": ("FILE", "else, the files hold patches"),
-    "prune-except": ("KIND", "never pruned, as core/Secret"), "addons-anyway": ("ADDON", "planned although skipped"),
+    "take-fields": ("FIELD", "live value, with --review"), "addons-anyway": ("ADDON", "planned although skipped"),
+    "prune-except": ("KIND", "never pruned, as core/Secret"),
 }  # fmt: skip
 # How long a server may be unavailable: at the start, where the address may be wrong, and after its first answer.
 PATIENCE, AWAY_AT_FIRST, AWAY = 25, 10.0, 300.0
@@ -192,11 +194,11 @@ def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO)
     how = plan.get("deletion") or ("patch" if plan.get("operation") == "patch" else f"{plan['mode']}-side")
     print(f"To {plan['cluster']}/{plan['namespace']} as {plan['identity']}, {how}", file=out)
     told = [f"From {plan['source']['text']}"] if plan.get("source") else []
+    told += [f"Since run {one['run']}: {one['text']}" for one in plan.get("source_changes", ())]
     told += [f"Prune: {plan['prune']}"] if plan.get("prune") else []
     told += [f"Stays: {one['kind']} {one['namespace']}/{one['name']}: {one['reason']}" for one in plan.get("stays", ())]
     told += [" ".join([f"Addon {a['name']}: {a['decision']}. {a['why']}", *a["notes"]]) for a in plan.get("addons", ())]
-    for line in (*told, plan["sentence"], *plan["impact"]):
-        print(line, file=out)
+    print(*told, plan["sentence"], *plan["impact"], sep="\n", file=out)
     for one in (one for one in objects if one["operation"] != "unchanged"):
         where = f"{one['namespace']}/{one['name']}" if one["namespace"] else one["name"]
         sure = "" if one["certainty"] == "confirmed" else f"  ({one['certainty']})"
@@ -205,9 +207,8 @@ def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO)
             print(f"    {field['path']}: {field['live'] or '-'} -> {field['after'] or '-'}", file=out)
         for conflict in one["conflicts"]:
             print(f"    ! {conflict['field']} is owned by {conflict['field_manager']}", file=out)
-        for risk in one["risks"]:
-            if risk["level"] != "info":
-                print(f"    ! {risk['text']}", file=out)
+        for risk in (risk for risk in one["risks"] if risk["level"] != "info"):
+            print(f"    ! {risk['text']}", file=out)
         notes = {"o": one["left_out"], "x": one["error"]}
         print("".join(f"    {mark} {text}\n" for mark, text in notes.items() if text), end="", file=out)
     for problem in plan["problems"]:
@@ -256,10 +257,9 @@ class Gate:
         plan = self._api.get(f"reviews/{number}/", count=200)
         objects = plan["objects"]
         while len(objects) < plan["objects_in_all"]:
-            more = self._api.get(f"reviews/{number}/", start=len(objects), count=200)["objects"]
+            objects += (more := self._api.get(f"reviews/{number}/", start=len(objects), count=200)["objects"])
             if not more:
                 break
-            objects += more
         print_plan(plan, objects, self._out)
         return plan
 
@@ -282,15 +282,13 @@ class Gate:
                 self._api.post(f"reviews/{number}/plans/{plan['plan']}/run/", {"digest": plan["digest"]})
             except LostError as error:
                 self._write(f"{error}; checking whether the run exists")
-                if self._api.get(f"reviews/{number}/", count=0)["status"] != "approved":
-                    return
+                if self._api.get(f"reviews/{number}/", count=0)["status"] == "approved":
+                    continue
             except GateError as error:
                 if error.status != REFUSED:
                     raise
                 self._write(f"not started: {error}")
-                return
-            else:
-                return
+            return
 
     def conclude(self, plan: dict[str, Any]) -> int:
         """Print how it ended; return the exit status."""
@@ -353,11 +351,13 @@ def _read_token(chosen: argparse.Namespace) -> str:
 def _open_review(api: Api, chosen: argparse.Namespace) -> int:
     names = ("leave_out", "leave_out_reason", "hand_over", "hand_over_to", "take_from", "take_fields", "addons_anyway")
     choices = {n: v if isinstance(v, str) else "\n".join(v) for n in names if (v := getattr(chosen, n))}
+    lists = {n: list_files([v], takes_all=True) for n in ("patches", "moves") if (v := getattr(chosen, n))}
+    choices |= {n: json.loads("".join(file.get("content", "") for file in files)) for n, files in lists.items()}
     if chosen.review and choices:  # the next plan, which needs its own approval
         api.post(f"reviews/{chosen.review}/plans/", choices)
     if chosen.review:
         return int(chosen.review)
-    sources = chosen.files, chosen.link, chosen.git_repository, chosen.chart, chosen.patch_objects
+    sources = chosen.files, chosen.link, chosen.git_repository, chosen.chart, chosen.patch_objects, lists
     if not chosen.preset and not (any(sources) and chosen.cluster and chosen.title):
         raise GateError("name a preset, or cluster, title, and files, links, a git repository or a chart", NOT_ASKED)
     takes_all = bool(chosen.kustomization or chosen.chart or chosen.preset)
@@ -371,7 +371,7 @@ def _open_review(api: Api, chosen: argparse.Namespace) -> int:
         "patch": "".join(one["content"] for one in list_files(chosen.patch_file, takes_all=True)),
         **choices,
         "files": [*list_files(chosen.files, takes_all=takes_all), *values],
-        "chart_values_files": "\n".join(file["name"] for file in values),
+        "chart_values_files": "\n".join([*chosen.git_values, *(file["name"] for file in values)]),
         "links": chosen.link,
     }
     return int(api.post("reviews/", {name: value for name, value in body.items() if value})["review"]["number"])
@@ -389,9 +389,9 @@ def main(given: list[str] | None = None, out: TextIO = sys.stdout) -> int:
         if not chosen.plan_only:
             return gate.run(number)
         return DONE if plan["status"] in GOOD else REFUSED if plan["status"] in BAD else WAITING
-    except GateError as error:
-        print(error, file=sys.stderr)
-        return error.status
+    except (GateError, json.JSONDecodeError) as error:
+        print(error if isinstance(error, GateError) else f"the list is not JSON: {error}", file=sys.stderr)
+        return error.status if isinstance(error, GateError) else NOT_ASKED
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What the flags of the gate ask of the API."""
 
 import io
+import json
 
 import pytest
 
@@ -291,3 +292,41 @@ def test_preset_stands_for_cluster_title_and_options(tmp_path):
         "preset": "shop",
         "files": [{"name": "a.yaml", "content": "kind: ConfigMap"}, {"name": "logo.png", "base64": "iVBORw=="}],
     }
+
+
+def test_lists_of_patches_and_moves_come_from_files(tmp_path):
+    moves = [{"what": "take", "target": "Deployment/shop/web", "fields": [".spec.paused"]}]
+    patches = [{"target": "ConfigMap/shop/a", "type": "merge", "patch": "data: {a: '2'}"}]
+    for name, entries in (("moves.json", moves), ("patches.json", patches)):
+        (tmp_path / name).write_text(json.dumps(entries))
+    target = ["--cluster", "c", "--title", "t"]
+    new, patched, again = Api(), Api(), Api()
+
+    gate._open_review(new, gate._read_arguments(["--moves", str(tmp_path / "moves.json"), *target]))
+    gate._open_review(patched, gate._read_arguments(["--patches", str(tmp_path / "patches.json"), *target]))
+    gate._open_review(again, gate._read_arguments(["--review", "7", "--moves", str(tmp_path / "moves.json")]))
+
+    assert (new.body["moves"], patched.body["patches"], again.body) == (moves, patches, {"moves": moves})
+
+
+def test_list_that_is_not_json_is_an_error(tmp_path, monkeypatch, capsys):
+    (tmp_path / "moves.json").write_text("[{")
+    monkeypatch.setenv("APPLYVIZ_TOKEN", "token")
+
+    status = gate.main(["--url", "https://h", "--review", "7", "--moves", str(tmp_path / "moves.json")])
+
+    assert status == gate.NOT_ASKED
+    assert "the list is not JSON" in capsys.readouterr().err
+
+
+def test_chart_and_values_of_a_repository_are_named(tmp_path):
+    (tmp_path / "own.yaml").write_text("color: red")
+    api = Api()
+    flags = ["--git", "https://h/o/r", "--chart", "deploy/shop", "--git-values", "values/prod.yaml"]
+
+    gate._open_review(
+        api, gate._read_arguments(["--cluster", "c", "--title", "t", *flags, "--values", str(tmp_path / "own.yaml")])
+    )
+
+    assert (api.body["git_repository"], api.body["chart"]) == ("https://h/o/r", "deploy/shop")
+    assert api.body["chart_values_files"] == "values/prod.yaml\nvalues-files/1/own.yaml"

@@ -17,7 +17,6 @@ from applyviz.engine.explain.sentences import render_reason
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, canonical_json
-from applyviz.engine.ownership.managed_fields import find_entries
 from applyviz.engine.planning.digest.serialize import options_from_json, to_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.owner_map import OwnerShare
@@ -27,7 +26,8 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ApplyRun, ObjectChange, ObjectResult, Plan, Review
-from applyviz.web.api.sources import present_source
+from applyviz.web.api import managed_fields
+from applyviz.web.api.sources import list_source_changes, present_source
 from applyviz.web.components.values import show_value
 from applyviz.web.reviews.pages.addons.table import list_addons
 from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_prune, present_impact, present_sentence
@@ -131,6 +131,7 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "cluster": plan.target.cluster.slug,
         "namespace": options.namespace,
         "source": present_source(plan.revision),
+        "source_changes": list_source_changes(plan, for_user=for_user),
         "operation": options.action.value,
         "deletion": describe_deletion(options),
         "mode": options.mode.value,
@@ -221,27 +222,6 @@ def _present_requests(change: engine.PlannedObject) -> list[JSONObject]:
     ]
 
 
-def _list_entries(obj: JSONObject | None) -> list[JSONObject]:
-    """Return managedFields of an object without times: those of a write are known once it was sent."""
-    found = find_entries(obj or {}) or ()
-    return [{name: value for name, value in entry.items() if name != "time"} for entry in found]
-
-
-def _present_managed_fields(change: engine.PlannedObject) -> JSONObject | None:
-    """Return managedFields before and after; without an effect they are the same.
-
-    - None if the reader may not see the object; `after` is None if it is not known.
-    """
-    if change.operation is engine.Operation.WITHHELD:
-        return None
-    before, result = _list_entries(change.versions.live), change.versions.after
-    if not change.has_effect:
-        return {"before": before, "after": before}
-    if change.operation.is_deletion:
-        return {"before": before, "after": []}
-    return {"before": before, "after": None if result is None else _list_entries(result)}
-
-
 def _present_object(
     row: ObjectChange, options: ApplyOptions, view: LiveView, owners: Sequence[OwnerShare]
 ) -> JSONObject:
@@ -262,7 +242,7 @@ def _present_object(
         "error": row.error,
         "can_be_replaced": change.can_be_replaced,
         "owners": [to_json(share) for share in owners],
-        "managed_fields": _present_managed_fields(change),
+        "managed_fields": managed_fields.present_planned(change),
         "left_out": "" if change.left_out is None else change.left_out.reason,
         "risks": [{"kind": h.kind.value, "level": h.level.value, "text": render_risk(h)} for h in change.risks],
         "conflicts": [_present_conflict(change, conflict) for conflict in change.conflicts],
@@ -312,23 +292,34 @@ def _present_retry(run: ApplyRun, person: Person) -> JSONObject:
     return {"objects": objects, "blockers": list(sentences.describe_all(blockers))}
 
 
+def _present_result(result: ObjectResult) -> JSONObject:
+    return {
+        "position": result.position,
+        "kind": result.change.kind,
+        "namespace": result.change.namespace,
+        "name": result.change.name,
+        "outcome": result.outcome,
+        "outcome_text": result.get_outcome_display(),
+        "detail": result.detail,
+        "owners": result.owners.get("state", ""),
+        "rollout": result.rollout,
+    }
+
+
 def present_run_with_results(run: ApplyRun, *, for_user: Person, root: str) -> JSONObject:
     """Return a run with the outcome of each object, and what a retry could do."""
     results = ObjectResult.objects.filter(run=run).select_related("change").order_by("position")
     document, view = present_run(run, root=root), view_of(run.plan)
-    listed = [
-        {
-            "position": result.position,
-            "kind": result.change.kind,
-            "namespace": result.change.namespace,
-            "name": result.change.name,
-            "outcome": result.outcome,
-            "outcome_text": result.get_outcome_display(),
-            "detail": result.detail,
-            "owners": result.owners.get("state", ""),
-            "rollout": result.rollout,
-        }
-        for result in (show_result(one, view) for one in results.defer("change__document", "change__sealed"))
-    ]
+    listed = [_present_result(show_result(one, view)) for one in results.defer("change__document", "change__sealed")]
     document = {**document, "retry": _present_retry(run, for_user)}
     return {**document, "plan_digest": run.plan.digest, "mark": _mark({**document, "of": listed}), "objects": listed}
+
+
+def add_managed_fields(document: JSONObject, run: ApplyRun, *, start: int, count: int) -> JSONObject:
+    """Return a presented run with some of its objects alone, each with its managedFields before and after."""
+    results = ObjectResult.objects.filter(run=run).select_related("change").order_by("position")
+    some = list(results.defer("change__sealed")[start : start + count])
+    found = managed_fields.list_of_results(some, view_of(run.plan))
+    listed = document["objects"][start : start + count]
+    objects = [{**one, "managed_fields": fields} for one, fields in zip(listed, found, strict=False)]
+    return {**document, "objects": objects, "objects_in_all": len(document["objects"])}

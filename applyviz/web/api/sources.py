@@ -1,10 +1,12 @@
-"""Where the manifests of a plan come from, as JSON: each source in the order in which it was read, commit and chart."""
+"""Where the manifests of a plan come from, as JSON: each source in its order, and what changed since its last run."""
 
 from __future__ import annotations
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.records.models import SourceRevision
+from applyviz.records.models import Plan, SourceRevision
 from applyviz.web.reviews.pages.sources.provenance import read_chart, read_git, sum_up_origins
+from applyviz.web.reviews.pages.sources.source_changes import SourceChangesCard, present_source_changes
+from applyviz.workflow.foundation.access import Person
 
 
 def _present_commit(revision: SourceRevision) -> JSONObject | None:
@@ -49,3 +51,22 @@ def present_source(revision: SourceRevision) -> JSONObject:
         "commit": _present_commit(revision),
         "chart": _present_chart(revision),
     }
+
+
+def _present_changes(card: SourceChangesCard) -> JSONObject:
+    return {
+        "kind": card.source.value,
+        "run": card.run_number,
+        "text": card.summary,
+        "changed": [{"name": fact.name, "before": fact.before, "after": fact.after} for fact in card.facts],
+        "commits": [{"id": row.commit, "author": row.author, "message": row.subject} for row in card.commits],
+        "files": list(card.files),
+    }
+
+
+def list_source_changes(plan: Plan, *, for_user: Person) -> list[JSONObject]:
+    """Return what changed in each source since its last run that this person may see; [] without one.
+
+    - `changed`: facts of a chart or addresses of links; `commits` and `files`: of a repository.
+    """
+    return [_present_changes(card) for card in present_source_changes(plan, for_user=for_user)]

@@ -267,7 +267,9 @@ def show_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
     """Return the results of a run, at once or as soon as they differ from the last answer.
 
     - A poll counts the results, and reads them only when the counts changed.
+    - With `count`, only so many objects from `start`, each with its managedFields before and after.
     """
+    chosen = check(WaitForm(request.GET))
     known: tuple[object, JSONObject] = None, {}
 
     def read() -> JSONObject:
@@ -279,7 +281,13 @@ def show_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
             known = progress, presented
         return known[1]
 
-    return _wait(request, read, lambda document: document)
+    def finish(document: JSONObject) -> JSONObject:
+        if chosen["count"] is None:
+            return document
+        run = runs.get_run(number, for_user=caller.person)
+        return responses.add_managed_fields(document, run, start=chosen["start"] or 0, count=chosen["count"])
+
+    return _wait(request, read, finish)
 
 
 @requires(Action.APPLY, "POST")

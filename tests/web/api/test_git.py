@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from applyviz.records.models import Plan
+from applyviz.sources.rendering.job import Rendered
+from applyviz.workflow.plans import charts, planner
+from tests.charts import folder
 from tests.sources.git_server import GitRepository, serving_git
 from tests.stories import Team, config_map
 from tests.web.api.test_api import Program, body
+from tests.web.reviews.test_chart_review import OUTPUT
 
 pytestmark = pytest.mark.django_db
 
@@ -74,3 +78,47 @@ def test_refusals_name_their_field(program, sent, values, field, text):
     problems = refused.json()["error"]["problems"]
     assert refused.status_code == 422
     assert any(problem["field"] == field and text in problem["message"] for problem in problems), problems
+
+
+def test_chart_of_the_repository_is_rendered(program, sent, repository, monkeypatch):
+    monkeypatch.setattr(charts, "make_runner", lambda socket: lambda job, limits: Rendered(0, OUTPUT, ""))
+    files = {f"deploy/{name}": data for name, data in folder().items()}
+    repository.commit({**files, "prod.yaml": b"color: red"})
+    named = {name: value for name, value in sent.items() if name != "git_path"}
+    given = {"chart": "deploy/shop", "chart_values_files": "prod.yaml", "chart_release": "web"}
+
+    made = program.post("reviews/", {**named, **given})
+
+    assert made.status_code == 201, made.content
+    source = program.get("reviews/1/").json()["source"]
+    assert {"name": "shop", "version": "1.2.3", "release": "web", "source": "deploy/shop"}.items() <= (
+        source["chart"].items()
+    )
+    assert (source["commit"]["id"], source["commit"]["path"]) == (repository.repo.head().decode(), "deploy/shop")
+    assert source["kinds"] == [{"kind": "git", "files": 4}]
+    refused = program.post("reviews/", {**named, **given, "git_path": "deploy"})
+    (problem,) = refused.json()["error"]["problems"]
+    assert (problem["field"], "leave path and kustomization empty" in problem["message"]) == ("chart", True)
+
+
+def test_commits_since_the_last_run_are_listed(monkeypatch, sent, repository):
+    team = Team().wire_up(monkeypatch)
+    program = Program(team.alice)
+    program.post("reviews/", sent)
+    planner.make_plan(Plan.objects.get().pk)
+    team.work(team.start(Plan.objects.get()))
+    newer = repository.commit({"deploy/app.yaml": config_map(a="2").encode()}, message="Raise a")
+    program.post("reviews/", {**sent, "title": "Next"})
+    planner.make_plan(Plan.objects.order_by("pk").last().pk)
+
+    assert program.get("reviews/1/").json()["source_changes"] == []
+    (found,) = program.get("reviews/2/").json()["source_changes"]
+
+    assert found == {
+        "kind": "git",
+        "run": 1,
+        "text": "1 commit, 1 file",
+        "changed": [],
+        "commits": [{"id": newer, "author": "Ada Lovelace", "message": "Raise a"}],
+        "files": ["deploy/app.yaml"],
+    }
