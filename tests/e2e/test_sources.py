@@ -1,4 +1,4 @@
-"""Sources in a browser: a repository, a link and a file in one review, named everywhere, and a newer commit."""
+"""Sources in a browser: a repository, links, files and a folder, named everywhere, and what changed since a run."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.sources.servers import make_authority
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
 PATH, RAW = "/team/shop.git", "/raw/extra.yaml"
+VERSIONED = "/releases/download/v{}/linked.yaml"
 
 
 def config(name: str, value: str = "1") -> str:
@@ -23,10 +24,12 @@ def config(name: str, value: str = "1") -> str:
 
 
 def answer_link(environ):
-    """The file behind the link; everything else is git."""
-    if environ["PATH_INFO"] != RAW:
+    """The files behind links; everything else is git."""
+    files = {RAW: config("of-link"), VERSIONED.format("1.0.0"): config("of-release", "blue")}
+    files[VERSIONED.format("1.1.0")] = config("of-release", "green")
+    if environ["PATH_INFO"] not in files:
         return None
-    return "200 OK", [("Content-Type", "text/yaml")], config("of-link").encode()
+    return "200 OK", [("Content-Type", "text/yaml")], files[environ["PATH_INFO"]].encode()
 
 
 @pytest.fixture(scope="session")
@@ -141,3 +144,51 @@ def test_what_changed_since_the_last_run_stands_beside_the_plan(sign_in, server,
     alice.goto(card.locator("[hx-get]").get_attribute("hx-get") or "")
     expect(alice.get_by_role("heading", level=1)).to_have_text("Changed manifests")
     assert find_violations(alice) == []
+
+
+def open_link(page, url: str, title: str) -> None:
+    """Open a review of one link, and wait for its plan."""
+    page.goto("/reviews/new/")
+    open_source(page, "Links")
+    page.get_by_role("textbox", name="Links").fill(url)
+    page.get_by_label("Title").fill(title)
+    page.get_by_role("button", name="Create plan").click()
+    page.wait_for_url(re.compile(r"/reviews/\d+/"))
+    expect(page.locator("[data-stream]")).to_have_count(0)
+
+
+def test_newer_version_of_a_link_is_compared_with_the_last_run(sign_in, server):
+    origin = server[0].origin
+    alice, bob = sign_in("alice"), sign_in("bob")
+    open_link(alice, f"{origin}{VERSIONED.format('1.0.0')}", "First release")
+    approve_and_apply(bob, alice.url)
+    open_link(alice, f"{origin}{VERSIONED.format('1.1.0')}", "Next release")
+
+    alice.locator("[data-review-tab]", has_text="Overview").click()
+    card = alice.get_by_role("region", name=re.compile("Changed in the source since"))
+    expect(card).to_contain_text("1 link")
+    expect(card).to_contain_text("v1.1.0/linked.yaml")
+    changed = card.get_by_role("region", name="linked.yaml")
+    expect(changed).to_contain_text("ConfigMap/of-release")
+    expect(changed).to_contain_text("green")
+
+
+def test_folder_is_uploaded_with_its_paths(sign_in, tmp_path):
+    folder = tmp_path / "shop"
+    for name, text in {"a/one.yaml": config("in-a"), "b/one.yaml": config("in-b"), "b/notes.md": "# no"}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    page = sign_in("alice")
+    page.goto("/reviews/new/")
+    page.locator("[data-folder]").set_input_files(folder)
+    expect(page.get_by_text("2 objects found")).to_be_visible()
+    page.get_by_label("Title").fill("A folder")
+    page.get_by_role("button", name="Create plan").click()
+    page.wait_for_url(re.compile(r"/reviews/\d+/"))
+    expect(page.locator("[data-stream]")).to_have_count(0)
+
+    page.get_by_role("link", name="Print").click()
+    files = page.locator("#record-files ~ table")
+    for name in ("shop/a/one.yaml", "shop/b/one.yaml"):
+        expect(files).to_contain_text(name)
+    expect(files).not_to_contain_text("notes.md")
