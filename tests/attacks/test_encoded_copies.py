@@ -6,8 +6,10 @@ Tools write their own last-applied as base64 of JSON, often compressed first.
 from __future__ import annotations
 
 import base64
+import bz2
 import gzip
 import json
+import lzma
 import time
 import zlib
 from urllib.parse import quote
@@ -49,7 +51,25 @@ FORMS = {
     "base64 of base64": lambda raw: b64(b64(raw).encode()),
     "gzip of base64 of gzip": lambda raw: url64(gzip.compress(b64(gzip.compress(raw)).encode())),
     "in a JSON text": lambda raw: b64(json.dumps(raw.decode()).encode()),
+    "in a field of JSON": lambda raw: json.dumps({"version": 2, "copy": b64(gzip.compress(raw))}),
+    "in a list of JSON": lambda raw: json.dumps([b64(gzip.compress(raw))]),
+    "in a field of YAML": lambda raw: f"version: 2\ncopy: {b64(gzip.compress(raw))}\nmore: x\n",
+    "in a block of YAML": lambda raw: f"copy: |\n  {indent(b64(gzip.compress(raw)))}\nversion: 2\n",
+    "in an address of data": lambda raw: f"data:application/json;base64,{b64(raw)}",
+    "in the path of an address": lambda raw: f"https://tool.example/restore/{url64(gzip.compress(raw))}",
+    "in the query of an address": lambda raw: f"https://tool.example/?copy={quote(b64(raw), safe='')}",
+    "in a sentence": lambda raw: f"the copy {b64(gzip.compress(raw))} of yesterday",
+    "in pieces": lambda raw: ",".join(indent(b64(raw)).split("\n  ")),
+    "in quoted lines": lambda raw: "\n".join(f'"{line}"' for line in indent(b64(raw)).split("\n  ")),
+    "hex with colons": lambda raw: ":".join(f"{byte:02x}" for byte in raw),
+    "hex with a prefix": lambda raw: "0x" + raw.hex(),
+    "escaped characters": lambda raw: "".join(f"\\u{byte:04x}" for byte in raw),
+    "UTF-16": lambda raw: b64(raw.decode().encode("utf-16")),
 }
+
+
+def indent(text: str) -> str:
+    return "\n  ".join(text[n : n + 40] for n in range(0, len(text), 40))
 
 
 def shows(masked: object, *texts: str) -> bool:
@@ -89,9 +109,29 @@ def test_what_cannot_be_decoded_is_masked_beside_a_masked_value_only() -> None:
     assert mask(config_map, gvk=MAP, tag_key=b"k") == config_map
 
 
+@pytest.mark.parametrize("compress", [bz2.compress, lzma.compress])
+def test_what_is_compressed_in_another_way_is_masked_beside_a_masked_value(compress) -> None:
+    copy = b64(compress(JSON_TEXT.encode()))
+    obj = {**OBJECT, "metadata": {"name": "login", "annotations": {"a": copy, "b": json.dumps({"copy": copy})}}}
+
+    assert not shows(mask(obj, gvk=SECRET, tag_key=b"k"), copy)
+
+
+def test_only_the_part_of_a_text_that_is_a_copy_is_masked() -> None:
+    text = FORMS["in a field of YAML"](JSON_TEXT.encode())
+    (shown,) = mask({"kind": "ConfigMap", "data": {"a": text}}, gvk=MAP, tag_key=b"k")["data"].values()
+
+    assert shown.startswith("version: 2\ncopy: \u27ea")
+    assert shown.endswith("\u27eb\nmore: x\n")
+
+
 def test_encoded_text_without_a_secret_is_shown() -> None:
     certificate = b64(b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
     data = {"ca": certificate, "sum": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "n": "a-b-c"}
+    data |= {
+        "image": f"registry.example/team/web@sha256:{data['sum']}",
+        "lines": f"a: {certificate}\nb: {data['sum']}\n",
+    }
     config = {"kind": "ConfigMap", "data": {**data, "json": b64(b'{"kind": "Widget", "metadata": {"name": "one"}}')}}
 
     assert mask(config, gvk=MAP, tag_key=b"k") == config

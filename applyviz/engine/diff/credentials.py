@@ -10,10 +10,11 @@ not a credential. The decision depends only on the text itself; the cost is line
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from fnmatch import translate
 from functools import lru_cache
 
+from applyviz.engine.diff.commands import COMMANDS, VALUE
 from applyviz.engine.diff.known_tokens import FORM, HINT
 
 LONGEST_NAME = 200
@@ -31,16 +32,20 @@ _PHRASES = frozenset(
         *(f"{what} secret" for what in ("client", "app", "shared", "consumer", "webhook", "oauth", "session")),
         *(f"{what} secret" for what in ("cookie", "auth", "hmac", "signing", "jwt")),
         *("secret access key", "connection string", "basic auth", "set cookie", "registry auth", "client key data"),
-        *("secret key base", "secret id", "role secret"),
+        *("secret key base", "secret id", "role secret", "api secret", "auth config", "seed phrase", "recovery phrase"),
+        *(f"{what} key" for what in ("ssh", "deploy", "session", "fernet", "hmac", "unseal", "recovery", "jwt")),
     )
 )
-_SUFFIXES = ("password", "passwd", "passphrase", "apikey", "token")
+_SUFFIXES = ("password", "passwd", "passphrase", "apikey", "token", "storepass", "keypass", "requirepass", "bindpw")
 _NONE = frozenset(("PWD", "OLDPWD"))  # the current working directory of a shell
-_UPPER_ENDS = frozenset({"secret", "pass", "dsn", "salt", "cookie", "pin"})
-_UPPER_LAST = frozenset({"auth", "pw", "sk"})
+_UPPER_ENDS = frozenset({"secret", "pass", "dbpass", "dsn", "salt", "cookie", "pin", "mnemonic"})
+_UPPER_LAST = frozenset({"auth", "pw", "sk", "pat"})
+_LAST = frozenset({"pass", "pw"})
+# What comes after the name of a credential, and leaves it one: `DB_PASSWORD_OLD`.
+_QUALIFIERS = frozenset({"old", "new", "previous", "current", "prod", "dev", "staging", "test", "value", "primary"})
 _UPPER_NAMES = frozenset({"APP_KEY"})
 # Names of one word that hold a credential in a text, where no field of Kubernetes is called so.
-_OF_TEXTS = frozenset({"secret", "pin", "pass", "auth"})
+_OF_TEXTS = frozenset({"secret", "pin", "pass", "pw", "auth", "sig"})
 PLURALS = frozenset({"passwords", "tokens", "apikeys", "passphrases"})
 """Fields whose entries are credentials; `secrets` names Secrets outside of a text."""
 _PLURALS_OF_TEXTS = PLURALS | {"secrets", "credentials"}
@@ -49,50 +54,68 @@ _METHODS = frozenset(
     {"basic", "bearer", "oidc", "oauth", "oauth2", "ldap", "saml", "kubernetes", "plain", "login", "md5"}
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-# A cheap first check: text without any of these cannot hold a credential.
+# A cheap first check: text without any of these cannot hold a credential. Both are in small letters: a search that
+# ignores case takes far longer than one in a text that is put in small letters first.
 _HINT = re.compile(
-    r"pass|pwd|token|secret|key|auth|cred|jwt|otp|cookie|bearer|dsn|salt|connection|://|BEGIN|eyJ|pin|_pw|_sk|mysql"
-    r"|mariadb|redis-cli|curl|login|" + HINT,
-    re.IGNORECASE,
+    r"pass|pwd|token|secret|key|auth|cred|jwt|otp|cookie|bearer|dsn|salt|connection|://|begin|eyj|pin|_pw|_sk|mysql"
+    r"|mariadb|redis-cli|curl|login|bindpw|rootpw|mongo|ldap|smb|zip|7z|sudo|rabbitmqctl|tcp\(|@//|sig=|" + HINT.lower()
 )
 
 _PEM = "PRIVATE KEY-----"
 _URL = re.compile(r"(?<=://)[^\s/@:\"'<>]{0,256}:([^\s/@\"'<>]{1,512})@")
 # A user without a password in a web address is a token.
-_URL_TOKEN = re.compile(r"(?<=https://)([^\s/@:\"'<>]{8,512})@")
-_VALUE = r"(\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s\"';&|,)}]{1,4096})"
+_URL_TOKEN = re.compile(r"\bhttps?://([^\s/@:\"'<>]{8,512})(?::x-oauth-basic)?@")
+# `user:password@tcp(host)`, `user/password@//host`.
+_DSN = re.compile(r"(?<![\w/])[\w.\-]{1,100}(?::([^\s@/\"']{1,128})@(?:tcp|udp|unix)\(|/([^\s@/\"']{1,512})@//)")
 # In a command, a query, a connection string, or after another flag: `PASSWORD=x run`, `?password=x`, `;Password=x`.
-_ASSIGNED = re.compile(r"(?<![\w.\-$])([A-Za-z][\w.\-]{1,200})=" + _VALUE)
-_COMMANDS = (
-    re.compile(r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\b[^\n;|&]{0,300}?[ ]-p([^\s\"']{1,512})"),
-    re.compile(r"\bsshpass[ ]{1,4}-p[ ]{0,4}" + _VALUE),
-    re.compile(r"\bredis-cli\b[^\n;|&]{0,300}?[ ](?:-a|--pass)[ ]{1,4}" + _VALUE),
-    re.compile(r"\bcurl\b[^\n;|&]{0,300}?[ ](?:-u|--user)[ ]{0,4}[\"']?[^\s:\"']{0,200}:([^\s\"']{1,512})"),
-    re.compile(r"\blogin\b[^\n;|&]{0,300}?[ ]-p[ ]{1,4}" + _VALUE),
+_ASSIGNED = re.compile(r"(?<![\w.\-$])([A-Za-z_][\w.\-]{1,200})=" + VALUE)
+# `; Password = x ;`, `${PASSWORD:-x}`, `set $token "x"`, `-H "X-Api-Key: x"`.
+_SPACED = re.compile(r"(?:^|;)[ \t]{0,8}([A-Za-z][\w .\-]{1,60}?)[ \t]{1,8}=[ \t]{0,8}" + VALUE, re.M)
+_DEFAULT = re.compile(r"\$\{(\w{1,200}):?[-=]([^}\n$]{1,512})\}")
+_SETTING = re.compile(
+    r"\b(?:set|setenv|add_header|proxy_set_header|fastcgi_param|uwsgi_param)[ \t]{1,8}[^\s\w]{0,4}(?:[\w./]{1,200}:)?"
+    r"([\w.\-]{1,200})[ \t]{1,8}" + VALUE
 )
-_XML = re.compile(r"<([\w.:\-]{1,200})(?:[ ][^<>]{0,200})?>([^<>\s][^<>\n]{0,4096})</")
+_INLINE = re.compile(r"(?<![\w\-])([A-Za-z]{1,40}(?:-[A-Za-z]{1,40}){1,6}):[ ]{1,4}" + VALUE)
+_CONTENT = r">\s{0,40}(?:<!\[CDATA\[)?([^<>\s\]][^<>\n\]]{0,4096})"
+_XML = re.compile(r"<([\w.:\-]{1,200})(?:[ ][^<>]{0,200})?" + _CONTENT)
+_XML_PAIRS = (
+    re.compile(r"(?:\bname|\bkey)=[\"']([\w.\-]{1,200})[\"'][ ]{0,4}(?:>\s{0,40}<value)?" + _CONTENT),
+    re.compile(r"<(?:name|key)>([\w.\-]{1,200})</(?:name|key)>\s{0,40}<value" + _CONTENT),
+)
 _PAIR = re.compile(
     r"\b(?:name|key)[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?([\w.\-]{1,200})[\"']?[,\s]{1,80}[\"']?value[\"']?"
-    r"[ \t]{0,4}[:=][ \t]{0,4}" + _VALUE
+    r"[ \t]{0,4}[:=][ \t]{0,4}" + VALUE
+)
+_PAIR_TURNED = re.compile(
+    r"\bvalue[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + VALUE + r"[,\s]{1,80}[\"']?(?:name|key)[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
+    r"[\"']?([\w.\-]{1,200})"
 )
 _COMPLEX_KEY = re.compile(
     r"^[ \t]{0,200}\?[ \t]{1,20}[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}\n[ \t]{0,200}:[ \t]{1,20}(.+)$", re.M
+)
+_NEXT_LINE = re.compile(
+    r"^[ \t]{0,200}(?:-[ ])?[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}:[ \t]{0,20}\n"
+    r"[ \t]{1,200}([^\s:#\-{\[|>&*!][^\n:]{0,4096})$",
+    re.M,
 )
 _BLOCK = re.compile(
     r"^([ \t]{0,200})(?:-[ ])?[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}:[ \t]{0,20}([|>][-+0-9]{0,3})?[ \t]{0,20}$", re.M
 )
 _LISTED = re.compile(r"[\"']?\b([A-Za-z_\-]{4,40})[\"']?[ \t]{0,20}:\s{0,20}[\[{]([^\[\]{}]{1,65536})[\]}]")
 _ENTRY = re.compile(
-    r"(?<![\w:.\-])(?:\"([\w.\-]{1,200})\"\s{0,20}:\s{0,20}|'?([\w.\-]{1,200})'?[ \t]{0,20}:\s{1,20})?" + _VALUE
+    r"(?<![\w:.\-])(?:\"([\w.\-]{1,200})\"\s{0,20}:\s{0,20}|'?([\w.\-]{1,200})'?[ \t]{0,20}:\s{1,20})?" + VALUE
 )
 _FLAG = re.compile(
     r"(?<![\w-])--?([A-Za-z][\w.-]{1,100})[= ](\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s\"'-][^\s]{0,4096})"
 )
 _LINE = re.compile(
-    r"^[ \t]{0,200}(?:export[ ]|-[ ])?[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}[:=][ \t]{0,20}([^\s|>{\[&*!#].*)$", re.M
+    r"^[ \t]{0,200}(?:export[ ]|-[ ]|\$env:)?[\"']?([\w.\-]{1,200})[\"']?[ \t]{0,20}:?[:=][ \t]{0,20}"
+    r"(?:[&!][\w!./\-]{0,80}[ \t]{1,20}){0,2}([^\s|>{\[&*!#].*)$",
+    re.M,
 )
 _FLOW = re.compile(
-    r"[{,][ \t]{0,20}([\w.\-]{1,200})[ \t]{0,20}:[ ][ \t]{0,20}"
+    r"[{,][ \t]{0,20}['\"]?([\w.\-]{1,200})['\"]?[ \t]{0,20}(?::[ ]|=)[ \t]{0,20}"
     r"(\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s,{}\[\]\"']{1,4096})"
 )
 _WEB_TOKEN = re.compile(r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,8192}\.eyJ[A-Za-z0-9_-]{2,16384}\.[A-Za-z0-9_-]{0,8192}")
@@ -103,15 +126,18 @@ _HEADER = re.compile(
     re.I,
 )
 _BEARER = re.compile(r"\bbearer[ ]{1,4}([A-Za-z0-9._~+/=-]{16,8192})", re.I)
-_NAMED = (_FLAG, _LINE, _FLOW, _JSON_PAIR, _ASSIGNED, _XML, _PAIR, _COMPLEX_KEY)
+_NAMED = (
+    *(_FLAG, _LINE, _FLOW, _JSON_PAIR, _ASSIGNED, _SPACED, _DEFAULT, _SETTING, _INLINE, _XML, *_XML_PAIRS, _PAIR),
+    *(_COMPLEX_KEY, _NEXT_LINE),
+)
 _GROUPS = (
     ("url", _URL),
     ("url", _URL_TOKEN),
-    *(("command", one) for one in _COMMANDS),
+    *(("command", one) for one in COMMANDS),
     ("authorization", _HEADER),
     ("authorization", _BEARER),
 )
-_REFERENCE = re.compile(r"\$\([\w.]+\)|\$\{[^}]*\}|\$\w+|\{\{.*\}\}|<[^<>]*>|\*+")
+_REFERENCE = re.compile(r"\$\([\w.]+\)|\$\{(?:(?!:-)[^}])*\}|\$\w+|\{\{.*\}\}|<[^<>]*>|\*+")
 _LITERALS = frozenset({"true", "false", "null", "none", "~"})
 
 
@@ -125,14 +151,6 @@ _KEYS_BY_GROUP = {
 _TEMPLATES = frozenset(
     (holder, data) for holder in ("template", "secretTemplate") for data in ("data", "stringData", "binaryData")
 )
-_SHORT = frozenset({"-p"})
-_PROGRAMS: dict[str, frozenset[str]] = {
-    **dict.fromkeys(
-        ("mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "mariadb-admin", "sshpass"), _SHORT
-    ),
-    "redis-cli": frozenset({"-a", "--pass"}),
-    "curl": frozenset({"-u", "--user"}),
-}
 
 
 def names_of_keys(group: str) -> frozenset[str]:
@@ -157,12 +175,14 @@ def names_credential(name: str) -> bool:
     words = _split(name.rstrip("0123456789"))
     if not words or name in _NONE:
         return False
+    while len(words) > 1 and words[-1] in _QUALIFIERS:
+        words.pop()
     last = words[-1]
     if last in _ENDS or last.endswith(_SUFFIXES) or {" ".join(words[-n:]) for n in (2, 3)} & _PHRASES:
         return True
     is_constant = name.upper() == name
     is_upper = name in _UPPER_NAMES or last in _UPPER_ENDS or (len(words) > 1 and last in _UPPER_LAST)
-    return (is_constant and is_upper) or (len(words) > 1 and last == "pass")
+    return (is_constant and is_upper) or (len(words) > 1 and last in _LAST)
 
 
 @lru_cache(maxsize=64)
@@ -182,27 +202,13 @@ def holds_value(text: str) -> bool:
 
 
 def names_list(name: str) -> bool:
-    """Return whether the entries of a field of this name are credentials."""
-    return name.lower() in PLURALS
+    """Return whether the entries of a field of this name are credentials: `tokens`, `apiKeys`."""
+    return name.lower() in PLURALS or (name[-1:] in ("s", "S") and names_credential(name[:-1]))
 
 
 def is_template(path: tuple[str, ...]) -> bool:
     """Return whether a path is that of the values of a Secret that a controller makes from a template."""
     return path[-2:] in _TEMPLATES
-
-
-def find_arguments(items: Sequence[object]) -> frozenset[int]:
-    """Return the positions of arguments that a program of the list takes as a password: `redis-cli -a x`."""
-    found: set[int] = set()
-    flags: frozenset[str] = frozenset()
-    for at, item in enumerate(items):
-        text = item if isinstance(item, str) else ""
-        flags = _PROGRAMS.get(text.rpartition("/")[2], flags)
-        if text in flags:
-            found.add(at + 1)
-        elif text[:2] in flags and text[:2] != "--":  # `-px`
-            found.add(at)
-    return frozenset(one for one in found if one < len(items))
 
 
 def is_registry_login(text: str) -> bool:
@@ -230,7 +236,11 @@ def _names_in_text(name: str, value: str) -> bool:
         return True
     bare = value.strip().strip("\"',;")
     is_other = bare.startswith(("/", "./")) or bare.lower() in _METHODS or not bare
-    return name.lower() in _OF_TEXTS and not is_other
+    return name.lower().rpartition(".")[2].strip("_") in _OF_TEXTS and not is_other
+
+
+def _names_plural(name: str) -> bool:
+    return name.lower() in _PLURALS_OF_TEXTS or names_list(name)
 
 
 def _find_entries(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
@@ -244,7 +254,7 @@ def _find_entries(text: str, start: int, end: int) -> Iterator[tuple[int, int, s
 def _find_listed(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Yield the credentials in flow lists and maps: `tokens: [x, y]`, `"credentials": {"value": "x"}`."""
     for match in _LISTED.finditer(text):
-        if match[1].lower() in _PLURALS_OF_TEXTS and match[1] not in shown:
+        if _names_plural(match[1]) and match[1] not in shown:
             yield from _find_entries(text, *match.span(2))
 
 
@@ -253,7 +263,7 @@ def _find_blocks(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, 
     at = 0
     while (match := _BLOCK.search(text, at)) is not None:
         at = match.end()
-        is_plural = match[3] is None and match[2].lower() in _PLURALS_OF_TEXTS
+        is_plural = match[3] is None and _names_plural(match[2])
         if match[2] in shown or not (is_plural or (match[3] is not None and _names_in_text(match[2], "x"))):
             continue
         start = at = min(at + 1, len(text))
@@ -291,6 +301,8 @@ def _find_forms(text: str) -> Iterator[tuple[int, int, str]]:
     for name, expression in _GROUPS:
         for match in expression.finditer(text):
             yield *match.span(1), name
+    for match in _DSN.finditer(text):
+        yield *match.span(1 if match[1] else 2), "dsn"
 
 
 def _find_spans(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
@@ -300,13 +312,16 @@ def _find_spans(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, s
         for match in expression.finditer(text):
             if match[1] not in shown and _names_in_text(match[1], match[2]):
                 yield *match.span(2), match[1]
+    for match in _PAIR_TURNED.finditer(text):
+        if match[2] not in shown and _names_in_text(match[2], match[1]):
+            yield *match.span(1), match[2]
     yield from _find_listed(text, shown)
     yield from _find_blocks(text, shown)
 
 
 def redact(text: str, mask: Callable[[str, str], str], shown: Collection[str] = ()) -> str:
     """Return the text with each credential replaced by `mask(credential, name)`; names in `shown` hold none."""
-    if _HINT.search(text) is None:
+    if _HINT.search(text.lower()) is None:
         return text
     pieces: list[str] = []
     at = 0

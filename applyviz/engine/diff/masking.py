@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from applyviz.engine.diff.commands import find_arguments
 from applyviz.engine.diff.credentials import (
     compile_globs,
-    find_arguments,
     holds_value,
     is_ciphertext,
     is_reference,
@@ -38,7 +38,7 @@ from applyviz.engine.diff.embedded import (
     names_secret,
     parse_embedded,
 )
-from applyviz.engine.diff.encoded import DecodedText, decode_all, looks_encoded
+from applyviz.engine.diff.encoded import decode_all, find_parts, looks_encoded
 from applyviz.engine.diff.marks import is_masked
 from applyviz.engine.diff.mask_policy import DEFAULT_POLICY, Beside, MaskPolicy
 from applyviz.engine.diff.patch_parts import list_written, read_pointer, write_at
@@ -221,30 +221,35 @@ class _Masker:
         embedded = parse_embedded(value)
         if embedded is not None:
             masked = self._mask_embedded(embedded, path, value, is_secret=is_secret)
-            if self.repeats.are_in(masked):
+            if self.repeats.are_in(masked) or self._repeats_decoded(masked):
                 return self.mask_value(value, path)
             return masked if masked != value else self._redact(value, path)
-        if self._hides_secret(value, path, is_compared=True):
+        if self._repeats_decoded(value):
             return self.mask_value(value, path)
         is_unreadable = bool(value) and (path[-1] == _LAST_APPLIED or (is_secret and "{" in value))
         if is_unreadable or looks_secret(value) or self.is_guarded or self.repeats.are_in(value):
             return self.mask_value(value, path)
         return self._walk(value, path)
 
-    def _hides_secret(self, text: str, path: Path, *, is_compared: bool = False) -> bool:
-        """Return whether a text holds, encoded, an object with masked values.
-
-        - `is_compared`: or one of the values of this object; what cannot be decoded within the limits is taken for one.
-        """
-        if not looks_encoded(text):
+    def _repeats_decoded(self, text: str) -> bool:
+        """Return whether a text holds a value of this object encoded, or what the limits do not allow to decode."""
+        if not self.repeats or not looks_encoded(text):
             return False
         decoded = decode_all(text)
-        if is_compared and self._repeats_decoded(decoded):
-            return True
-        return any(self._tells_secret(inner, path) for inner in decoded.texts)
+        return not decoded.is_whole or any(map(self.repeats.are_in, decoded.texts))
 
-    def _repeats_decoded(self, decoded: DecodedText) -> bool:
-        return bool(self.repeats) and (not decoded.is_whole or any(map(self.repeats.are_in, decoded.texts)))
+    def _mask_encoded(self, text: str, path: Path) -> str:
+        """Mask the parts of a text that hold, encoded, an object with masked values; the rest is read as it is."""
+        pieces: list[str] = []
+        at = 0
+        for start, end in find_parts(text):
+            if any(self._tells_secret(inner, path) for inner in decode_all(text[start:end]).texts):
+                mask_of_part = self.mask_value(
+                    text[start:end], path if end - start == len(text) else (*path, str(start))
+                )
+                pieces += (self._redact(text[at:start], path), mask_of_part)
+                at = end
+        return "".join((*pieces, self._redact(text[at:], path)))
 
     def _tells_secret(self, text: str, path: Path) -> bool:
         embedded = parse_embedded(text)
@@ -333,9 +338,7 @@ class _Masker:
                 return masked
             if embedded is None and looks_secret(text):
                 return self.mask_value(text, path)
-        if self._hides_secret(text, path):
-            return self.mask_value(text, path)
-        return self._redact(text, path)
+        return self._mask_encoded(text, path)
 
     def _redact(self, text: str, path: Path) -> Any:
         if not self.policy.has_plain:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from applyviz.engine.diff.commands import find_arguments
 from applyviz.engine.diff.credentials import (
     compile_globs,
-    find_arguments,
     is_registry_login,
     names_credential,
     names_list,

@@ -71,6 +71,54 @@ TEXTS = [
     # headers
     f'proxy_set_header Authorization "Basic {WORD}";',
     f'more_set_headers "Authorization: Bearer {WORD}";',
+    f"proxy_set_header X-Api-Key {WORD};",
+    f'set $token "{WORD}";',
+    f"curl -H 'X-Api-Key: {WORD}' https://x/",
+    # other programs
+    f"mongosh -u me -p {WORD} --host h",
+    f"ldapsearch -D cn=x -w {WORD}",
+    f"smbclient -U user%{WORD} //h/s",
+    f"unzip -P {WORD} a.zip",
+    f"7z x -p{WORD} a.7z",
+    f"keytool -storepass {WORD}",
+    f"openssl rsa -passin pass:{WORD}",
+    f"htpasswd -b f user {WORD}",
+    f"vault login {WORD}",
+    f"rabbitmqctl add_user me {WORD}",
+    f"echo {WORD} | docker login -u me --password-stdin r",
+    f"curl --proxy-user me:{WORD} https://x/",
+    f"aws configure set aws_secret_access_key {WORD}",
+    f"setenv DB_PASSWORD {WORD}",
+    f'$env:DB_PASSWORD = "{WORD}"',
+    f"psql ${{PASSWORD:-{WORD}}}",
+    # files of settings
+    f"//registry.npmjs.org/:_authToken={WORD}",
+    f"//registry.npmjs.org/:_auth={WORD}",
+    f"machine h login me password {WORD}",
+    f"requirepass {WORD}",
+    f"bindpw {WORD}",
+    f"{{'password': '{WORD}'}}",
+    f'x = {{ password = "{WORD}" }}',
+    f"<password><![CDATA[{WORD}]]></password>",
+    f'<entry key="password">{WORD}</entry>',
+    f'<property name="password"><value>{WORD}</value></property>',
+    f"<property>\n  <name>password</name>\n  <value>{WORD}</value>\n</property>",
+    # more addresses and connections
+    f"http://{WORD}@host/x",
+    f"https://{WORD}:x-oauth-basic@github.com/x",
+    f"https://x/?sv=1&sig={WORD}",
+    f"u:{WORD}@tcp(h:3306)/d",
+    f"user/{WORD}@//h:1521/x",
+    f"Server=h; Password = {WORD} ;",
+    # more YAML and JSON
+    f"password: &pw {WORD}",
+    f"password: !!str {WORD}",
+    f"password:\n  {WORD}",
+    f"accessTokens: [{WORD}]",
+    f"api_keys:\n  - {WORD}",
+    f"api_tokens:\n  admin: {WORD}",
+    json.dumps({"value": WORD, "name": "password"}),
+    json.dumps({"api-keys": [WORD]}),
 ]
 TOKENS = [
     "ghp_" + "a1B2" * 9,
@@ -89,6 +137,8 @@ TOKENS = [
     "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----",
 ]
 NAMES = ["REDIS_AUTH", "DB_PW", "SECRET_KEY_BASE", "VAULT_SECRET_ID", "APP_KEY", "STORE_SK", "CARD_PIN", "SMTP_PASS"]
+NAMES += ["DBPASS", "SSH_KEY", "FERNET_KEY", "SEED_PHRASE", "DB_PASSWORD_OLD", "API_TOKEN_PROD", "GITHUB_PAT", "rootPw"]
+NAMES += ["apiSecret", "DOCKER_AUTH_CONFIG", "passwordValue"]
 
 
 def encode(text: str) -> str:
@@ -147,6 +197,8 @@ def test_name_of_a_variable_is_that_of_a_credential(name: str) -> None:
         ({"spec": {"passwords": [WORD]}}, CUSTOM),
         ({"spec": {"tokens": {"admin": WORD}}}, CUSTOM),
         ({"spec": {"containers": [{"command": ["mysql", "-h", "db", f"-p{WORD}"]}]}}, DEPLOYMENT),
+        ({"spec": {"apiKeys": [WORD]}}, CUSTOM),
+        ({"spec": {"containers": [{"command": ["ldapsearch", "-D", "cn=x", "-w", WORD]}]}}, DEPLOYMENT),
         ({"spec": {"containers": [{"command": ["/usr/bin/redis-cli", "-a", WORD, "ping"]}]}}, DEPLOYMENT),
         ({"spec": {"target": {"template": {"data": {"config": WORD}}}}}, EXTERNAL),
         ({"spec": {"secretTemplate": {"stringData": {"x": WORD}}}}, CUSTOM),
@@ -182,6 +234,12 @@ certificate: |
   -----END CERTIFICATE-----
 publicKey: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ
 text: the secret of it is a pin, and the token of trust
+settings: "add_header X-A b;\\nproxy_set_header Authorization $http_authorization;\\nset $host a.example;"
+shell: "curl --user-agent x:y https://x/ && docker run --user=1000:1000 x && vault login -method=oidc && zip -r a.zip b"
+defaults: "${PASSWORD} ${PASSWORD:?missing} ${VAULT:secret/x#key}"
+xml: "<property><name>role</name><value>reader</value></property>"
+limits: [{name: MAX_TOKENS, value: "4096"}, {name: API_TOKEN_TTL, value: 1h}]
+keys: "password:\\n  secretKeyRef: {name: login}\\ntoken:\\n  - a\\n"
 """
 
 
