@@ -19,7 +19,16 @@ from applyviz.kubernetes.parity.name_formats import (
     validate_metadata_update,
 )
 from applyviz.kubernetes.parity.status import FieldError, invalid
-from applyviz.kubernetes.v1_36.validation import autoscaling, config, discovery, limits, network, storage, workloads
+from applyviz.kubernetes.v1_36.validation import (
+    autoscaling,
+    config,
+    discovery,
+    fixed,
+    limits,
+    network,
+    storage,
+    workloads,
+)
 from applyviz.sandbox.schema import structural
 from applyviz.sandbox.schema.ratcheting import find_child
 from applyviz.sandbox.schema.schema_rules import check_rules
@@ -56,6 +65,7 @@ _UPDATE: Mapping[str, UpdateRule] = {
     **storage.UPDATE,
     **limits.UPDATE,
     **discovery.UPDATE,
+    **fixed.UPDATE,
 }
 
 # For these kinds the update rules include all rules for a new object, also those of metadata.

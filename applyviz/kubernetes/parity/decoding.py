@@ -160,6 +160,8 @@ class Decoder:
             if key in result:
                 self.note("duplicate", f"{spot.path}.{key}")
             result[key] = self.value(item, code[1], spot.entry(key, code[1], code[2]))
+        if code[1] == "y":  # bytes of nothing are stored as none
+            return {key: "" if text is None else text for key, text in result.items()}
         if code[1] == "Q":  # a ResourceList is rounded when it gets its defaults, so all of it is canonical at once
             return {key: read_quantity(text) if isinstance(text, str) else text for key, text in result.items()}
         return result

@@ -62,6 +62,7 @@ CONSTANTS: Mapping[str, Mapping[str, JSONValue]] = {
     "core/v1.PersistentVolumeClaimStatus": {"phase": "Pending"},
     "core/v1.NamespaceStatus": {"phase": "Active"},
     "core/v1.EndpointPort": {"protocol": "TCP"},
+    "apiregistration/v1.ServiceReference": {"port": 443},
     "core/v1.ReplicationControllerSpec": {"replicas": 1},
     "apps/v1.DeploymentSpec": {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
     "apps/v1.StatefulSetSpec": {"podManagementPolicy": "OrderedReady", "replicas": 1, "revisionHistoryLimit": 10},

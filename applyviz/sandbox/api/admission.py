@@ -6,9 +6,10 @@ no quotas, no limit ranges, no Pod security; a Pod is never scheduled.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.kubernetes.parity.quantities import parse_quantity
 from applyviz.kubernetes.parity.status import forbidden_request
 from applyviz.sandbox.storage.resources import ResourceTarget
@@ -16,6 +17,14 @@ from applyviz.sandbox.storage.store import Store
 
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
 _UNREACHABLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+# What a Pod says of itself while gates keep it from the scheduler.
+_GATED: Mapping[str, JSONValue] = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 
 
 def admit_create(target: ResourceTarget, obj: MutableObject, store: Store) -> None:
@@ -51,6 +60,8 @@ def _admit_pod(obj: MutableObject, store: Store) -> None:
     _tolerate_unreachable(spec)
     _set_priority(obj, spec, store)
     obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+    if spec.get("schedulingGates"):
+        obj["status"]["conditions"] = [{**_GATED, "lastTransitionTime": obj["metadata"]["creationTimestamp"]}]
 
 
 def _set_priority(obj: MutableObject, spec: MutableObject, store: Store) -> None:

@@ -209,7 +209,7 @@ class Writer:
         meta = obj["metadata"]
         self._check_namespace(write, obj)
         body = Body(obj, (*body.warnings, *deduplicate_owners(meta)))
-        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             meta.pop(name, None)
         meta["uid"], meta["creationTimestamp"] = cluster.new_uid(), cluster.now()
         if not meta.get("name") and meta.get("generateName"):
@@ -304,11 +304,12 @@ def _refuse_invalid(write: StoredWrite, obj: JSONObject, errors: list[FieldError
 
 
 def _restore_server_fields(obj: MutableObject, live: JSONObject) -> None:
-    """Restore metadata that no update changes; a sent uid or time is compared later."""
+    """Restore metadata that no update changes; a sent uid or deletion is compared later, a sent creation is ignored."""
     meta, before = obj["metadata"], live["metadata"]
     meta.setdefault("uid", before.get("uid"))
     meta["generation"] = before.get("generation")
-    for name in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+    meta["creationTimestamp"] = before.get("creationTimestamp")
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         meta[name] = meta.get(name) or before.get(name)
     for name in ("generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if meta[name] is None:

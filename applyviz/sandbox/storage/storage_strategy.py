@@ -235,6 +235,7 @@ _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
     "jobs": _create_job,
     "persistentvolumeclaims": _add_finalizer("kubernetes.io/pvc-protection"),
     "persistentvolumes": _create_volume,
+    "volumeattributesclasses": _add_finalizer("kubernetes.io/vac-protection"),
     CRD_PLURAL: _create_definition,
 }
 _UPDATE: Mapping[str, Callable[[MutableObject, JSONObject], None]] = {

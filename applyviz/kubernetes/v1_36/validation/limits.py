@@ -127,7 +127,14 @@ def _ingress_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldEr
         yield invalid("spec.controller", controller, "field is immutable")
 
 
+def _api_service(obj: JSONObject) -> Iterator[FieldError]:
+    spec = obj["spec"]
+    if spec.get("insecureSkipTLSVerify") and spec.get("caBundle"):
+        yield invalid("spec.insecureSkipTLSVerify", True, "may not be true if caBundle is present")
+
+
 CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
+    "apiservices": _api_service,
     "limitranges": _limit_range,
     "ingressclasses": _ingress_class,
 }

@@ -44,6 +44,7 @@ _VOLUME_SOURCES = (
 )  # fmt: skip
 _SOURCE_NAMES = {"configMap": "name", "secret": "secretName", "persistentVolumeClaim": "claimName", "hostPath": "path"}
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
+_FILES = ("secret", "configMap", "downwardAPI")
 
 
 def port_name_problems(name: str) -> list[str]:
@@ -100,6 +101,27 @@ def _validate_volumes(volumes: Sequence[JSONObject], path: str, names: set[str])
             names.add(volume["name"])
 
 
+def _validate_modes(volume: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the problems of the file modes of a volume: of its sources, and of their items."""
+    for name in (*_FILES, "projected"):
+        source = volume.get(name)
+        if source is None:
+            continue
+        yield from _validate_mode(source, "defaultMode", f"{path}.{name}")
+        parts = [(source, f"{path}.{name}")]
+        for i, part in enumerate(source.get("sources") or () if name == "projected" else ()):
+            parts += [(part[one], f"{path}.{name}.sources[{i}].{one}") for one in _FILES if part.get(one) is not None]
+        for part, at in parts:
+            for i, item in enumerate(part.get("items") or ()):
+                yield from _validate_mode(item, "mode", f"{at}.items[{i}]")
+
+
+def _validate_mode(owner: JSONObject, name: str, path: str) -> Iterator[FieldError]:
+    mode = owner.get(name)
+    if isinstance(mode, int) and not 0 <= mode <= 0o777:
+        yield invalid(f"{path}.{name}", mode, "must be a number between 0 and 0777 (octal), both inclusive")
+
+
 def _validate_volume(volume: JSONObject, path: str, others: set[str]) -> Iterator[FieldError]:
     """Yield the problems of a volume; `others` are the names of the valid ones before it."""
     name = volume.get("name", "")
@@ -109,6 +131,7 @@ def _validate_volume(volume: JSONObject, path: str, others: set[str]) -> Iterato
     for source, field in _SOURCE_NAMES.items():
         if volume.get(source) is not None and not volume[source].get(field):
             yield required(f"{path}.{source}.{field}")
+    yield from _validate_modes(volume, path)
     if not name:
         yield required(f"{path}.name")
         return
@@ -136,9 +159,7 @@ def _validate_container(container: JSONObject, path: str, volumes: set[str], see
     yield from _validate_mounts(container.get("volumeMounts") or (), f"{path}.volumeMounts", volumes)
     if container.get("imagePullPolicy") not in (*_PULL_POLICIES, None):
         yield not_supported(f"{path}.imagePullPolicy", container["imagePullPolicy"], _PULL_POLICIES)
-    for hook, handler in (container.get("lifecycle") or {}).items():
-        if isinstance(handler, dict) and not any(handler.get(h) is not None for h in _HANDLERS):
-            yield required(f"{path}.lifecycle.{hook}", "must specify a handler type")
+    yield from _validate_lifecycle(container.get("lifecycle") or {}, f"{path}.lifecycle")
     for probe in _PROBES:
         if container.get(probe) is not None:
             yield from _validate_probe(container[probe], f"{path}.{probe}", probe)
@@ -218,6 +239,15 @@ def _validate_mounts(mounts: Sequence[JSONObject], path: str, volumes: set[str])
         seen.add(where)
         if mount.get("subPath") and mount.get("subPathExpr"):
             yield invalid(f"{at}.subPathExpr", mount["subPathExpr"], "subPathExpr and subPath are mutually exclusive")
+
+
+def _validate_lifecycle(hooks: JSONObject, path: str) -> Iterator[FieldError]:
+    for hook, handler in hooks.items():
+        handlers = [h for h in _HANDLERS if isinstance(handler, dict) and handler.get(h) is not None]
+        if isinstance(handler, dict) and not handlers:
+            yield required(f"{path}.{hook}", "must specify a handler type")
+        for extra in handlers[1:]:
+            yield forbidden(f"{path}.{hook}.{extra}", "may not specify more than 1 handler type")
 
 
 def _validate_probe(probe: JSONObject, path: str, name: str) -> Iterator[FieldError]:

@@ -327,7 +327,7 @@ def _stateful_set_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErr
 
 
 def _without_images(spec: JSONObject) -> dict[str, Any]:
-    free = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
+    free = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates")
     kept = {k: v for k, v in spec.items() if k not in free}
     for name in ("containers", "initContainers"):
         if kept.get(name):
@@ -336,6 +336,11 @@ def _without_images(spec: JSONObject) -> dict[str, Any]:
 
 
 def _pod_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    known = {gate.get("name") for gate in live["spec"].get("schedulingGates") or ()}
+    for i, gate in enumerate(obj["spec"].get("schedulingGates") or ()):
+        if gate.get("name") not in known:
+            detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+            yield forbidden(f"spec.schedulingGates[{i}].name", detail)
     if not is_same_json(_without_images(obj["spec"]), _without_images(live["spec"])):
         yield forbidden("spec", _POD_UPDATE)
 

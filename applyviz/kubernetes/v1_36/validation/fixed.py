@@ -1,0 +1,43 @@
+"""Refuse changes of fields that are fixed in kinds without other rules.
+
+Rule: the update validation of kube-apiserver v1.36.3; the stories `claims-fixed` hold its answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
+
+_FIXED = "field is immutable"
+
+
+def _fix(name: str) -> Callable[[JSONObject, JSONObject], Iterator[FieldError]]:
+    def check(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+        if not is_same_json(obj.get(name), live.get(name)):
+            yield invalid(name, obj.get(name), _FIXED)
+
+    return check
+
+
+def _service_range(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    before = live["spec"].get("cidrs") or []
+    for index, one in enumerate(obj["spec"].get("cidrs") or ()):
+        if index < len(before) and one != before[index]:
+            yield invalid(f"spec.cidrs[{index}]", one, _FIXED)
+
+
+def _attributes_class(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    for name in ("driverName", "parameters"):
+        if not is_same_json(obj.get(name), live.get(name)):
+            yield forbidden(name, f"updates to {name} are forbidden.")
+
+
+UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] = {
+    "runtimeclasses": _fix("handler"),
+    "controllerrevisions": _fix("data"),
+    "resourceclaims": _fix("spec"),
+    "servicecidrs": _service_range,
+    "volumeattributesclasses": _attributes_class,
+}
