@@ -53,3 +53,20 @@ def test_what_is_wrong_in_a_template_is_found():
     assert find_bare_words('{% translate "Fine" %} <p class="x">Bare</p> {# hidden #}') == {"bare"}
     assert INLINE.search('<p style="color: red">')
     assert INLINE.search("<script>x</script>")
+
+
+SLICED = re.compile(r"""for \w+ in ([\w.]+)\|slice:":(\d+)\"""")
+
+
+def find_silent(template: str) -> list[str]:
+    """The lists that are cut without a count of what is left out."""
+    cut = SLICED.findall(template)
+    return [name for name, shown in cut if f'{name}|length|add:"-{shown}"' not in template]
+
+
+def test_lists_that_are_cut_count_what_is_left_out():
+    assert find_in(TEMPLATES, find_silent) == {}
+
+
+def test_list_that_is_cut_is_found():
+    assert find_silent('{% for path in tree.gained|slice:":30" %}') == ["tree.gained"]

@@ -15,6 +15,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.model.resources import sum_resources
 from applyviz.engine.risks.model import Risk, RiskKind
 from applyviz.web.components.phrases import describe_risk
+from applyviz.web.reviews.pages.plan_summary import present_impact
 from applyviz.web.reviews.pages.resource_sums import list_resources
 from tests.controlplane.page_facts import LAST_APPLIED
 from tests.controlplane.pages import ROLLED, TEMPLATE, Pages, Told, find_class, show_fact
@@ -195,17 +196,21 @@ def _cells(section: Element) -> list[list[str]]:
 def judge_summary(pages: Pages, all_told: list[Told]) -> None:
     """Strip and Overview: counts, impact, pods that restart, requests and limits."""
     page = pages.read(pages.address("show-overview"))
-    real = Counter(_WORDS.get(told.operation, told.operation.value) for told in all_told)
+    wanted = Counter(_WORDS.get(told.operation, told.operation.value) for told in all_told)
     (strip,) = (e for e, _above in reading.walk(page) if reading.attribute(e, "id") == "strip")
     (counts,) = find_class(strip, "counts")
     said = {}
     for item in reading.find_all(counts, "li"):
         found = re.fullmatch(r"\D*(\d+) (.+)", reading.text_of(item))
         said[found[2] if found else reading.text_of(item)] = int(found[1]) if found else -1
-    pages.expect(f"counts of the strip: said {said}, really {dict(real)}", is_true=said == dict(real))
+    pages.expect(f"counts of the strip: said {said}, really {dict(wanted)}", is_true=said == dict(wanted))
     (impact,) = find_class(strip, "impact")
     texts = [reading.text_of(e) for e in reading.find_all(impact, "p")]
-    for line in texts[0].split(" · ") if texts else ():
+    lines = texts[0].split(" · ") if texts else []
+    if lines and re.fullmatch(r"\d+ more", lines[-1]):
+        real = f"{len(present_impact(pages.plan)) - len(lines) + 1} more"
+        pages.expect(f"lines that are left out: {lines[-1]}, really {real}", is_true=lines.pop() == real)
+    for line in lines:
         judge_line(pages, line, all_told)
     (pods,) = find_class(page, "pods")
     for item in reading.find_all(pods, "li"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.conformance.shown import ShownDocument, ShownObject, ShownRow
+from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.digest.serialize import change_from_json, change_to_json
@@ -32,14 +33,15 @@ def present(change: PlannedObject, options: ApplyOptions) -> ShownObject:
     content = present_scroll_object(
         change, position=0, options=options, view=ObjectView.FIELDS, chosen=RowFilter.CHANGED, links=_LINKS
     ).content
-    fields = change.fields
+    shown = [(change.fields[flat.row.index].path, change.fields[flat.row.index].operation) for flat in content.rows]
     return ShownObject(
         operation=change.operation.value,
         changes=tuple(_show(change, row) for one in panes for row in _list_rows(one)),
         defaults=tuple(_show(change, row) for one in defaults for row in _list_rows(one)),
         scroll=None
         if content.created is not None or content.more_rows
-        else tuple(fields[flat.row.index].path for flat in content.rows),
+        # A field that left the manifest and stays is shown in its place, although nothing of it changes.
+        else tuple(path for path, operation in shown if operation is not FieldOperation.KEPT),
         answered=tuple((row["path"], row["live"], row["after"]) for row in present_fields(change, options)),
         counts={choice.value: choice.count for choice in pane.filters},
         tab=next(link.count for link in pane.tabs if link.is_current),

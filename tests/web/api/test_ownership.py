@@ -54,7 +54,7 @@ def test_field_is_handed_over_by_a_new_review_and_taken_back_by_its_next_plan(te
     number = made.json()["review"]["number"]
     plan = program.get(f"reviews/{number}/").json()
     (web,) = [one for one in plan["objects"] if one["kind"] == "Deployment"]
-    assert plan["impact"][0] == "Handed over to scaler: Deployment/web .spec.replicas"
+    assert plan["impact"][-1] == "Handed over to scaler: Deployment/web .spec.replicas"
     assert [(risk["kind"], risk["level"]) for risk in web["risks"]] == [("ownership-moved", "medium")]
     counts = {(o["manager"], o.get("before", 0) > 0, o.get("after", 0)) for o in web["owners"]}
     assert ("scaler", False, 1) in counts

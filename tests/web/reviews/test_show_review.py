@@ -146,6 +146,7 @@ def test_object_with_an_error_is_not_said_to_have_no_risk(as_alice, alice, opera
 
         assert "No risks found; objects with errors are not assessed." in page or is_assessed
         assert ("No risks found." in page) == is_assessed
+        assert ("No risks in planned objects" in page) == (not is_assessed)
 
 
 def test_failed_plan_tells_the_reason_and_offers_another(as_alice, alice):

@@ -149,10 +149,9 @@ def _describe_moves(summary: Mapping[str, Any], mode: str) -> Iterator[str]:
 
 
 def present_impact(plan: Plan) -> tuple[str, ...]:
-    """Return the impact on running workloads, line by line."""
+    """Return the impact on running workloads, line by line: what stops or goes first, field ownership last."""
     summary: Mapping[str, Any] = plan.summary
-    lines = [*describe_chosen_moves(options_from_json(plan.options))]
-    lines += [*_describe_moves(summary, plan.options.get("mode", "")), *_describe_restarts(summary.get("restarts", []))]
+    lines: list[str] = []
     stopped, deleted = summary.get("stopped", []), summary.get("deleted", [])
     scaled_down, images = summary.get("scaled_down", []), summary.get("images", [])
     if stopped:
@@ -162,10 +161,12 @@ def present_impact(plan: Plan) -> tuple[str, ...]:
         lines.append(text % {"n": len(deleted), "names": _list_objects(deleted)})
     if scaled_down:
         lines.append(_("Scaled to 0: %(names)s") % {"names": _list_objects(scaled_down)})
+    lines += _describe_restarts(summary.get("restarts", []))
     if images:
         lines.append(ngettext("%(n)d image changes", "%(n)d images change", len(images)) % {"n": len(images)})
     lines += _describe_pending(summary.get("pending", []))
-    return tuple(lines)
+    lines += describe_chosen_moves(options_from_json(plan.options))
+    return (*lines, *_describe_moves(summary, plan.options.get("mode", "")))
 
 
 def describe_chosen_moves(options: ApplyOptions) -> Iterator[str]:

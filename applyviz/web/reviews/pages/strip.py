@@ -6,9 +6,8 @@ The numbers come from the plan and its one list of risks, so that no other part 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -36,7 +35,7 @@ _WORDS: dict[Operation, str | Promise] = {
     Operation.WITHHELD: gettext_lazy("hidden"),
     Operation.UNCHANGED: gettext_lazy("unchanged"),
 }
-_FIRST_LINE = 3
+_FIRST_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +148,10 @@ def _count_operations(context: PlanContext) -> tuple[CountLink, ...]:
 
 
 def _describe_impact(context: PlanContext) -> tuple[str, ...]:
-    lines: Sequence[str] = present_impact(context.plan)
+    lines = present_impact(context.plan)
     if lines:
-        return tuple(islice(lines, _FIRST_LINE))
+        more = (_("%(n)d more") % {"n": len(lines) - _FIRST_LINES},) if len(lines) > _FIRST_LINES else ()
+        return (*lines[:_FIRST_LINES], *more)
     return (_("No pods restart"),) if context.is_complete and context.plan.counts else ()
 
 

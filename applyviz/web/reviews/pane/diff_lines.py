@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from django.utils.functional import Promise
@@ -245,9 +246,25 @@ def _find_window(before: str, after: str) -> tuple[str, str, int]:
     old, new = before.split("\n"), after.split("\n")
     same = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     first = max(0, same - 1)
-    parts = [[line[:LONGEST] for line in lines[first : first + SHOWN]] for lines in (old, new)]
-    hidden = max(len(old), len(new)) - first - max(map(len, parts))
-    return "\n".join(parts[0]), "\n".join(parts[1]), hidden
+    left, right = (lines[first : first + SHOWN] for lines in (old, new))
+    hidden = max(len(old), len(new)) - first - max(len(left), len(right))
+    starts = [_find_start(*pair) for pair in zip_longest(left, right, fillvalue="")]
+    parts = ("\n".join(map(_cut, lines, starts)) for lines in (left, right))
+    return next(parts), next(parts), hidden
+
+
+def _find_start(before: str, after: str) -> int:
+    """Return from which character on two long lines are shown: their first difference is never cut."""
+    same = next(
+        (n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
+    )
+    return same - SHORT if before != after and same >= LONGEST - SHORT else 0
+
+
+def _cut(line: str, start: int) -> str:
+    """Return a part of a line, with marks where more of it is left out."""
+    end = start + LONGEST
+    return f"{'…' if start else ''}{line[start:end]}{'…' if len(line) > end else ''}"
 
 
 def diff_bodies(before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:

@@ -276,6 +276,18 @@ def test_long_value_shows_where_it_begins_to_differ():
     assert texts[-1] == "477 more lines: see the diff"
 
 
+@pytest.mark.parametrize("place", [100, 3_990, 30_000])
+def test_difference_within_a_long_line_is_never_cut(place):
+    old = "a" * 30_100
+    removed, added = diff_values("text", old, f"{old[:place]}b{old[place + 1 :]}")[-2:]
+
+    parts = [part.text for part in added.shown.parts]
+    assert (removed.state, added.state) == ("removed", "added")
+    assert "b" in "".join(parts)
+    assert parts[0].startswith("…") == (place > 4_000 - 72)
+    assert parts[-1].endswith("…") == (place < 30_000)
+
+
 @pytest.mark.parametrize(("gone", "is_told"), [("live", False), ("after", False), ("", True)])
 def test_what_names_an_object_is_no_change_of_one_that_is_created_or_deleted(gone, is_told):
     change, named = builders.build_change(), paths.fields("metadata", "name")
