@@ -159,8 +159,8 @@ def _keeps(asked: JSONValue, answer: JSONValue) -> bool:
             isinstance(answer, Mapping) and all(_keeps(v, answer.get(n, NOTHING)) for n, v in asked.items())
         )
     if isinstance(asked, list):
-        if not asked:
-            return True
+        if not asked:  # the server may leave an empty list out, or put its default in place of it
+            return answer is NOTHING or not answer
         return isinstance(answer, list) and len(asked) == len(answer) and all(map(_keeps, asked, answer))
     if answer is NOTHING or asked is None or not asked:
         return answer is NOTHING or not _differs(asked, answer)

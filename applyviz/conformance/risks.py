@@ -24,6 +24,7 @@ from applyviz.engine.diff.structural import is_equal_in_meaning
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import JSON_PATCH, Request
+from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation
@@ -35,13 +36,16 @@ from applyviz.engine.schema.walk import list_leaves
 
 FAMILY = "risks"
 # Of a refused object nothing is written, so only the risks that explain a refusal are judged.
-_OF_REFUSALS = frozenset({RiskKind.IMMUTABLE_FIELD, RiskKind.UNKNOWN_FIELD})
+_OF_REFUSALS = frozenset({RiskKind.IMMUTABLE_FIELD, RiskKind.UNKNOWN_FIELD, RiskKind.DEFAULTED_SIBLING})
 _TEMPLATE = ("spec", "template")
 _ORDER = "$setElementOrder/"
 _ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 _IMMUTABLE = re.compile(
     r"immutable|updates? to \S+ (spec )?for fields other than|may not change|cannot change|"
     r"field can not be|may not be (changed|updated)|is forbidden after creation|self == oldSelf"
+)
+_SIBLING = re.compile(
+    r"rollingUpdate: (Forbidden|Invalid value)|only allowed for updateStrategy|may not be specified when strategy"
 )
 _UNKNOWN = re.compile(r"unknown field|field not declared in schema")
 _BY_KIND: Mapping[RiskKind, tuple[str, ...]] = {
@@ -50,6 +54,7 @@ _BY_KIND: Mapping[RiskKind, tuple[str, ...]] = {
     RiskKind.API_SERVICE_CHANGED: ("APIService",),
     RiskKind.NAMESPACE_CHANGED: ("Namespace",),
 }
+_EMPTY: tuple[JSONValue, ...] = (None, {}, [], "")
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,7 @@ class Facts:
 
     def _apply(self, cluster: HeldCluster) -> list[Request]:
         """Run kubectl's own apply, and return the patches that it sent."""
-        given, catalog = self.planned.given, self.planned.given.catalog
+        catalog = self.planned.given.catalog
         options = replace(self.planned.options, takes_client_side=False, has_preconditions=False)
         member = place_member(self.manifest, options=options, catalog=catalog)
         flow = apply_client_side(member.obj, resource=member.resource, kind=member.kind, options=options)
@@ -167,8 +172,8 @@ class Facts:
                 request = flow.send(cluster.handle(request))
         except StopIteration:
             return sent
-        except ApplyVizError as error:
-            raise LookupError(f"{given.name}: {error}") from error
+        except ApplyVizError:
+            return sent  # the server refuses what is sent again: a null in a list is dropped only where the list is new
 
     @cached_property
     def is_changed_by_server(self) -> bool:
@@ -191,6 +196,47 @@ class Facts:
             if path
         )
 
+    @cached_property
+    def is_defaulted_again(self) -> bool:
+        """Whether the server has a value where the manifest has null, and the live object is there already."""
+        root = self.planned.kind.root if self.planned.kind else None
+        nulls = [path for path, value in list_leaves(root, self.manifest).items() if value is None and path]
+        found = (covering.find(self.after, path) for path in nulls if path[0] not in ("f:metadata", "f:status"))
+        return self.live is not None and any(value is not NOTHING and value not in _EMPTY for value in found)
+
+    @property
+    def ignores_status(self) -> bool:
+        """Whether the manifest has a status with a value that the object does not have afterwards."""
+        if self.planned.kind is None or not self.planned.kind.has_status or self.is_refused:
+            return False
+        leaves = list_leaves(None, {"status": self.manifest.get("status")})
+        return any(
+            value not in _EMPTY and _differ(value, covering.find(self.after, path)) for path, value in leaves.items()
+        )
+
+    @cached_property
+    def shares_keys(self) -> bool:
+        """Whether an entry goes that the manifest has, with its keys, although it was there before."""
+        if self.planned.mode is ApplyMode.SERVER or self.live is None or not self.is_written:
+            return False
+        wanted, before, after = (self._list_entries(obj) for obj in (self.manifest, self.live, self.after))
+        return bool(wanted & before - after)
+
+    def _list_entries(self, obj: JSONObject) -> set[FieldPath]:
+        root = self.planned.kind.root if self.planned.kind else None
+        paths = list_leaves(root, obj)
+        return {path[:n] for path in paths for n, element in enumerate(path, 1) if element[0] == "k"}
+
+    def opens(self, *path: str) -> bool:
+        """Whether a list of an object gets an empty entry."""
+        before, after = (get_at(obj, path, None) or [] for obj in (self.live, self.after))
+        return {} in after and {} not in before
+
+    def has_type(self, *types: str) -> tuple[bool, bool]:
+        """Whether a Service had one of some types, and whether it has the same type afterwards."""
+        before, after = (get_at(obj, ("spec", "type"), "") for obj in (self.live, self.after))
+        return before in types, before == after
+
 
 def _says_more_than_order(patch: JSONValue) -> bool:
     """Return whether a patch holds more than the order of entries, which kubectl sends where somebody else has some."""
@@ -212,6 +258,10 @@ def _entry_says_more(entry: JSONValue) -> bool:
         return True
     below = {name: value for name, value in entry.items() if isinstance(value, Mapping | list)}
     return len(entry) - len(below) > 1 or (bool(below) and _says_more_than_order(below))
+
+
+def _differ(wanted: JSONValue, found: JSONValue) -> bool:
+    return found is NOTHING or not is_same_json(wanted, found)
 
 
 def _means(asked: JSONValue, answer: JSONValue) -> bool:
@@ -249,6 +299,16 @@ PREDICATES: Mapping[RiskKind, Predicate] = {
         and f.live is not None
         and ANNOTATION not in (get_at(f.live, ("metadata", "annotations"), None) or {})
         and not f.moves_back
+    ),
+    RiskKind.NULL_DEFAULTS_AGAIN: lambda f: f.is_defaulted_again,
+    RiskKind.STATUS_IGNORED: lambda f: f.ignores_status,
+    RiskKind.SHARED_MERGE_KEY: lambda f: f.shares_keys,
+    RiskKind.DEFAULTED_SIBLING: lambda f: f.is_refused and f.live is not None and bool(_SIBLING.search(f.refusal)),
+    RiskKind.OPEN_POLICY: lambda f: (
+        f.gvk.kind == "NetworkPolicy" and (f.opens("spec", "ingress") or f.opens("spec", "egress"))
+    ),
+    RiskKind.ADDRESS_LOST: lambda f: (
+        f.gvk.kind == "Service" and f.is_written and f.has_type("LoadBalancer") == (True, False)
     ),
     **{kind: _holds_kind(kinds) for kind, kinds in _BY_KIND.items()},
 }

@@ -24,7 +24,7 @@ UNJUDGED: Mapping[RiskKind, str] = {
     ),
     **dict.fromkeys(
         (
-            *(RiskKind.DELETED, RiskKind.REPLACED, RiskKind.DEPENDENTS, RiskKind.DATA_LOST, RiskKind.ADDRESS_LOST),
+            *(RiskKind.DELETED, RiskKind.REPLACED, RiskKind.DEPENDENTS, RiskKind.DATA_LOST),
             *(RiskKind.FINALIZERS, RiskKind.TERMINATING, RiskKind.UNFILED_DATA, RiskKind.PRUNE_SHARE),
             *(RiskKind.PRUNE_CHANGED, RiskKind.IN_USE),
         ),
@@ -40,12 +40,12 @@ UNJUDGED: Mapping[RiskKind, str] = {
     ),
     **dict.fromkeys(
         (
-            *(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskKind.DEFAULTED_SIBLING, RiskKind.NULL_DEFAULTS_AGAIN),
-            *(RiskKind.DUPLICATE_MERGE_KEY, RiskKind.SHARED_MERGE_KEY, RiskKind.ORDER_CHURN),
+            RiskKind.REMOVAL_WILL_NOT_HAPPEN,
+            *(RiskKind.DUPLICATE_MERGE_KEY, RiskKind.ORDER_CHURN),
             *(RiskKind.ATOMIC_LIST_REPLACED, RiskKind.TOPOLOGY_CHANGED, RiskKind.DEPRECATED_VERSION),
             *(RiskKind.CONVERSION_NOT_ASKED, RiskKind.ADMISSION_RULES_CHANGED, RiskKind.CLUSTER_SCOPED),
-            *(RiskKind.SYSTEM_NAMESPACE, RiskKind.REMOVAL_WITHOUT_EFFECT, RiskKind.STATUS_IGNORED),
-            *(RiskKind.OPEN_POLICY, RiskKind.EXPOSED, RiskKind.INJECTED_VALUE, RiskKind.INVALID_ENTRY),
+            *(RiskKind.SYSTEM_NAMESPACE, RiskKind.REMOVAL_WITHOUT_EFFECT),
+            *(RiskKind.EXPOSED, RiskKind.INJECTED_VALUE, RiskKind.INVALID_ENTRY),
         ),
         _OPEN,
     ),

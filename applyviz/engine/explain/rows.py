@@ -7,6 +7,7 @@ cost of explaining an object, so the walk uses plain tuples.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -103,7 +104,7 @@ class RowReader:
         if topology is not None and has_map:
             self._walk_map(topology, maps, at)
         if topology is not None and has_list:
-            self._walk_list(topology, lists, at)
+            self._walk_list(topology, lists, at, values)
 
     def _add(self, leaves: Sequence[JSONValue], at: _At, above: _At | None) -> None:
         """Add a leaf that is not a plain field of a map."""
@@ -137,7 +138,14 @@ class RowReader:
             else:
                 self._walk(topology.child(name), values, at.enter(topology, element), at)
 
-    def _walk_list(self, topology: Topology, lists: Sequence[dict[PathElement, JSONValue]], at: _At) -> None:
+    def _walk_list(
+        self,
+        topology: Topology,
+        lists: Sequence[dict[PathElement, JSONValue]],
+        at: _At,
+        written: Sequence[JSONValue],
+    ) -> None:
+        """Walk lists by the names of their entries; `written`: the lists themselves."""
         after, live, manifest, last_applied, merged = (entries.get for entries in lists)
         for element in _unite(lists):
             values: Sequence[JSONValue] = (
@@ -153,8 +161,24 @@ class RowReader:
                 values = [MISSING if type(v) is DuplicateEntries else v for v in values]
             self._walk(topology.item, values, at.enter(topology, element), at, twice)
         in_both = lists[AFTER].keys() & lists[LIVE].keys()
-        if [e for e in lists[LIVE] if e in in_both] != [e for e in lists[AFTER] if e in in_both]:
+        is_moved = [e for e in lists[LIVE] if e in in_both] != [e for e in lists[AFTER] if e in in_both]
+        if is_moved or _is_mixed(topology, written[LIVE], written[AFTER]):
             self.reordered.append(at.path)
+
+
+def _is_mixed(topology: Topology, live: JSONValue, after: JSONValue) -> bool:
+    """Return whether entries that share their names stand in another order among the others: they are one leaf.
+
+    - Rule: an environment variable may refer to those above it, so that their order counts.
+    """
+    if not isinstance(live, list) or not isinstance(after, list) or len(live) < 3 or live is after:
+        return False
+    before, now = ([topology.name_item(item) for item in items] for items in (live, after))
+    if len(set(before)) == len(before) and len(set(now)) == len(now):
+        return False
+    old, new = Counter(before), Counter(now)
+    same = {name for name, count in old.items() if new[name] == count}
+    return [name for name in before if name in same] != [name for name in now if name in same]
 
 
 def _is_remembered(leaves: Sequence[JSONValue]) -> bool:

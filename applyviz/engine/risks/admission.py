@@ -52,8 +52,8 @@ def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[tu
     elif isinstance(asked, list) and isinstance(given, list) and len(asked) == len(given):
         for index, value in enumerate(asked):
             yield from _changed(value, given[index], (*path, index))
-    elif not _is_same(asked, given) and (asked or given):
-        # The server may omit empty values (false, 0, ""): omitting means the same.
+    elif not _is_same(asked, given) and (asked or given) and asked not in ([], {}):
+        # The server may omit empty values (false, 0, ""): omitting means the same. An empty list gets its default.
         yield path, asked
 
 

@@ -9,48 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.objects.lookups import ABSENT, FieldFinder
 from applyviz.engine.objects.paths import field, fields
-from applyviz.engine.objects.values import canonical_json, get_at
+from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.owners import is_ours, list_entries, owns_at
 from applyviz.engine.risks.walking import path_of, position_of
-from applyviz.engine.schema.model import Node
 
 # kind: (path of the union, its type that forbids the sibling, the sibling)
 _UNIONS = {
     ("apps", "Deployment"): (("spec", "strategy"), "Recreate", "rollingUpdate"),
     ("apps", "StatefulSet"): (("spec", "updateStrategy"), "OnDelete", "rollingUpdate"),
 }
-_POD_DEFAULTS = frozenset(
-    (
-        "dnsPolicy",
-        "enableServiceLinks",
-        "imagePullPolicy",
-        "restartPolicy",
-        "schedulerName",
-        "securityContext",
-        "terminationGracePeriodSeconds",
-        "terminationMessagePath",
-        "terminationMessagePolicy",
-    )
-)
-_DEFAULTS = {
-    "Deployment": frozenset(
-        ("replicas", "strategy", "rollingUpdate", "revisionHistoryLimit", "progressDeadlineSeconds")
-    ),
-    "StatefulSet": frozenset(
-        ("replicas", "updateStrategy", "rollingUpdate", "podManagementPolicy", "revisionHistoryLimit")
-    ),
-    "DaemonSet": frozenset(("updateStrategy", "rollingUpdate", "revisionHistoryLimit")),
-    "Job": frozenset(("parallelism", "completions", "backoffLimit", "completionMode", "suspend")),
-    "CronJob": frozenset(("concurrencyPolicy", "suspend", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")),
-    "Service": frozenset(
-        ("type", "sessionAffinity", "internalTrafficPolicy", "ipFamilies", "ipFamilyPolicy", "clusterIP")
-    ),
-    "HorizontalPodAutoscaler": frozenset(("minReplicas", "behavior", "metrics")),
-    "PersistentVolumeClaim": frozenset(("volumeMode", "storageClassName")),
-}
+_EMPTY: tuple[JSONValue, ...] = (None, {}, [], "")
 
 
 def _find_remedy(subject: RiskSubject, where: tuple[str, ...], sibling: str) -> tuple[str, str]:
@@ -94,24 +65,20 @@ def find_sibling(subject: RiskSubject) -> Iterator[Risk]:
     yield Risk(RiskKind.DEFAULTED_SIBLING, RiskLevel.HIGH, path, facts, position)
 
 
-def _is_defaulted(subject: RiskSubject, plain: PlainPath, shape: Node | None) -> bool:
-    if shape is not None and shape.has_default and shape.default not in (0, "", {}, None):
-        return True
-    name = plain[-1]
-    known = _DEFAULTS.get(subject.ref.gvk.kind, frozenset())
-    return name in known or (name in _POD_DEFAULTS and "spec" in plain)
-
-
 def find_null(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield a field that the manifest clears with null and the server fills again."""
-    if subject.manifest is None or subject.live is None:
+    """Yield a field that the manifest clears with null and the server fills again: it has a value afterwards.
+
+    - Values of the metadata and the status are never defaults.
+    """
+    if subject.manifest is None or subject.live is None or subject.result is None:
         return
-    for where, value, node in subject.containers:
-        if not isinstance(value, Mapping) or None not in value.values():
+    result = FieldFinder(subject.result)
+    for where, value, _node in subject.containers:
+        if not isinstance(value, Mapping) or None not in value.values() or where[:1] in (("metadata",), ("status",)):
             continue
-        for name, entry in value.items():
-            plain = (*where, name)
-            shape = node.child(name) if node is not None else None
-            if entry is None and _is_defaulted(subject, plain, shape):
-                path, position = path_of(subject, plain), position_of(subject, plain)
-                yield Risk(RiskKind.NULL_DEFAULTS_AGAIN, RiskLevel.INFO, path, {"field": name}, position)
+        for name in (name for name, entry in value.items() if entry is None):
+            path = path_of(subject, (*where, name))
+            found = result.find(path)
+            if found is not ABSENT and found not in _EMPTY and not (not where and name in ("metadata", "status")):
+                position = position_of(subject, (*where, name))
+                yield Risk(RiskKind.NULL_DEFAULTS_AGAIN, RiskLevel.INFO, path, {"field": str(name)}, position)

@@ -40,10 +40,10 @@ def name_entry(node: Node | None, item: JSONValue, position: int) -> PathElement
     found: dict[str, JSONValue] = {}
     for name in keys:
         shape = node.items.child(name) if node is not None and node.items is not None else None
-        if name in item:
-            found[name] = item[name]
-        elif shape is not None and shape.has_default:
+        if item.get(name) is None and shape is not None and shape.has_default:
             found[name] = shape.default
+        elif name in item:
+            found[name] = item[name]
     return key(found) if found else index(position)
 
 
