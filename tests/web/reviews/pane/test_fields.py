@@ -281,11 +281,11 @@ def test_difference_within_a_long_line_is_never_cut(place):
     old = "a" * 30_100
     removed, added = diff_values("text", old, f"{old[:place]}b{old[place + 1 :]}")[-2:]
 
-    parts = [part.text for part in added.shown.parts]
+    shown = "".join(part.text for part in added.shown.parts)
     assert (removed.state, added.state) == ("removed", "added")
-    assert "b" in "".join(parts)
-    assert parts[0].startswith("…") == (place > 4_000 - 72)
-    assert parts[-1].endswith("…") == (place < 30_000)
+    assert "b" in shown
+    assert ("…" in shown[:20]) == (place > 4_000 - 72)
+    assert ("…" in shown[-5:]) == (place < 30_000)
 
 
 @pytest.mark.parametrize(("gone", "is_told"), [("live", False), ("after", False), ("", True)])
