@@ -13,7 +13,9 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from applyviz.engine.diff.masking import is_masked, mask, mask_patch
+from applyviz.engine.diff.masking import MaskPolicy, is_masked, mask
+from applyviz.engine.diff.passwords import KindPasswords, Passwords
+from applyviz.engine.diff.patch_masking import mask_patch
 from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.explain.patching import OF_PATCHES
 from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ObjectPatch, ParsedFile
@@ -37,6 +39,7 @@ from applyviz.engine.requests.patching import CONTENT_TYPES
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import Resource, SchemaOrigin
+from applyviz.engine.schema.password_fields import list_passwords
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, PlaygroundQueryProblem
 from applyviz.guide.owned import own_fields
@@ -250,16 +253,33 @@ def explain(given: PlaygroundQuery, *, now: str) -> PlannedObject:
     - `now` is RFC 3339 in UTC.
     - Raises `PlaygroundQueryError`.
     """
-    return mask_change(estimate(given, now=now), tag_key=secrets.token_bytes(32))
+    change = estimate(given, now=now)
+    documents, _ = _parse(given)
+    return mask_change(change, tag_key=secrets.token_bytes(32), policy=_find_policy(documents))
 
 
-def _mask_document(document: ManifestDocument, patch: ObjectPatch, key: bytes) -> JSONObject:
+def _find_policy(documents: Mapping[str, tuple[ManifestDocument, ...]]) -> MaskPolicy:
+    """Return what is masked besides Secrets: also what the given definitions call passwords.
+
+    - Raises `PlaygroundQueryError` for a definition that cannot be read.
+    """
+    try:
+        kinds = _read_kinds(documents.get("crds", ()), is_namespaced=False)
+        named = {document.ref.gvk for part in _SINGLE for document in documents.get(part, ())}
+        found = ((gvk, list_passwords(kinds.find_kind(gvk))) for gvk in sorted(named))
+        passwords = [KindPasswords(gvk.group, gvk.kind, paths) for gvk, paths in found if paths]
+    except SchemaError as error:
+        raise PlaygroundQueryError((PlaygroundQueryProblem("crds", str(error)),)) from None
+    return MaskPolicy(passwords=Passwords(tuple(passwords)))
+
+
+def _mask_document(document: ManifestDocument, patch: ObjectPatch, key: bytes, policy: MaskPolicy) -> JSONObject:
     """Return a patch document whose values are masked like those of its object."""
     ref = document.ref
     target = {"apiVersion": ref.gvk.api_version, "kind": ref.gvk.kind, "name": ref.name}
     target |= {"namespace": ref.namespace} if ref.namespace else {}
     content_type, scope = CONTENT_TYPES[patch.type], "/".join(ref.key)
-    body = mask_patch(patch.body, content_type, gvk=ref.gvk, tag_key=key, scope=scope)
+    body = mask_patch(patch.body, content_type, gvk=ref.gvk, tag_key=key, scope=scope, policy=policy)
     shown = {"kind": KIND, "target": target, "type": patch.type.value, "patch": body}
     return {**shown, "subresource": patch.subresource} if patch.subresource else shown
 
@@ -272,15 +292,15 @@ def without_secrets(given: PlaygroundQuery) -> PlaygroundQuery:
     documents, problems = _parse(given)
     if problems:
         raise PlaygroundQueryError(tuple(problems))
-    key = secrets.token_bytes(32)
+    key, policy = secrets.token_bytes(32), _find_policy(documents)
     texts = {part: getattr(given, part) if part in documents else "" for part in _SINGLE}
     for part in _SINGLE:
         for document in documents.get(part, ()):
             gvk, scope = document.ref.gvk, "/".join(document.ref.key)
             if document.patch is not None:
-                texts[part] = render_yaml(None, _mask_document(document, document.patch, key))
+                texts[part] = render_yaml(None, _mask_document(document, document.patch, key, policy))
                 continue
-            masked = mask(document.obj, gvk=gvk, tag_key=key, scope=scope)
+            masked = mask(document.obj, gvk=gvk, tag_key=key, scope=scope, policy=policy)
             if masked != document.obj or gvk.kind == "Secret":
                 texts[part] = render_yaml(None, masked)
     return replace(given, **texts)  # type: ignore[arg-type]  # the names are those of texts

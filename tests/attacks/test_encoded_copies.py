@@ -17,7 +17,8 @@ from urllib.parse import quote
 import pytest
 
 from applyviz.engine.diff.encoded import decode_all
-from applyviz.engine.diff.masking import mask, mask_patch
+from applyviz.engine.diff.masking import mask
+from applyviz.engine.diff.patch_masking import mask_patch
 from applyviz.engine.objects.exchange import JSON_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
 

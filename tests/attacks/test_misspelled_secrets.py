@@ -14,7 +14,8 @@ import yaml
 from django.test import Client
 from django.urls import reverse
 
-from applyviz.engine.diff.masking import is_masked, mask, mask_patch
+from applyviz.engine.diff.masking import is_masked, mask
+from applyviz.engine.diff.patch_masking import mask_patch
 from applyviz.engine.objects.exchange import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.requests.options import ApplyMode

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import InitVar, dataclass, field
 
 from applyviz.engine.diff.marks import is_masked
+from applyviz.engine.diff.passwords import NO_PASSWORDS, Passwords
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.objects.values import JSONObject
 
@@ -16,11 +17,13 @@ class MaskPolicy:
     - `has_plain`: whether the built-in list of `credentials` applies.
     - `names`: globs for environment variables, flags, headers and fields; `paths`: dotted globs in which list entries
       count as fields, such as `spec.users.*.password`.
+    - `passwords`: the fields that the schemas of custom kinds call passwords; they are masked whatever else applies.
     """
 
     has_plain: bool = True
     names: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    passwords: Passwords = NO_PASSWORDS
 
 
 DEFAULT_POLICY = MaskPolicy()

@@ -41,19 +41,19 @@ from applyviz.engine.diff.embedded import (
 from applyviz.engine.diff.encoded import decode_all, find_parts, looks_encoded
 from applyviz.engine.diff.marks import is_masked
 from applyviz.engine.diff.mask_policy import DEFAULT_POLICY, Beside, MaskPolicy
-from applyviz.engine.diff.patch_parts import list_written, read_pointer, write_at
+from applyviz.engine.diff.patch_parts import list_written
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import Repeats, find_secrets
 from applyviz.engine.diff.tags import MaskTags, encode, name_items
-from applyviz.engine.objects.exchange import JSON_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
 
-__all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "find_secrets", "is_masked", "mask", "mask_patch"]
+__all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "Masker", "find_secrets", "is_masked", "make_masker", "mask"]
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _DIRECTIVES = frozenset({"delete", "replace", "merge"})
 _ANNOTATIONS = ("metadata", "annotations")
+_EMBEDDED = "embedded"  # the step of a path into the object that a text holds
 Path = tuple[str, ...]
 
 
@@ -79,32 +79,11 @@ def mask(
       beside it, so an annotation of no version `beside` is masked whole in every Secret, whatever the values are.
     """
     is_secret = gvk is None or names_secret(gvk.kind)
-    masker = _make_masker(obj, gvk, tag_key, scope, policy, beside, plain, is_live=is_live)
+    masker = make_masker(obj, gvk, tag_key, scope, policy, beside, plain, is_live=is_live)
     return masker.mask_object(obj, (), is_secret=is_secret)
 
 
-def mask_patch(
-    body: JSONValue,
-    content_type: str,
-    *,
-    gvk: GroupVersionKind | None,
-    tag_key: bytes,
-    scope: str = "",
-    policy: MaskPolicy = DEFAULT_POLICY,
-    beside: Iterable[Beside] | None = None,
-    plain: PlainValues | None = None,
-) -> Any:
-    """Return the body of a patch with every secret value masked; nulls and directives stay visible."""
-    is_secret = gvk is None or names_secret(gvk.kind)
-    masker = _make_masker(body, gvk, tag_key, scope, policy, beside, plain)
-    if content_type == JSON_PATCH and isinstance(body, list):
-        return [masker.mask_operation(o, is_secret=is_secret) for o in body]
-    if isinstance(body, Mapping):
-        return masker.mask_object(body, (), is_secret=is_secret)
-    return None if body is None else masker.mask_value(body, ())
-
-
-def _make_masker(
+def make_masker(
     body: JSONValue,
     gvk: GroupVersionKind | None,
     tag_key: bytes,
@@ -114,16 +93,17 @@ def _make_masker(
     plain: PlainValues | None,
     *,
     is_live: bool = False,
-) -> _Masker:
+) -> Masker:
+    """Return what masks an object, or the body of a patch; for its parameters see `mask`."""
     is_schema = gvk is not None and gvk.kind == "CustomResourceDefinition"  # it names fields but contains no values
     policy = replace(policy, has_plain=False) if is_schema else policy
-    plain = PlainValues(policy.names, policy.paths) if plain is None else plain
+    plain = PlainValues(policy.names, policy.paths, policy.passwords) if plain is None else plain
     plain.add(body)
     known: frozenset[str] = frozenset()
     for part in [body] if isinstance(body, Mapping) else list_written(body):
-        known |= find_secrets(part, gvk=gvk, plain=plain)
+        known |= find_secrets(part, gvk=gvk, plain=plain) | policy.passwords.list_values(part, gvk)
     if beside is None and not is_live:
-        return _Masker(
+        return Masker(
             MaskTags(tag_key, scope), policy, Repeats(known), gvk=gvk, plain=plain, is_resolved=gvk is not None
         )
     others = tuple(beside or ())
@@ -131,11 +111,11 @@ def _make_masker(
         is_guarded = bool(known) or gvk is None or names_secret(gvk.kind)
     else:
         is_guarded = bool(known) or any(other.holds_masked for other in others)
-    return _Masker(MaskTags(tag_key, scope), policy, Repeats(()), others, is_guarded, gvk, plain, gvk is not None)
+    return Masker(MaskTags(tag_key, scope), policy, Repeats(()), others, is_guarded, gvk, plain, gvk is not None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Masker:
+class Masker:
     """Masks one object; `repeats` are its own secrets, `beside` the versions that a mixed object was made from.
 
     - `is_resolved`: the kind is known; without it, only what is called like a field of a Secret is one.
@@ -174,7 +154,9 @@ class _Masker:
                 masked[key] = self._mask_metadata(value, (*path, key), is_secret=is_secret, is_resolved=is_resolved)
             else:
                 masked[key] = self._walk(value, (*path, key))
-        return masked
+        # An object in a text may leave out what it is: last-applied is of the kind of its object.
+        gvk = self.gvk if not path or path[-1] == _EMBEDDED else None
+        return dict(self.policy.passwords.hide(obj, masked, gvk, path, self.mask_value))
 
     def _mask_item(self, item: JSONValue, path: Path, *, is_secret: bool) -> Any:
         if isinstance(item, Mapping):
@@ -227,7 +209,7 @@ class _Masker:
         if self._repeats_decoded(value):
             return self.mask_value(value, path)
         is_unreadable = bool(value) and (path[-1] == _LAST_APPLIED or (is_secret and "{" in value))
-        if is_unreadable or looks_secret(value) or self.is_guarded or self.repeats.are_in(value):
+        if is_unreadable or self._looks_secret(value) or self.is_guarded or self.repeats.are_in(value):
             return self.mask_value(value, path)
         return self._walk(value, path)
 
@@ -255,15 +237,20 @@ class _Masker:
         embedded = parse_embedded(text)
         if embedded is not None and self._mask_embedded(embedded, path, text, is_secret=False) != text:
             return True
-        return looks_secret(text) or (self.policy.has_plain and redact(text, lambda found, name: "") != text)
+        return self._looks_secret(text) or (self.policy.has_plain and redact(text, lambda found, name: "") != text)
+
+    def _looks_secret(self, text: str) -> bool:
+        return looks_secret(text) or self.policy.passwords.are_in(text)
 
     def _mask_embedded(self, embedded: Mapping[str, Any] | list[Any], path: Path, text: str, *, is_secret: bool) -> str:
         """Mask an object inside text; it has its own author, so only its own values count as secrets."""
         inside = replace(self, beside=(), is_guarded=False, is_resolved=False)
         if self.beside:
             own = find_secrets({"items": [embedded]}, gvk=GroupVersionKind("", "v1", "Secret" if is_secret else ""))
+            if isinstance(embedded, Mapping):
+                own |= self.policy.passwords.list_values(embedded, self.gvk)
             inside = replace(inside, repeats=Repeats(own))
-        below = (*path, "embedded")
+        below = (*path, _EMBEDDED)
         parts: JSONValue
         if isinstance(embedded, list):
             parts = [inside._mask_item(i, (*below, str(n)), is_secret=is_secret) for n, i in enumerate(embedded)]
@@ -290,8 +277,8 @@ class _Masker:
         return self.mask_value(value, path) if self._is_credential(path[-1]) else value
 
     def _walk_map(self, value: Mapping[str, Any], path: Path) -> dict[str, Any]:
-        if holds_secret(value):
-            return self.mask_object(value, path, is_secret=True)
+        if holds_secret(value) or self.policy.passwords.claims_any(value):
+            return self.mask_object(value, path, is_secret=holds_secret(value))
         masked = {k: self._walk(v, (*path, k)) for k, v in value.items()}
         named = value.get("value")
         names = [name for name in (value.get("name"), value.get("key")) if isinstance(name, str)]
@@ -331,12 +318,12 @@ class _Masker:
             return text
         if self._is_credential(path[-1]) and holds_value(text):
             return self.mask_value(text, path)
-        if len(text) >= 16 and ("ecret" in text or "SECRET" in text):
+        if len(text) >= 16 and ("ecret" in text or "SECRET" in text or self.policy.passwords.names_any(text)):
             embedded = parse_embedded(text)
             masked = self._mask_embedded(embedded, path, text, is_secret=False) if embedded is not None else text
             if masked != text:
                 return masked
-            if embedded is None and looks_secret(text):
+            if embedded is None and self._looks_secret(text):
                 return self.mask_value(text, path)
         return self._mask_encoded(text, path)
 
@@ -354,8 +341,12 @@ class _Masker:
         return redact(text, make, self._shown)
 
     def _is_named(self, path: Path) -> bool:
+        """Return whether the policy names a field: of this object, or of one that a text of it holds."""
         paths = self.policy.paths
-        return bool(paths) and compile_globs(paths).fullmatch(".".join(path)) is not None
+        if not paths:
+            return False
+        ends = (path[n + 1 :] for n, step in enumerate(path) if step == _EMBEDDED)
+        return any(compile_globs(paths).fullmatch(".".join(one)) is not None for one in (path, *ends))
 
     @property
     def _shown(self) -> frozenset[str]:
@@ -366,25 +357,6 @@ class _Masker:
         if self.policy.has_plain and name not in self._shown and names_credential(name):
             return True
         return bool(self.policy.names) and compile_globs(self.policy.names).fullmatch(name[:1000]) is not None
-
-    def mask_operation(self, operation: JSONValue, *, is_secret: bool) -> Any:
-        """Mask one operation of a JSON patch: its value is masked like the value at its path."""
-        if not isinstance(operation, Mapping):
-            return self.mask_value(operation, ())
-        if "value" not in operation:
-            return dict(operation)
-        path = operation.get("path")
-        if not isinstance(path, str):
-            return {**operation, "value": self.mask_value(operation["value"], ())}
-        keys, whole = read_pointer(path), write_at(path, operation["value"])
-        if not isinstance(whole, Mapping):
-            return {**operation, "value": self.mask_value(whole, ())}
-        masked: JSONValue = self.mask_object(whole, (), is_secret=is_secret)
-        for key in keys:
-            if not isinstance(masked, Mapping):
-                break
-            masked = masked[key]
-        return {**operation, "value": masked}
 
 
 def _is_directive(key: str, content: JSONValue) -> bool:

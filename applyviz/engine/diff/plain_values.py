@@ -20,6 +20,7 @@ from applyviz.engine.diff.credentials import (
 from applyviz.engine.diff.embedded import looks_secret, names_secret, parse_embedded
 from applyviz.engine.diff.encoded import decode_all, looks_encoded
 from applyviz.engine.diff.marks import is_masked_text
+from applyviz.engine.diff.passwords import NO_PASSWORDS, Passwords
 from applyviz.engine.objects.values import JSONValue
 
 _TEMPLATES = frozenset({"template", "secretTemplate"})
@@ -52,13 +53,17 @@ class PlainValues:
     """The plain containers among the values that were looked through; they are kept, so that no other takes their id.
 
     - `names`: the globs of the policy. With `paths`, nothing is plain: only masking follows paths.
+    - `passwords`: an object of a kind that has any is not plain, nor a text that may hold one.
     """
 
-    __slots__ = ("_has_paths", "_ids", "_kept", "_names", "_seen", "_texts")
+    __slots__ = ("_has_paths", "_ids", "_kept", "_names", "_passwords", "_seen", "_texts")
 
-    def __init__(self, names: tuple[str, ...] = (), paths: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, names: tuple[str, ...] = (), paths: tuple[str, ...] = (), passwords: Passwords = NO_PASSWORDS
+    ) -> None:
         self._names = compile_globs(names) if names else None
         self._has_paths = bool(paths)
+        self._passwords = passwords
         self._ids: set[int] = set()
         self._seen: set[int] = set()
         self._texts: dict[str, bool] = {}
@@ -109,10 +114,11 @@ class PlainValues:
         return found
 
     def _may_be_secret(self, value: dict[str, object]) -> bool:
-        """Return whether a map claims to be a Secret, or gives a value to the name of a credential."""
+        """Return whether a map claims to be of a kind with secrets, or gives a value to the name of a credential."""
         kind, names = value.get("kind"), (value.get("name"), value.get("key"))
         is_named = "value" in value and any(isinstance(name, str) and not self._is_plain_name(name) for name in names)
-        return is_named or (isinstance(kind, str) and names_secret(kind))
+        is_kind = isinstance(kind, str) and (names_secret(kind) or self._passwords.claims_any(value))
+        return is_named or is_kind
 
     def _find_in_list(self, items: list[object]) -> bool:
         is_plain = True
@@ -132,5 +138,5 @@ class PlainValues:
     def _is_plain_text(self, text: str) -> bool:
         found = self._texts.get(text)
         if found is None:
-            found = self._texts[text] = _is_plain_text(text)
+            found = self._texts[text] = _is_plain_text(text) and not self._passwords.are_in(text)
         return found

@@ -1,11 +1,13 @@
 """Apply a JSON patch as the API server does.
 
 Rule: https://www.rfc-editor.org/rfc/rfc6902 with the server's extensions: indices may be negative, and `replace` may
-create a map field. An unreadable patch is a 400, one that does not apply a 422, more than 10,000 operations a 413.
+create a map field. An unreadable patch is a 400, one that does not apply a 422; more than 10,000 operations are a 413,
+and so is more than 3 MiB of copies.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from copy import deepcopy
 from typing import Any
@@ -14,6 +16,7 @@ from applyviz.engine.objects.errors import PatchError
 from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_identical
 
 _MAX_OPERATIONS = 10_000
+_MOST_COPIED = 3 * 1024 * 1024
 _INDEX = re.compile(r"[+-]?[0-9]+")
 
 
@@ -27,7 +30,7 @@ def apply_json_patch(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
     if len(patch) > _MAX_OPERATIONS:
         reason = f"The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}, got {len(patch)}"
         raise PatchError(reason, 413)
-    document = _PatchTarget(clone(live))
+    document = JSONPatchTarget(clone(live))
     for operation in patch:
         document.run(operation)
     document.sort()
@@ -55,9 +58,12 @@ def _sort(entered: dict[str, Any]) -> None:
     entered.update(items)
 
 
-class _PatchTarget:
+class JSONPatchTarget:
+    """The object that operations change one after the other, in `value`; it must not be used elsewhere."""
+
     def __init__(self, value: JSONValue) -> None:
         self.value = value
+        self._copied = 0
         self._entered: list[dict[str, Any]] = []
 
     def sort(self) -> None:
@@ -75,6 +81,7 @@ class _PatchTarget:
                 self._enter(item, is_whole=True)
 
     def run(self, operation: dict[str, Any]) -> None:
+        """Run one operation; raises `PatchError` if it does not apply."""
         kind = operation.get("op")
         runners = {
             "add": self._add,
@@ -168,7 +175,15 @@ class _PatchTarget:
     def _copy(self, operation: dict[str, Any]) -> None:
         value = self._read(operation, "from")
         at, key, problem = self._locate(operation, "path")
+        self._count_copied(value)
         self._put(at, key, clone(value), problem)
+
+    def _count_copied(self, value: JSONValue) -> None:
+        """Refuse copies of copies, whose size would double with each operation."""
+        self._copied += len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+        if self._copied > _MOST_COPIED:
+            what = "Unable to complete the copy, the accumulated size increase of copy is"
+            raise PatchError(f"{what} {self._copied}, exceeding the limit {_MOST_COPIED}", 413)
 
     def _test(self, operation: dict[str, Any]) -> None:
         path = self._pointer(operation, "path")

@@ -20,6 +20,11 @@ def as_mapping(value: JSONValue) -> JSONObject:
     raise TypeError(f"expected a map, got {type(value).__name__}")
 
 
+def map_or_empty(value: JSONValue) -> JSONObject:
+    """Return a map; anything else is an empty one: of a document that somebody may have changed since it was stored."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def as_list(value: JSONValue) -> Sequence[JSONValue]:
     """Return a list; None is empty. Raises `TypeError` for anything else, also for text."""
     if value is None:

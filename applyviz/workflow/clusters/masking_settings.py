@@ -1,15 +1,24 @@
-"""Masking settings of a cluster besides Secrets: credentials in plain fields, and fields named by the installation.
+"""Masking settings besides Secrets: credentials in plain fields, fields named by the installation, passwords of kinds.
 
-A plan stores the settings from its creation, so that every page masks it alike.
+A plan stores the settings from its creation, so that every page masks it alike, and the fields that the schemas of its
+kinds call passwords: only workers read schemas.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+
 from django.conf import settings
 from django.db import transaction
 
-from applyviz.engine.diff.masking import MaskPolicy
+from applyviz.engine.diff.mask_policy import MaskPolicy
+from applyviz.engine.diff.passwords import KindPasswords, Passwords
+from applyviz.engine.objects.errors import SchemaError
+from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.schema.model import SchemaSource
+from applyviz.engine.schema.password_fields import PasswordPath, list_passwords
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Cluster, Plan
 from applyviz.workflow.audit import trail
@@ -23,15 +32,35 @@ def policy_for(cluster: Cluster) -> MaskPolicy:
     return MaskPolicy(has_plain, tuple(settings.APPLYVIZ_MASK_NAMES), tuple(settings.APPLYVIZ_MASK_PATHS))
 
 
+def find_passwords(gvk: GroupVersionKind, *sources: SchemaSource) -> Passwords:
+    """Return the fields of a kind that any source calls passwords.
+
+    - A definition among the manifests does not replace that of the cluster: else, its author would unmask live objects.
+    """
+    paths: dict[PasswordPath, None] = {}
+    for source in sources:
+        with suppress(SchemaError):  # the object cannot be planned, and its row says why
+            paths |= dict.fromkeys(list_passwords(source.find_kind(gvk)))
+    return Passwords((KindPasswords(gvk.group, gvk.kind, tuple(paths)),) if paths else ())
+
+
+def with_passwords(policy: MaskPolicy, passwords: Passwords) -> MaskPolicy:
+    """Return a masking policy that masks further passwords."""
+    return replace(policy, passwords=policy.passwords.join(passwords))
+
+
 def policy_to_json(policy: MaskPolicy) -> JSONObject:
     """Convert a masking policy to the JSON that a plan stores."""
-    return {"plain": policy.has_plain, "names": list(policy.names), "paths": list(policy.paths)}
+    kinds = [[kind.group, kind.kind, [list(path) for path in kind.paths]] for kind in policy.passwords.kinds]
+    return {"plain": policy.has_plain, "names": list(policy.names), "paths": list(policy.paths), "passwords": kinds}
 
 
 def policy_of(plan: Plan) -> MaskPolicy:
     """Return the masking policy of a plan; the built-in list where it stores none."""
     kept = plan.masking
-    return MaskPolicy(kept.get("plain", True), tuple(kept.get("names", ())), tuple(kept.get("paths", ())))
+    kinds = (KindPasswords(group, kind, tuple(map(tuple, paths))) for group, kind, paths in kept.get("passwords", ()))
+    names, paths = (tuple(kept.get(name, ())) for name in ("names", "paths"))
+    return MaskPolicy(kept.get("plain", True), names, paths, Passwords(tuple(kinds)))
 
 
 def mask_credentials(cluster: Cluster, *, is_on: bool, by: Person | None) -> bool:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from applyviz.clusters import discovery
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.diff import masking
+from applyviz.engine.diff.passwords import Passwords
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import fields, value
@@ -82,10 +83,11 @@ def make_manifest(live: JSONObject) -> JSONObject:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A live object to read: where it is, and what it was called."""
+    """A live object to read: where it is, what it was called, and which of its fields are passwords."""
 
     ref: ObjectRef
     request: Request
+    passwords: Passwords
 
     @property
     def text(self) -> str:
@@ -100,11 +102,12 @@ def _find_targets(reader: ClusterReader, objects: Sequence[Mapping[str, str]]) -
         if resource is None:
             raise NotVisibleError(f"the cluster does not serve {one['kind']}")
         ref = ObjectRef(resource.gvk, one["namespace"] if resource.is_namespaced else "", one["name"])
-        found.append(_Target(ref, Request("GET", resource.path(ref.namespace, ref.name), purpose="read")))
+        read = Request("GET", resource.path(ref.namespace, ref.name), purpose="read")
+        found.append(_Target(ref, read, masking_settings.find_passwords(resource.gvk, catalog)))
     return found
 
 
-def _read(cluster: Cluster, objects: Sequence[Mapping[str, str]], by: Person) -> list[tuple[ObjectRef, JSONObject]]:
+def _read(cluster: Cluster, objects: Sequence[Mapping[str, str]], by: Person) -> list[tuple[_Target, JSONObject]]:
     """Read live objects; raises `NotVisibleError` for one that cannot be read, of several an error that names them.
 
     - The right is asked for where the objects are: a namespace that is named for a kind without one counts for nothing.
@@ -122,7 +125,7 @@ def _read(cluster: Cluster, objects: Sequence[Mapping[str, str]], by: Person) ->
             raise NotVisibleError(f"{names} cannot be read")
         text = _("These objects cannot be read, or no longer exist: %(names)s. Select the others.")
         raise NotPossibleError(text % {"names": names})
-    return [(target.ref, dict(answer.body)) for target, answer in pairs]
+    return [(target, dict(answer.body)) for target, answer in pairs]
 
 
 def _render(obj: JSONValue) -> str:
@@ -132,8 +135,9 @@ def _render(obj: JSONValue) -> str:
 def read_adoption(cluster: Cluster, *, group: str, kind: str, namespace: str, name: str, by: Person) -> Adoption:
     """Read the manifest for adopting an object; raises `NotVisibleError` when the object does not exist."""
     where = {"group": group, "kind": kind, "namespace": namespace, "name": name}
-    ((ref, live),) = _read(cluster, [where], by)
-    manifest, policy = make_manifest(live), masking_settings.policy_for(cluster)
+    ((target, live),) = _read(cluster, [where], by)
+    ref, manifest = target.ref, make_manifest(live)
+    policy = masking_settings.with_passwords(masking_settings.policy_for(cluster), target.passwords)
     key, scope = secrets.token_bytes(32), "/".join(ref.key)
     masked = masking.mask(manifest, gvk=ref.gvk, tag_key=key, scope=scope, policy=policy, is_live=True)
     entries = live.get("metadata", {}).get("managedFields") or ()
@@ -163,7 +167,7 @@ def prepare_adoption(
     """
     if not 0 < len(objects) <= MOST_ADOPTED:
         raise NotValidError(_("Select 1 to %(most)d objects.") % {"most": MOST_ADOPTED})
-    files = tuple(_make_file(ref, live, cluster) for ref, live in _read(cluster, objects, by))
+    files = tuple(_make_file(target.ref, live, cluster) for target, live in _read(cluster, objects, by))
     return lambda: reviews.create_review(
         by=by,
         title=title,

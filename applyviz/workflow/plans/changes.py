@@ -23,6 +23,7 @@ from applyviz.engine.planning.digest.serialize import (
     to_json,
 )
 from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.objects.operation_masking import MaskedPatch
 from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import ObjectChange, Plan
@@ -117,6 +118,17 @@ def mask_object(
     beside = [Beside(one, one) for one in versions if one is not None]
     scope = "/".join(ref.key)
     return masking.mask(obj, gvk=ref.gvk, tag_key=tag_key, scope=scope, policy=policy, beside=beside, is_live=True)
+
+
+def hide_written(
+    obj: JSONObject, shown: JSONObject, written: JSONObject, ref: ObjectRef, *, tag_key: bytes
+) -> JSONObject | None:
+    """Return what is shown of an object, masked also where a JSON patch wrote something masked.
+
+    - `written`: what is shown of the result of the patch, whose text alone does not say that it is a copy.
+    """
+    masker = masking.make_masker({}, ref.gvk, tag_key, "/".join(ref.key), masking.DEFAULT_POLICY, None, None)
+    return MaskedPatch((), written).hide(obj, shown, masker)
 
 
 def ref_of(row: ObjectChange) -> ObjectRef:

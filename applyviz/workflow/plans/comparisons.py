@@ -94,7 +94,9 @@ def _open_alike(row: ObjectChange | None, tag_key: bytes, policy: MaskPolicy) ->
 
 def compare_secrets(first: Plan, second: Plan) -> JSONObject:
     """Return what changed for each object with masked values, by `name_of`, as JSON for `read_move`; decrypts."""
-    key = second.tag_key.open_bytes(), masking_settings.policy_of(second)
+    passwords = masking_settings.policy_of(first).passwords
+    policy = masking_settings.with_passwords(masking_settings.policy_of(second), passwords)
+    key = second.tag_key.open_bytes(), policy
     found: dict[str, JSONValue] = {}
     for one in find_differing(first, second)[:MOST_DETAILED]:
         if holds_secrets(one):

@@ -28,6 +28,7 @@ _OF_A_PLAN = (
     "account",
     "options",
     "decisions",
+    "masking",
     "policy_version",
     "policy_digest",
     "review_id",

@@ -23,6 +23,7 @@ from applyviz import clock, moments, stopping
 from applyviz.clusters import connect, facts
 from applyviz.engine.channels.model import ChannelPlan
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.planning.digest import fingerprint
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json, to_json
 from applyviz.engine.planning.model import plan as engine
@@ -187,20 +188,35 @@ class _Window:
         return is_stored
 
 
+def _learn_passwords(plan: Plan, prepared: calculation.Calculation, kinds: Iterable[GroupVersionKind]) -> bool:
+    """Add the passwords of kinds to what the plan masks; return whether there are more than before."""
+    policy, sources = masking_settings.policy_of(plan), (prepared.catalog, prepared.context.catalog)
+    more = policy
+    for gvk in kinds:
+        more = masking_settings.with_passwords(more, masking_settings.find_passwords(gvk, *sources))
+    plan.masking = masking_settings.policy_to_json(more)
+    return more != policy
+
+
 def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     plan = claim.plan
-    tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
     prepared = calculation.prepare(
         plan,
         reader,
         check=lambda scopes: _take_scopes(claim, scopes),
         choose=lambda chosen: _take_addons(claim, chosen),
     )
-    options = options_from_json(plan.options)
-    guess_limit.limit_guesses(
-        prepared.documents, plan.target.cluster, namespace=options.namespace, by=plan.requested_by, policy=policy
+    kinds = {document.ref.gvk for document in prepared.documents}
+    _learn_passwords(plan, prepared, kinds)
+    tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
+    guesses = guess_limit.GuessLimit(
+        plan.target.cluster,
+        namespace=options_from_json(plan.options).namespace,
+        by=plan.requested_by,
+        policy=policy,
     )
-    if not claim.renew(expected=len(prepared.documents)):
+    guesses.count_documents(prepared.documents)
+    if not claim.renew(expected=len(prepared.documents), masking=plan.masking):
         return
     rows = PlanRows(plan)
     overviewer = Overviewer()
@@ -212,6 +228,12 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
         if scope not in known:  # an object that the set prunes
             store_scopes(plan, {scope})
             known.add(scope)
+        if change.ref.gvk not in kinds:
+            kinds.add(change.ref.gvk)
+            if _learn_passwords(plan, prepared, (change.ref.gvk,)) and not claim.renew(masking=plan.masking):
+                return
+            policy = masking_settings.policy_of(plan)
+        guesses.count_operations(change)
         with renewer.interruptible():
             masked = mask_change(change, tag_key=tag_key, policy=policy)
         rows.add(change, masked)

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, TypeGuard
 
 from applyviz import clock
-from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.exchange import JSON_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.conflicts.server_errors import read_server_errors
 from applyviz.engine.planning.digest.serialize import options_from_json
@@ -118,7 +118,10 @@ class Journal:
             return None
         policy = masking_settings.policy_of(self.claim.run.plan)
         versions = self.masked.versions
-        return changes.mask_object(body, self.change.ref, tag_key=self.tag_key, policy=policy, shown=versions)
+        shown = changes.mask_object(body, self.change.ref, tag_key=self.tag_key, policy=policy, shown=versions)
+        if all(request.content_type != JSON_PATCH for request in self.change.requests) or versions.after is None:
+            return shown
+        return changes.hide_written(body, shown, versions.after, self.change.ref, tag_key=self.tag_key)
 
     def _audit(self, action: AuditAction, detail: Mapping[str, JSONValue]) -> None:
         subject = trail.AuditSubject.of_run(self.claim.run)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from applyviz.engine.diff.marks import remove_tags
-from applyviz.engine.diff.masking import Beside, MaskPolicy, find_secrets, is_masked, mask, mask_patch
+from applyviz.engine.diff.masking import Beside, MaskPolicy, find_secrets, is_masked, mask
+from applyviz.engine.diff.patch_masking import mask_patch
 from applyviz.engine.objects.exchange import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from applyviz.engine.diff.marks import OPEN, is_masked
 from applyviz.engine.diff.masking import Beside, MaskPolicy, mask
+from applyviz.engine.diff.passwords import KindPasswords, Passwords
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import find_secrets
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -20,6 +21,8 @@ KINDS = [GroupVersionKind("apps", "v1", "Deployment"), GroupVersionKind("", "v1"
 KINDS += [GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")]
 KINDS += [GroupVersionKind("external-secrets.io", "v1", "ExternalSecret")]
 POLICIES = [MaskPolicy(), MaskPolicy(names=("*name*", "0")), MaskPolicy(paths=("spec.*",)), MaskPolicy(has_plain=False)]
+PASSWORDS = (("spec", "a"), ("items", "*", "name"), ("metadata", "*"))
+POLICIES += [MaskPolicy(passwords=Passwords((KindPasswords("apps", "Deployment", PASSWORDS),)))]
 TEXTS = [
     *("", "a", "web", "1.4.2", "--token", "--token=abcdefgh", "-p", "http://u:secretpw@host/", "password: hunter22"),
     *('{"kind":"Secret","data":{"a":"cGFzcw=="}}', '{"a":1}', "[1]", '"{}"', "kind: Secret\ndata:\n  a: b"),
@@ -48,7 +51,7 @@ class _NothingIsPlain(PlainValues):
 @given(OBJECTS, st.sampled_from(KINDS), st.sampled_from(POLICIES))
 def test_the_shortcut_shows_what_masking_shows(obj, gvk, policy):
     before = copy.deepcopy(obj)
-    plain = PlainValues(policy.names, policy.paths)
+    plain = PlainValues(policy.names, policy.paths, policy.passwords)
     short = mask(obj, gvk=gvk, tag_key=KEY, scope="x", policy=policy, plain=plain)
     whole = mask(obj, gvk=gvk, tag_key=KEY, scope="x", policy=policy, plain=_NothingIsPlain())
 

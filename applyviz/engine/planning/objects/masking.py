@@ -2,25 +2,27 @@
 
 Rule: `docs/architecture.md`, invariant 8. Text of the manifest is compared only with secrets of the manifest, and no
 text with secrets of live: an annotation of a live Secret is shown if it is that of the manifest or of last applied, and
-masked otherwise. A result and the body of a request show an annotation as in the version that it comes from. A server
-mixes both, so its messages are withheld beside a masked value. The masked change has the same shape; its
-requests cannot be sent.
+masked otherwise. A result and the body of a request show an annotation as in the version that it comes from; what a
+JSON patch copies or renames stays masked. A server mixes both, so its messages are withheld beside a masked value. The
+masked change has the same shape; its requests cannot be sent.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from applyviz.engine.diff.masking import DEFAULT_POLICY, Beside, MaskPolicy, is_masked, mask, mask_patch
+from applyviz.engine.diff.masking import DEFAULT_POLICY, Beside, MaskPolicy, is_masked, make_masker, mask
+from applyviz.engine.diff.patch_masking import mask_patch
 from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import Repeats, find_secrets
 from applyviz.engine.merge.calculation import PatchSteps
 from applyviz.engine.objects.accessors import as_mapping
-from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.exchange import JSON_PATCH, Request
 from applyviz.engine.objects.lookups import FieldFinder
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject, Versions
+from applyviz.engine.planning.objects.operation_masking import MaskedPatch, mask_operations
 from applyviz.engine.planning.objects.resolution_masking import ResolutionMask
 from applyviz.engine.planning.objects.withheld_messages import holds_masked, withhold
 from applyviz.engine.risks.model import Risk, RiskKind
@@ -56,10 +58,33 @@ class _Mask:
             plain=self.plain,
         )
 
-    def mask_request(self, request: Request, beside: tuple[Beside, ...]) -> Request:
-        if request.body is None:
-            return request
-        return replace(request, body=self._mask_map(request.body, beside, request.content_type))
+    def mask_requests(
+        self, beside: tuple[Beside, ...], live: tuple[Beside, ...]
+    ) -> tuple[tuple[Request, ...], list[MaskedPatch]]:
+        """Return the requests, and what the JSON patches among them make of the live object."""
+        requests, patches = [], []
+        for request in self.change.requests:
+            if request.content_type == JSON_PATCH and isinstance(request.body, list) and live:
+                masker = make_masker(
+                    request.body, self.change.ref.gvk, self.tag_key, self.scope, self.policy, beside, None
+                )
+                patches.append(mask_operations(request.body, live[0], masker))
+                requests.append(replace(request, body=list(patches[-1].operations)))
+            elif request.body is not None:
+                requests.append(replace(request, body=self._mask_map(request.body, beside, request.content_type)))
+            else:
+                requests.append(request)
+        return tuple(requests), patches
+
+    def mask_result(
+        self, obj: JSONObject | None, beside: tuple[Beside, ...], patches: list[MaskedPatch]
+    ) -> JSONObject | None:
+        """Return what is shown of a version that the requests make."""
+        shown = self.mask_one(obj, beside)
+        for patch in patches:
+            masker = make_masker({}, self.change.ref.gvk, self.tag_key, self.scope, self.policy, beside, None)
+            shown = patch.hide(obj, shown, masker)
+        return shown
 
     def _mask_map(self, body: JSONValue, beside: tuple[Beside, ...], content_type: str = "") -> JSONValue:
         shown: JSONValue = mask_patch(
@@ -85,7 +110,7 @@ class _Mask:
 
 
 def _begin(change: PlannedObject, tag_key: bytes, policy: MaskPolicy) -> _Mask:
-    return _Mask(change, tag_key, policy, PlainValues(policy.names, policy.paths))
+    return _Mask(change, tag_key, policy, PlainValues(policy.names, policy.paths, policy.passwords))
 
 
 def _mask_risk(risk: Risk, manifest: FieldFinder) -> Risk:
@@ -122,29 +147,31 @@ def mask_change(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = D
     written = (*using.pair(raw.manifest, manifest), *using.pair(raw.last_applied, last_applied))
     live = using.mask_one(raw.live, written, is_live=True)
     beside = (*using.pair(raw.manifest, manifest), *using.pair(raw.live, live))
-    versions = Versions(
-        last_applied, manifest, live, using.mask_one(raw.merged, beside), using.mask_one(raw.after, beside)
-    )
+    requests, patches = using.mask_requests(beside, using.pair(raw.live, live))
+    results = (using.mask_result(one, beside, patches) for one in (raw.merged, raw.after))
+    versions = Versions(last_applied, manifest, live, *results)
     finder = FieldFinder(manifest)
     settling = ResolutionMask(change, versions, tag_key=tag_key, policy=policy)
     shown = replace(
         change,
         versions=versions,
-        requests=tuple(using.mask_request(request, beside) for request in change.requests),
+        requests=requests,
         risks=tuple(_mask_risk(risk, finder) for risk in change.risks),
         calculation=using.mask_calculation(change.calculation, beside),
         open_fields=tuple(settling.mask_open_field(one) for one in change.open_fields),
         answers=tuple(settling.mask_answer(answer) for answer in change.answers),
         patch=settling.mask_patch(change.patch, [a.edit for a in change.answers if a.edit]),
     )
-    if not holds_masked(shown, using.plain) or _is_of_the_manifest(change):
+    if not holds_masked(shown, using.plain) or _is_of_the_manifest(change, policy):
         return shown
     return withhold(shown, raw.manifest)
 
 
-def _is_of_the_manifest(change: PlannedObject) -> bool:
+def _is_of_the_manifest(change: PlannedObject, policy: MaskPolicy) -> bool:
     """Return whether an error is ours, is only about the manifest, and repeats no secret of it."""
     if not change.error or change.refusal is not None or change.versions.live is not None:
         return False
     manifest = change.versions.manifest or {}
-    return not Repeats(find_secrets(manifest, gvk=change.ref.gvk)).are_in(f"{change.error} {change.certainty_reason}")
+    gvk = change.ref.gvk
+    secrets = find_secrets(manifest, gvk=gvk) | policy.passwords.list_values(manifest, gvk)
+    return not Repeats(secrets).are_in(f"{change.error} {change.certainty_reason}")
