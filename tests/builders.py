@@ -18,6 +18,7 @@ from applyviz.records.models import (
     Cluster,
     EmergencyApply,
     Grant,
+    IdentityMapping,
     ObjectChange,
     Plan,
     Policy,
@@ -216,3 +217,11 @@ def make_policy(
     made.save(force_insert=True)
     Policy.objects.filter(pk=policy.pk).update(number=number, archived_at=None, mac="")
     return made
+
+
+def map_person(cluster: Cluster, person: User, user: str, *, number: int = 1) -> IdentityMapping:
+    """Map an account to a user of a cluster, as an administrator would."""
+    row = IdentityMapping(cluster=cluster, number=number, person=person, user=user, groups=[], since=timezone.now())
+    row_macs.vouch(row)
+    row.save(force_insert=True)
+    return row

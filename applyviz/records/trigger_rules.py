@@ -85,6 +85,9 @@ KEPT_ACTIONS = (
     AuditAction.HISTORY_ANCHORED,
     AuditAction.HISTORY_PRUNED,
     AuditAction.APPROVALS_CHECKED,
+    AuditAction.POLICY_CHANGED,  # what is in force is compared with these three
+    AuditAction.IDENTITY_MAPPED,
+    AuditAction.IDENTITY_ENDED,
 )
 _ASKED = "SELECT 1 FROM records_auditentry removal WHERE removal.chain = 0 AND removal.sequence = NEW.pruned_by"
 _PRUNED_BEFORE = f"removal.action = '{AuditAction.HISTORY_PRUNED}' AND removal.at >= OLD.at"

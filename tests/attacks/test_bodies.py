@@ -12,10 +12,12 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.test import Client
+from django.urls import get_resolver
 
 from applyviz.records.enums import Role, TokenScope
 from applyviz.web.frame import bodies
 from applyviz.workflow.people import tokens
+from tests.attacks.test_scopes import list_all_addresses
 from tests.builders import make_person
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -77,6 +79,15 @@ def test_large_body_of_a_stranger_is_refused(has_length, headers):
 
     assert {status for status, _taken in found.values()} == {413}
     assert [p for p in PATHS if found[p][1] > (0 if has_length else bodies.find_limit(p) + PART)] == []
+
+
+def test_large_body_of_a_stranger_is_refused_at_every_address():
+    addresses = sorted(set(list_all_addresses(get_resolver().url_patterns)))
+    assert len(addresses) > 150
+
+    found = {path: ask(path, 300 * 1024 * 1024, has_length=True) for path in addresses}
+
+    assert {path: answer for path, answer in found.items() if answer != (413, 0)} == {}
 
 
 def test_server_runs_with_the_limits():

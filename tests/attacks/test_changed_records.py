@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.db.models import JSONField, Value
 
 from applyviz.records import triggers
-from applyviz.records.models import ApplyRun, Comment, JournalEntry, ObjectResult
+from applyviz.records.enums import Role
+from applyviz.records.models import ApplyRun, AuditEntry, Comment, JournalEntry, ObjectResult
 from applyviz.workflow.approvals import comments
+from applyviz.workflow.people import teams
+from applyviz.workflow.people.teams import Scope
+from applyviz.workflow.policies import Rules, editing
 from tests.attacks.test_forged_rights import verify
+from tests.builders import make_person
 from tests.stories import Team, config_map, secret
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -86,3 +92,37 @@ def test_result_of_an_object_that_was_never_written_is_named(team: Team) -> None
     said = verify()
     assert "no audit entry records it" in said
     assert "no audit entry records its end" in said
+
+
+def empty(entry: AuditEntry) -> object:
+    return {}
+
+
+def take_for_a_list(entry: AuditEntry) -> object:
+    return list(entry.detail)
+
+
+def take_for_nothing(entry: AuditEntry) -> object:
+    return Value(None, JSONField())
+
+
+def nest(entry: AuditEntry) -> object:
+    """Every value is of another type."""
+    return {name: [{"of": "another type"}] for name in entry.detail}
+
+
+@pytest.mark.core(2)
+@pytest.mark.parametrize("change", [empty, take_for_a_list, take_for_nothing, nest])
+def test_details_of_other_entries_end_in_findings_never_in_an_error(
+    run: ApplyRun, change: Callable[[AuditEntry], object]
+) -> None:
+    """Verification reads them: results, requests, ends of runs, comments, rights, accounts and policies."""
+    ida = make_person("ida", Role.ADMINISTRATOR)
+    editing.save_policy("prod", by=ida, scope=Scope(), rules=Rules())
+    teams.add_member(teams.create_team(by=ida, slug="ops", name="Ops"), run.plan.requested_by, by=ida)
+    for entry in AuditEntry.objects.order_by("pk"):
+        AuditEntry.objects.filter(pk=entry.pk).update(detail=change(entry))
+
+    said = verify()
+    assert said.startswith("refused")
+    assert "its body is not what was written" in said

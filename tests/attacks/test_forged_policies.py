@@ -113,6 +113,34 @@ def test_missing_policies_are_named(plan: Plan) -> None:
     assert "(prod@1): it is missing" in verify()
 
 
+def test_removed_policy_lets_nothing_run_until_it_is_published_again(plan: Plan, ida: User) -> None:
+    """Without it, the built-in policy would be in force, which requires less."""
+    PolicyVersion.objects.all().delete()
+    Policy.objects.all().delete()
+    Plan.objects.update(policy_version=policies.BUILT_IN, policy_digest="")
+
+    found = Plan.objects.get()
+    assert "policy prod@1 was removed from the database: publish it again" in name_blockers(found)[0]
+    assert "(prod): it is missing" in verify()
+
+    editing.save_policy("prod", by=ida, scope=Scope(), rules=STRICT)
+    assert policies.find_policy(found).missing == ()
+
+
+def test_removed_version_does_not_put_the_earlier_one_in_force(plan: Plan, ida: User) -> None:
+    editing.save_policy("prod", by=ida, scope=Scope(), rules=Rules(approvals=3))
+    PolicyVersion.objects.filter(number=2).delete()
+    Policy.objects.update(number=1)
+
+    assert "policy prod@2 was removed" in name_blockers(plan)[0]
+
+
+def test_archived_policy_is_not_missed(plan: Plan, ida: User) -> None:
+    editing.archive_policy("prod", by=ida)
+
+    assert policies.find_policy(plan).missing == ()
+
+
 def test_run_under_a_forged_policy_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     team = Team().wire_up(monkeypatch)
     editing.save_policy("prod", by=make_person("ida", Role.ADMINISTRATOR), scope=Scope(), rules=Rules())

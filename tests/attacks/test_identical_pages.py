@@ -27,7 +27,7 @@ from django.utils import timezone
 from applyviz import clock
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import Applier, Role, TokenScope
-from applyviz.records.models import ApplyRun, AuditEntry, IdentityMapping, Plan, Review, Webhook
+from applyviz.records.models import ApplyRun, AuditEntry, Plan, Review, Webhook
 from applyviz.records.sealing import Unsealed
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.web.reviews.pages.plan_overview import read_plan
@@ -40,7 +40,7 @@ from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.runs import request_sender
 from tests.attacks.answers import Answers, list_told, post_all, read_words
 from tests.attacks.routes import WITHOUT_PLANS
-from tests.builders import make_person, open_dangers, set_email
+from tests.builders import make_person, map_person, open_dangers, set_email
 from tests.stories import Team, config_map, secret
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -287,9 +287,7 @@ def prepare(monkeypatch: pytest.MonkeyPatch, mode: ApplyMode) -> tuple[Team, dic
     readers = {name: make_person(name, role) for name, (role, _) in READERS.items()}
     for number, (name, person) in enumerate(readers.items()):
         if name.startswith("mapped"):
-            IdentityMapping.objects.create(
-                cluster=team.cluster, number=number, person=person, user=name, groups=[], since=timezone.now()
-            )
+            map_person(team.cluster, person, name, number=number)
     for person in User.objects.all():
         set_email(person.username, f"{person.username}@example.com")
     Webhook.objects.create(

@@ -6,6 +6,7 @@ another object, a subresource such as `proxy`, or another namespace, with the ri
 
 from __future__ import annotations
 
+from contextlib import suppress
 from urllib.parse import unquote
 
 import pytest
@@ -20,6 +21,8 @@ from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.requests.options import Prune, PruneMode, SetAction
 from applyviz.sandbox.storage.routing import parse_path
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.live import adoption
 from tests.stories import Team
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -165,6 +168,107 @@ def test_what_an_object_refers_to_leads_nowhere_else(team, monkeypatch, name) ->
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
 
     team.plan(yaml.safe_dump(deployment))
+
+    assert lead_elsewhere(team) == []
+
+
+def _with_pod(**spec: object) -> dict:
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "web", "image": "web:1"}], **spec},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template},
+    }
+
+
+def _of_networking(kind: str, spec: dict) -> dict:
+    return {"apiVersion": "networking.k8s.io/v1", "kind": kind, "metadata": {"name": "web"}, "spec": spec}
+
+
+REFERENCES = {
+    "claim": lambda name: _with_pod(volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": name}}]),
+    "Secret": lambda name: _with_pod(volumes=[{"name": "a", "secret": {"secretName": name}}]),
+    "account": lambda name: _with_pod(serviceAccountName=name),
+    "class": lambda name: _with_pod(priorityClassName=name),
+    "pull secret": lambda name: _with_pod(imagePullSecrets=[{"name": name}]),
+    "service": lambda name: _of_networking(
+        "Ingress", {"defaultBackend": {"service": {"name": name, "port": {"number": 80}}}}
+    ),
+    "TLS": lambda name: _of_networking("Ingress", {"tls": [{"secretName": name}]}),
+    "role": lambda name: {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "web"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": name}],
+    },
+    "target": lambda name: {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {"maxReplicas": 2, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}},
+    },
+    "group of the target": lambda name: {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {"maxReplicas": 2, "scaleTargetRef": {"apiVersion": f"{name}/v1", "kind": "Widget", "name": "canary"}},
+    },
+    "volume": lambda name: {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "web"},
+        "spec": {"volumeName": name, "storageClassName": name, "resources": {"requests": {"storage": "1Gi"}}},
+    },
+    "owner": lambda name: {
+        **CONFIG_MAP,
+        "metadata": {
+            "name": "settings",
+            "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": "u"}],
+        },
+    },
+}
+
+
+@pytest.mark.core(4)
+@pytest.mark.parametrize("what", REFERENCES)
+@pytest.mark.parametrize("name", [NAMES[0], NAMES[1], NAMES[3], NAMES[5]])
+def test_every_reference_leads_nowhere_else(team, monkeypatch, what, name) -> None:
+    team.wire_up(monkeypatch)
+
+    team.plan(yaml.safe_dump(REFERENCES[what](name)))
+
+    assert lead_elsewhere(team) == []
+
+
+@pytest.mark.core(2)
+@pytest.mark.parametrize("action", SetAction)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_namespace_of_a_review_leads_nowhere_else(team, monkeypatch, name, action) -> None:
+    team.wire_up(monkeypatch)
+    target = {"apiVersion": "v1", "kind": "ConfigMap", "name": "canary"}
+    patch = {"kind": "Patch", "target": target, "type": "merge", "patch": {"data": {"a": "2"}}}
+    documents = [patch] if action is SetAction.PATCH else [{**CONFIG_MAP, "metadata": {"name": "canary"}}]
+
+    with suppress(NotValidError, NotAllowedError, NotPossibleError):
+        team.plan(yaml.safe_dump_all(documents), namespace=name, action=action)
+
+    assert lead_elsewhere(team) == []
+
+
+@pytest.mark.core(2)
+@pytest.mark.parametrize("part", ["group", "kind", "namespace", "name"])
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_brought_under_review_leads_nowhere_else(team, monkeypatch, name, part) -> None:
+    team.wire_up(monkeypatch)
+    where = {"group": "", "kind": "ConfigMap", "namespace": "default", "name": "settings", part: name}
+
+    with pytest.raises((NotAllowedError, NotVisibleError, NotPossibleError, NotValidError)):
+        adoption.read_adoption(team.cluster, **where, by=team.alice)
 
     assert lead_elsewhere(team) == []
 

@@ -25,7 +25,7 @@ from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import PlanState, Role
-from applyviz.records.models import AuditEntry, IdentityMapping, Plan
+from applyviz.records.models import AuditEntry, Plan
 from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.web.frame import streams
 from applyviz.web.reviews.views.tabs import COOKIE
@@ -34,7 +34,7 @@ from applyviz.workflow.plans import live_history, live_values, planner
 from applyviz.workflow.plans.changes import read_masked
 from applyviz.workflow.plans.guess_limit import MOST_A_DAY
 from applyviz.workflow.worker_requests import asking
-from tests.builders import make_person, open_dangers
+from tests.builders import make_person, map_person, open_dangers
 from tests.keyless import go_without_keys
 from tests.stories import Team, config_map, secret
 
@@ -131,9 +131,7 @@ def test_authors_and_approvers_of_the_place_see_it(team: Team, monkeypatch, mode
 
 
 def map_alice(team: Team) -> None:
-    IdentityMapping.objects.create(
-        cluster=team.cluster, number=1, person=team.alice, user="alice@example", groups=[], since=timezone.now()
-    )
+    map_person(team.cluster, team.alice, "alice@example")
 
 
 @pytest.mark.parametrize("is_allowed", [True, False])

@@ -712,6 +712,7 @@ class Migration(migrations.Migration):
                 ("token_until", models.DateTimeField(null=True)),
                 ("mail_due_at", models.DateTimeField(null=True)),
                 ("ended_at", models.DateTimeField(null=True)),
+                ("mac", models.CharField(blank=True, max_length=64)),
                 (
                     "ended_by",
                     models.ForeignKey(
@@ -855,6 +856,7 @@ class Migration(migrations.Migration):
                 ("note", models.TextField()),
                 ("created_at", models.DateTimeField()),
                 ("withdrawn_at", models.DateTimeField(null=True)),
+                ("mac", models.CharField(blank=True, max_length=64)),
                 (
                     "by",
                     models.ForeignKey(
@@ -2228,6 +2230,7 @@ class Migration(migrations.Migration):
                 ("note", models.TextField(blank=True)),
                 ("since", models.DateTimeField()),
                 ("ended_at", models.DateTimeField(null=True)),
+                ("mac", models.CharField(blank=True, max_length=64)),
                 (
                     "by",
                     models.ForeignKey(

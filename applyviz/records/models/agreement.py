@@ -173,7 +173,10 @@ class Approval(models.Model):
 
 
 class ChangeRequest(models.Model):
-    """A request for changes to one plan digest; nothing with that digest runs until it is withdrawn."""
+    """A request for changes to one plan digest; nothing with that digest runs until it is withdrawn.
+
+    - Without a valid `mac` it is open, for every plan of its review (`workflow/foundation/row_macs.py`).
+    """
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="change_requests")
     digest = models.CharField(max_length=80)
@@ -181,6 +184,7 @@ class ChangeRequest(models.Model):
     note = models.TextField()
     created_at = models.DateTimeField()
     withdrawn_at = models.DateTimeField(null=True)
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["created_at", "id"]

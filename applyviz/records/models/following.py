@@ -200,6 +200,7 @@ class CommitIdentity(models.Model):
 
     - An ended identity no longer lets anybody claim to be matched, but its person stays an editor of the commits.
     - `token_hash` and `token_until`: the one-time link that was mailed; `mail_due_at`: when to mail it.
+    - It is verified only with a valid `mac` (`workflow/foundation/row_macs.py`).
     """
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="commit_identities")
@@ -213,6 +214,7 @@ class CommitIdentity(models.Model):
     mail_due_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     ended_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["kind", "value", "id"]

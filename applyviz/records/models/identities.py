@@ -14,6 +14,8 @@ class IdentityMapping(models.Model):
 
     - `number` counts the mappings of a cluster; a change ends one and creates the next.
     - `{name}` in `user` is replaced by the name of the account.
+    - A cluster with a mapping without a valid `mac`, or other mappings than the audit log records, gives nobody an
+      identity (`workflow/clusters/impersonation.py`).
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="mappings")
@@ -27,6 +29,7 @@ class IdentityMapping(models.Model):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     ended_at = models.DateTimeField(null=True)
     ended_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["cluster", "-number"]

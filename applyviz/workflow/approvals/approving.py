@@ -17,7 +17,7 @@ from applyviz.workflow.approvals import quorum
 from applyviz.workflow.approvals.plan_blockers import find_approver_blockers, find_plan_blockers, list_change_requests
 from applyviz.workflow.approvals.quorum import list_valid_approvals
 from applyviz.workflow.audit import approval_macs, trail
-from applyviz.workflow.foundation import access, sentences
+from applyviz.workflow.foundation import access, row_macs, sentences
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.foundation.locks import lock_review
@@ -126,7 +126,10 @@ def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> Change
         trail.record(
             AuditAction.CHANGES_REQUESTED, by=by, about=trail.AuditSubject.of_plan(plan), detail={"note": note}
         )
-        return ChangeRequest.objects.create(plan=plan, digest=digest, by=by, note=note.strip(), created_at=clock.now())
+        made = ChangeRequest(plan=plan, digest=digest, by=by, note=note.strip(), created_at=clock.now())
+        row_macs.vouch(made)
+        made.save(force_insert=True)
+        return made
 
 
 def withdraw_request(change_request: ChangeRequest, *, by: Person) -> None:
@@ -136,9 +139,12 @@ def withdraw_request(change_request: ChangeRequest, *, by: Person) -> None:
         raise NotAllowedError(_("you can only withdraw your own request for changes"))
     with transaction.atomic():
         lock_review(change_request.plan.review_id)
-        withdrawn = ChangeRequest.objects.filter(pk=change_request.pk, withdrawn_at=None).update(
-            withdrawn_at=clock.now()
-        )
-        if not withdrawn:
+        stored = ChangeRequest.objects.get(pk=change_request.pk)
+        if stored.withdrawn_at is not None:
             raise NotPossibleError(_("it is already withdrawn"))
+        if row_macs.find_fault(stored):
+            raise NotPossibleError(_("it was changed outside of this installation, so it cannot be withdrawn"))
+        stored.withdrawn_at = clock.now()
+        row_macs.vouch(stored)
+        stored.save(update_fields=["withdrawn_at", "mac"])
         trail.record(AuditAction.REQUEST_WITHDRAWN, by=by, about=trail.AuditSubject.of_plan(change_request.plan))

@@ -6,19 +6,20 @@ database enforces the same rules again (`records/triggers.py`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Min, Q, Sum
+from django.db.models import Count, Min, OuterRef, Q, Subquery, Sum, Value
 
 from applyviz import clock, moments
 from applyviz.engine.planning.model.plan import Certainty, Operation
-from applyviz.records.enums import Applier, PlanState, ReviewState
-from applyviz.records.models import ChangeRequest, CommitRange, ObjectChange, Plan
+from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
+from applyviz.records.models import AuditEntry, ChangeRequest, CommitRange, ObjectChange, Plan, Review
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import acknowledgments, quorum, viewed_objects
 from applyviz.workflow.clusters import impersonation, permissions, states
-from applyviz.workflow.foundation import access, plan_rows
+from applyviz.workflow.foundation import access, plan_rows, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.blockers import (
     AppliedElsewhere,
@@ -227,31 +228,64 @@ def find_plan_blockers(
 
 
 def find_objections(plan: Plan) -> tuple[ChangesRequested, ...]:
-    """Return the open change requests for a plan, as blockers."""
-    return tuple(ChangesRequested(request.by.get_username()) for request in list_change_requests(plan))
+    """Return the open change requests for a plan, as blockers; also those whose rows are gone."""
+    names = [request.by.get_username() for request in list_change_requests(plan)]
+    return tuple(map(ChangesRequested, (*names, *(_find_removed(plan) if plan.digest else ()))))
 
 
 def _list_objections(plans: Collection[Plan]) -> dict[int, tuple[ChangesRequested, ...]]:
     asked = [plan for plan in plans if plan.digest and plan.state == PlanState.COMPLETE]
     if len(asked) > 1:
-        rows = ChangeRequest.objects.filter(plan__review__in={p.review_id for p in asked}, withdrawn_at=None)
-        digests = set(rows.values_list("plan__review_id", "digest"))
-        asked = [plan for plan in asked if (plan.review_id, plan.digest) in digests]
+        rows = ChangeRequest.objects.filter(plan__review__in={p.review_id for p in asked})
+        with_requests = set(rows.values_list("plan__review_id", flat=True))
+        asked = [plan for plan in asked if plan.review_id in with_requests]
     return {plan.pk: find_objections(plan) for plan in asked}
 
 
 def list_change_requests(plan: Plan) -> list[ChangeRequest]:
-    """Return the open change requests for this digest, by people who may still approve."""
+    """Return the open change requests for this digest, by people who may still approve.
+
+    - One that is not genuine is open, for every digest: who writes to the database withdraws none and moves none.
+    """
     if not plan.digest:
         return []
-    found = moments.read_once(("change requests of plan", plan.pk), lambda: _read_change_requests(plan))
-    scopes = policies.list_scopes(plan) if found else ()
-    return [change_request for change_request in found if access.can(change_request.by, Action.APPROVE, scopes)]
+    found = _list_change_requests(plan)
+    forged = [one for one in found if row_macs.find_fault(one)]
+    genuine = [one for one in found if one not in forged and one.digest == plan.digest and one.withdrawn_at is None]
+    scopes = policies.list_scopes(plan) if genuine else ()
+    return [*forged, *(one for one in genuine if access.can(one.by, Action.APPROVE, scopes))]
 
 
-def _read_change_requests(plan: Plan) -> tuple[ChangeRequest, ...]:
-    rows = ChangeRequest.objects.filter(plan__review=plan.review_id, digest=plan.digest, withdrawn_at=None)
-    return tuple(rows.select_related("by", "plan"))
+def _list_change_requests(plan: Plan) -> tuple[ChangeRequest, ...]:
+    """Return all change requests of the review of a plan, withdrawn ones too; there are few."""
+    if not any(_count_requests(plan)):
+        return ()
+    rows = ChangeRequest.objects.filter(plan__review=plan.review_id).select_related("by", "plan")
+    return moments.read_once(("change requests of plan", plan.pk), lambda: tuple(rows))
+
+
+def _count_requests(plan: Plan) -> tuple[int, int]:
+    """Return how many change requests of the review the audit log records, and how many rows there are: one query."""
+    recorded = AuditEntry.objects.filter(review=OuterRef("number"), action=AuditAction.CHANGES_REQUESTED)
+    stored = ChangeRequest.objects.filter(plan__review=OuterRef("pk"))
+    counts = (
+        Subquery(recorded.order_by().values(one=Value(1)).annotate(n=Count("*")).values("n")),
+        Subquery(stored.order_by().values(one=Value(1)).annotate(n=Count("*")).values("n")),
+    )
+    found = Review.objects.filter(pk=plan.review_id).values_list(*counts)
+    pair = moments.read_once(("number of change requests of plan", plan.pk), found.get)
+    return pair[0] or 0, pair[1] or 0
+
+
+def _find_removed(plan: Plan) -> tuple[str, ...]:
+    """Return who requested changes of a review by requests that are no longer there, by the audit log."""
+    if not _count_requests(plan)[0]:
+        return ()
+    entries = AuditEntry.objects.filter(review=plan.review.number, action=AuditAction.CHANGES_REQUESTED)
+    recorded = entries.values_list("actor", "actor_name")
+    missing = Counter(actor for actor, _ in recorded)
+    missing.subtract(one.by_id for one in _list_change_requests(plan))
+    return tuple(sorted({name for actor, name in recorded if missing[actor] > 0}))
 
 
 def find_timing_blockers(policy: PolicyRules) -> tuple[PlanBlocker, ...]:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.models import ApplyRun, AuditEntry, Comment, JournalEntry, ObjectResult
@@ -48,8 +49,8 @@ def _read_entries(run: ApplyRun) -> dict[_Key, _ObjectEntries]:
     entries = AuditEntry.objects.filter(chain=run.number, action__in=wanted).order_by("sequence")
     columns = entries.values_list(*_Key._fields, "sequence", "action", "detail", "pruned_by")
     found: dict[_Key, _ObjectEntries] = defaultdict(lambda: _ObjectEntries([], [], False))
-    for *names, sequence, action, detail, pruned_by in columns.iterator(chunk_size=2_000):
-        key = _Key(*names)
+    for *names, sequence, action, body, pruned_by in columns.iterator(chunk_size=2_000):
+        key, detail = _Key(*names), map_or_empty(body)
         if pruned_by is not None:
             found[key] = found[key]._replace(is_pruned=True)
         elif action == AuditAction.OBJECT_RESULT:
@@ -92,7 +93,7 @@ def _compare_journal(
 ) -> Iterator[tuple[JournalEntry | None, str]]:
     """Yield the requests that differ from every entry; None for an entry without its request."""
     waiting = list(recorded.intents)
-    digests = {name: one for _, d in recorded.results for name, one in d.get("answer digests", {}).items()}
+    digests = {name: one for _, d in recorded.results for name, one in map_or_empty(d.get("answer digests")).items()}
     for row in journal:
         same = next((intent for intent in waiting if _is_that_of(row, intent[1])), None)
         if same is None:
@@ -126,7 +127,7 @@ def _list_ends() -> Iterator[BadRight]:
     """Yield the runs whose state is not that of their last end."""
     ended = AuditEntry.objects.filter(action=AuditAction.RUN_FINISHED).order_by("pk")
     states = {
-        run: (sequence, detail.get("state", ""))
+        run: (sequence, map_or_empty(detail).get("state", ""))
         for run, sequence, detail in ended.values_list("run", "sequence", "detail")
     }
     for run in ApplyRun.objects.exclude(finished_at=None).order_by("pk"):
@@ -142,10 +143,11 @@ def _list_comments() -> Iterator[BadRight]:
         if fault:
             yield BadRight("comment", comment.pk, f"by account {comment.by_id}", fault)
     added = AuditEntry.objects.filter(action=AuditAction.COMMENT_ADDED, detail__has_key="comment")
-    known = set(Comment.objects.values_list("pk", flat=True))
+    known = {str(pk) for pk in Comment.objects.values_list("pk", flat=True)}
     for sequence, detail in added.values_list("sequence", "detail"):
-        if detail["comment"] not in known:
-            yield BadRight("comment of audit entry", sequence, str(detail["comment"]), "it is missing")
+        number = str(map_or_empty(detail).get("comment"))
+        if number not in known:
+            yield BadRight("comment of audit entry", sequence, number, "it is missing")
 
 
 def check_records() -> tuple[BadRight, ...]:

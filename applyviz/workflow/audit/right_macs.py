@@ -1,22 +1,27 @@
 """Verification of rows that decide: every one is genuine, and of rights none is missing or lives after its end.
 
 Rule: the audit log records each row when it is made and when it ends (`detail.grant`, `detail.member`, for a policy its
-versions and that it was archived), and the chain proves the log. So a row without its entry, an entry without its row,
-and an end that the row lost or gained are all found.
+versions and that it was archived; the requests for changes of a review), and the chain proves the log. So a row without
+its entry, an entry without its row, and an end that the row lost or gained are all found.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 
+from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import (
     Acknowledgment,
     AuditEntry,
+    ChangeRequest,
+    CommitIdentity,
     Grant,
+    IdentityMapping,
     Policy,
     PolicyVersion,
     RetentionPolicy,
@@ -49,7 +54,10 @@ def _list_forged(what: str, rows: Iterable[VouchedRow]) -> Iterator[BadRight]:
 def _list_ended(name: str, action: AuditAction) -> dict[int, int]:
     """Return the rows whose end is recorded, each with the sequence of the entry."""
     entries = AuditEntry.objects.filter(action=action, detail__has_key=name)
-    return {detail[name]: sequence for detail, sequence in entries.values_list("detail", "sequence")}
+    found = (
+        (map_or_empty(detail).get(name), sequence) for detail, sequence in entries.values_list("detail", "sequence")
+    )
+    return {number: sequence for number, sequence in found if isinstance(number, int)}
 
 
 def _list_revived(what: str, model: type[RightRow], action: AuditAction) -> Iterator[BadRight]:
@@ -66,14 +74,20 @@ def _list_missing() -> Iterator[BadRight]:
     """Yield what was granted and has no row; a body that retention removed no longer says who joined a team."""
     granted = AuditEntry.objects.filter(action=AuditAction.ROLE_GRANTED)
     for entry in granted.exclude(pk__in=Grant.objects.exclude(entry=None).values("entry")):
-        to = str(entry.detail.get("to", "")) if entry.detail else ""
+        to = str(map_or_empty(entry.detail).get("to", ""))
         yield BadRight("grant of audit entry", entry.sequence, to, "it is missing")
     joined = AuditEntry.objects.filter(action=AuditAction.TEAM_CHANGED, detail__has_key="joined")
     for entry in joined.exclude(pk__in=TeamMember.objects.exclude(entry=None).values("entry")):
-        yield BadRight("membership of audit entry", entry.sequence, str(entry.detail["joined"]), "it is missing")
+        yield BadRight(
+            "membership of audit entry",
+            entry.sequence,
+            str(map_or_empty(entry.detail).get("joined", "")),
+            "it is missing",
+        )
     published = AuditEntry.objects.filter(action=AuditAction.POLICY_CHANGED, detail__has_key="version")
     for entry in published.exclude(pk__in=PolicyVersion.objects.exclude(entry=None).values("entry")):
-        about = f"{entry.detail['policy']}@{entry.detail['version']}"
+        detail = map_or_empty(entry.detail)
+        about = f"{detail.get('policy', '')}@{detail.get('version', '')}"
         yield BadRight("policy of audit entry", entry.sequence, about, "it is missing")
 
 
@@ -81,7 +95,8 @@ def _list_policies_not_as_recorded() -> Iterator[BadRight]:
     """Yield policies whose version in force, or end, is not that of their last entry."""
     rows = {policy.slug: policy for policy in Policy.objects.all()}
     entries = AuditEntry.objects.filter(action=AuditAction.POLICY_CHANGED, detail__has_key="policy").order_by("pk")
-    last = {detail["policy"]: (sequence, detail) for sequence, detail in entries.values_list("sequence", "detail")}
+    found = ((sequence, map_or_empty(detail)) for sequence, detail in entries.values_list("sequence", "detail"))
+    last = {str(detail.get("policy", "")): (sequence, detail) for sequence, detail in found}
     for slug, (sequence, detail) in last.items():
         policy = rows.get(slug)
         if policy is None:
@@ -92,6 +107,40 @@ def _list_policies_not_as_recorded() -> Iterator[BadRight]:
         elif detail.get("version", policy.number) != policy.number:
             what = f"audit entry {sequence} put version {detail['version']} in force"
             yield BadRight("policy", policy.pk, str(policy), what)
+
+
+def _list_removed_requests() -> Iterator[BadRight]:
+    """Yield the reviews that had more requests for changes of a person than they have rows."""
+    requested = AuditEntry.objects.filter(action=AuditAction.CHANGES_REQUESTED)
+    recorded = Counter(requested.order_by("pk").values_list("review", "actor", "actor_name"))
+    kept: Counter[tuple[int | None, int | None]] = Counter(
+        ChangeRequest.objects.values_list("plan__review__number", "by")
+    )
+    for (review, actor, name), count in recorded.items():
+        if count > kept[review, actor]:
+            yield BadRight("request for changes of review", review or 0, name, "it is missing")
+
+
+def _list_mappings_not_as_recorded() -> Iterator[BadRight]:
+    """Yield the mappings whose end is not that of their entries, or that are missing."""
+    rows = {(row.cluster.slug, row.number): row for row in IdentityMapping.objects.select_related("cluster")}
+    in_force: dict[tuple[str, int], int] = {}
+    recorded = AuditEntry.objects.filter(action__in=(AuditAction.IDENTITY_MAPPED, AuditAction.IDENTITY_ENDED))
+    for cluster, action, sequence, body in recorded.order_by("pk").values_list(
+        "cluster", "action", "sequence", "detail"
+    ):
+        numbers = {name: n for name, n in map_or_empty(body).items() if isinstance(n, int)}
+        in_force.pop((cluster, numbers.get("instead of", 0)), None)
+        if action == AuditAction.IDENTITY_MAPPED:
+            in_force[cluster, numbers.get("mapping", 0)] = sequence
+        else:
+            in_force.pop((cluster, numbers.get("mapping", 0)), None)
+    for (cluster, number), sequence in in_force.items():
+        row = rows.get((cluster, number))
+        if number and row is None:
+            yield BadRight("mapping", number, cluster, "it is missing")
+        elif row is not None and row.ended_at is not None:
+            yield BadRight("mapping", number, cluster, f"audit entry {sequence} put it in force")
 
 
 _WORDS = {
@@ -116,10 +165,12 @@ def _list_accounts_not_as_recorded() -> Iterator[BadRight]:
     added = AuditEntry.objects.filter(action=AuditAction.PERSON_ADDED, detail__has_key="account")
     changed = AuditEntry.objects.filter(action=AuditAction.PERSON_CHANGED, detail__has_key="mail").order_by("pk")
     last: dict[str, tuple[int, str | None]] = {
-        detail["account"]: (sequence, None) for sequence, detail in added.values_list("sequence", "detail")
+        str(map_or_empty(detail).get("account", "")): (sequence, None)
+        for sequence, detail in added.values_list("sequence", "detail")
     }
-    for sequence, detail in changed.values_list("sequence", "detail"):
-        last[detail["account"]] = (sequence, detail["mail"])
+    for sequence, body in changed.values_list("sequence", "detail"):
+        detail = map_or_empty(body)
+        last[str(detail.get("account", ""))] = (sequence, detail.get("mail"))
     for name, (sequence, mail) in last.items():
         if name not in known:
             yield BadRight("account of audit entry", sequence, name, "it is missing")
@@ -136,6 +187,11 @@ def check_rights() -> tuple[BadRight, ...]:
         *_list_forged("grant", grants.iterator(chunk_size=2_000)),
         *_list_forged("membership", members.iterator(chunk_size=2_000)),
         *_list_forged("acknowledgment", Acknowledgment.objects.order_by("pk").iterator(chunk_size=2_000)),
+        *_list_forged("request for changes", ChangeRequest.objects.order_by("pk").iterator(chunk_size=2_000)),
+        *_list_removed_requests(),
+        *_list_forged("mapping", IdentityMapping.objects.order_by("pk").iterator(chunk_size=2_000)),
+        *_list_mappings_not_as_recorded(),
+        *_list_forged("commit identity", CommitIdentity.objects.exclude(verified_at=None).order_by("pk").iterator()),
         *_list_forged("retention policy", RetentionPolicy.objects.order_by("pk")),
         *_list_revived("grant", Grant, AuditAction.ROLE_ENDED),
         *_list_revived("member", TeamMember, AuditAction.TEAM_CHANGED),

@@ -11,24 +11,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz import clock
 from applyviz.clusters import connect
 from applyviz.clusters.identity import OWN, Identity, find_identity_problems
 from applyviz.clusters.reader import ClusterReader
+from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.values import canonical_json
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import Cluster, IdentityMapping, Plan, Team
+from applyviz.records.models import AuditEntry, Cluster, IdentityMapping, Plan, Team
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, sentences
+from applyviz.workflow.foundation import access, row_macs, sentences
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.blockers import (
     AccountChanged,
     IdentitiesClash,
     IdentityChanged,
     IdentityUnclear,
+    MappingForged,
     MappingInvalid,
     PlanBlocker,
 )
@@ -42,9 +44,9 @@ NAME = "{name}"
 
 
 class IdentityUnclearError(NotPossibleError):
-    """A person has no identity on a cluster: their teams clash, or their mapping is invalid."""
+    """A person has no identity on a cluster: their teams clash, their mapping is invalid, or mappings are forged."""
 
-    def __init__(self, why: IdentitiesClash | MappingInvalid) -> None:
+    def __init__(self, why: IdentitiesClash | MappingInvalid | MappingForged) -> None:
         super().__init__(sentences.describe(why))
         self.why = why
 
@@ -70,6 +72,37 @@ def _in_force(cluster: Cluster) -> QuerySet[IdentityMapping]:
     return IdentityMapping.objects.filter(cluster=cluster, ended_at=None)
 
 
+def _has_mappings(cluster: Cluster) -> bool:
+    """Return whether a cluster has or had any mapping, by its rows or by the audit log: one query."""
+    recorded = AuditEntry.objects.filter(cluster=cluster.slug, action=AuditAction.IDENTITY_MAPPED)
+    rows = IdentityMapping.objects.filter(cluster=cluster)
+    return any(Cluster.objects.filter(pk=cluster.pk).values_list(Exists(recorded), Exists(rows)).get())
+
+
+def _check_mappings(cluster: Cluster) -> None:
+    """Raise `IdentityUnclearError` unless the mappings in force are genuine, and those that the audit log records.
+
+    - Without its mapping, a person would act with the credential of the cluster itself.
+    """
+    stored = {row.number: row for row in _in_force(cluster)}
+    given, ended = _read_recorded(cluster)
+    if given - ended - stored.keys() or ended & stored.keys() or any(map(row_macs.find_fault, stored.values())):
+        raise IdentityUnclearError(MappingForged(cluster.slug))
+
+
+def _read_recorded(cluster: Cluster) -> tuple[set[int], set[int]]:
+    """Return the numbers of the mappings that were added, and of those that were ended, by the audit log."""
+    actions = (AuditAction.IDENTITY_MAPPED, AuditAction.IDENTITY_ENDED)
+    entries = AuditEntry.objects.filter(cluster=cluster.slug, action__in=actions)
+    given: set[int] = set()
+    ended: set[int] = set()
+    for action, body in entries.values_list("action", "detail"):
+        numbers = {name: n for name, n in map_or_empty(body).items() if isinstance(n, int)}
+        (given if action == AuditAction.IDENTITY_MAPPED else ended).add(numbers.get("mapping", 0))
+        ended.add(numbers.get("instead of", 0))
+    return given - {0}, ended - {0}
+
+
 def _identity_of(mapping: IdentityMapping, person: Person) -> Identity:
     identity = Identity(mapping.user.replace(NAME, person.get_username()), tuple(mapping.groups))
     found = tuple(find_identity_problems(identity.user, identity.groups))
@@ -81,8 +114,12 @@ def _identity_of(mapping: IdentityMapping, person: Person) -> Identity:
 def find_identity(person: Person, cluster: Cluster) -> Identity:
     """Return the identity that a person's requests to a cluster use now.
 
-    - Raises `IdentityUnclearError` when their teams are mapped to different identities, or a mapping is invalid.
+    - Raises `IdentityUnclearError` when their teams are mapped to different identities, a mapping is invalid, or the
+      mappings of the cluster are not those that this installation stored.
     """
+    if not _has_mappings(cluster):
+        return Identity()
+    _check_mappings(cluster)
     mine = Q(person=person) | Q(person=None, team=None)
     mine |= Q(team__members__person=person, team__members__ended_at=None, team__archived_at=None)
     rows = list(_in_force(cluster).filter(mine).distinct().select_related("team"))
@@ -198,6 +235,8 @@ def _describe(draft: MappingDraft, number: int) -> dict[str, str | int | Sequenc
 
 
 def _end(mapping: IdentityMapping, by: Person) -> None:
+    if mapping.ended_at is not None and mapping.number not in _read_recorded(mapping.cluster)[1]:
+        return  # somebody ended it in the database: the entry that follows makes that true
     if not IdentityMapping.objects.filter(pk=mapping.pk, ended_at=None).update(ended_at=clock.now(), ended_by=by):
         raise NotPossibleError(_("the mapping is already removed"))
 
@@ -215,7 +254,7 @@ def map_identity(cluster: Cluster, draft: MappingDraft, *, by: Person) -> Identi
         before = _in_force(cluster).filter(person=draft.person, team=draft.team).first()
         if before is not None:
             _end(before, by)
-        made = IdentityMapping.objects.create(
+        made = IdentityMapping(
             cluster=cluster,
             number=next_number(IdentityMapping.objects.filter(cluster=cluster)),
             person=draft.person,
@@ -226,6 +265,8 @@ def map_identity(cluster: Cluster, draft: MappingDraft, *, by: Person) -> Identi
             since=clock.now(),
             by=by,
         )
+        row_macs.vouch(made)
+        made.save(force_insert=True)
         detail = _describe(draft, made.number) | ({"instead of": before.number} if before else {})
         trail.record(AuditAction.IDENTITY_MAPPED, by=by, about=trail.AuditSubject(cluster=cluster.slug), detail=detail)
     return made

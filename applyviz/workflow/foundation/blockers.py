@@ -71,6 +71,13 @@ class PolicyForged(PlanBlocker):
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyMissing(PlanBlocker):
+    """Versions of policies that the audit log records as in force are not there."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ConflictRulesChanged(PlanBlocker):
     """Conflict rules that reach objects of the plan were approved or ended."""
 
@@ -96,10 +103,17 @@ class MappingInvalid(PlanBlocker):
 
 
 @dataclass(frozen=True, slots=True)
+class MappingForged(PlanBlocker):
+    """The mappings of a cluster are not those that this installation stored."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class IdentityUnclear(PlanBlocker):
     """The requester has no identity any more."""
 
-    why: IdentitiesClash | MappingInvalid
+    why: IdentitiesClash | MappingInvalid | MappingForged
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
 """MACs of rows that decide: one that was inserted or changed past the use cases does not count.
 
-They are grants, memberships, policies, acknowledgments, comments and retention policies. A MAC covers what the row says
-and, of rights and policies, the audit entry that records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes and
-workers hold and the database does not. The end of a right is not covered, because ending takes rights away;
-`audit.right_macs` compares it with the audit log. The end of a policy is covered, because it gives rights.
+They are grants, memberships, policies, acknowledgments, requests for changes, comments, retention policies,
+identities of commits and mappings to users of a cluster. A MAC covers what the row says and, of rights and policies,
+the audit entry that records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes and workers hold and the database
+does not. The end of a right is not covered, because ending takes rights away; `audit.right_macs` compares it with the
+audit log. The end of a policy, and that of a request for changes, are covered, because they let more run; that of a
+mapping is compared with the audit log where it is used.
 """
 
 from __future__ import annotations
@@ -21,8 +23,11 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import (
     Acknowledgment,
     AuditEntry,
+    ChangeRequest,
     Comment,
+    CommitIdentity,
     Grant,
+    IdentityMapping,
     Policy,
     PolicyVersion,
     RetentionPolicy,
@@ -31,8 +36,9 @@ from applyviz.records.models import (
 
 RightRow = Grant | TeamMember
 RecordedRow = RightRow | PolicyVersion
-VouchedRow = RecordedRow | Policy | Acknowledgment | Comment | RetentionPolicy
-_Row = TypeVar("_Row", Grant, TeamMember, PolicyVersion, Policy, Acknowledgment, Comment, RetentionPolicy)
+OtherRow = Policy | Acknowledgment | ChangeRequest | Comment | RetentionPolicy | CommitIdentity | IdentityMapping
+VouchedRow = RecordedRow | OtherRow
+_Row = TypeVar("_Row", bound=VouchedRow)
 _GIVEN = ("since", "by_id", "confirmed_by_id", "is_sole")
 _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     Grant: ("role", "person_id", "team_id", "cluster_pattern", "namespace_pattern", "is_cluster_scoped", *_GIVEN),
@@ -43,6 +49,9 @@ _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     ),
     Policy: ("slug", "archived_at"),
     Acknowledgment: ("plan_id", "review_id", "effect", "object_key", "risk", "by_id", "note", "created_at"),
+    ChangeRequest: ("plan_id", "digest", "by_id", "note", "created_at", "withdrawn_at"),
+    CommitIdentity: ("person_id", "kind", "value", "verified_at", "verified_by_id"),
+    IdentityMapping: ("cluster_id", "number", "person_id", "team_id", "user", "groups", "since", "by_id"),
     Comment: ("review_id", "plan_id", "by_id", "object_key", "path", "text", "earlier", "created_at", "edited_at"),
     RetentionPolicy: ("name", "days", "actions", "has_requests", "created_by_id", "created_at"),
 }

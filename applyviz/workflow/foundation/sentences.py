@@ -31,6 +31,9 @@ _TEXTS: Mapping[type[PlanBlocker], str | Promise] = {
     blockers.IdentityChanged: gettext_lazy(
         "the identity of %(name)s on %(cluster)s changed since this plan was created: re-plan"
     ),
+    blockers.MappingForged: gettext_lazy(
+        "the mappings of cluster %(cluster)s were changed in the database: remove the wrong ones, and add them again"
+    ),
     blockers.MappingInvalid: gettext_lazy("mapping %(number)s gives %(name)s no valid identity: %(problem)s"),
     blockers.NothingToApply: gettext_lazy("nothing to apply"),
     blockers.ChangesRequested: gettext_lazy("%(name)s requests changes"),
@@ -99,6 +102,12 @@ def _write_state(found: blockers.ReviewNotOpen) -> str:
 @_writes(blockers.PolicyForged)
 def _write_forged(found: blockers.PolicyForged) -> str:
     text = _("policy %(names)s was not published by this installation: publish it again")
+    return text % {"names": ", ".join(found.names)}
+
+
+@_writes(blockers.PolicyMissing)
+def _write_missing_policy(found: blockers.PolicyMissing) -> str:
+    text = _("policy %(names)s was removed from the database: publish it again")
     return text % {"names": ", ".join(found.names)}
 
 

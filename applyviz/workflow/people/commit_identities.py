@@ -11,7 +11,7 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -29,7 +29,7 @@ from applyviz.records.git_enums import IdentityKind
 from applyviz.records.models import CommitIdentity, PendingChange, ServiceAccount
 from applyviz.records.pending_enums import PendingKind
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, outbox, rate_limit
+from applyviz.workflow.foundation import access, outbox, rate_limit, row_macs
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import (
     NotAllowedError,
@@ -209,14 +209,24 @@ def _verify(identity: CommitIdentity, *, by: Person, what: str) -> None:
     now = clock.now()
     try:
         with transaction.atomic():
-            open_claims = CommitIdentity.objects.filter(pk=identity.pk, verified_at=None, ended_at=None)
-            if not open_claims.update(
-                verified_at=now, verified_by=by, token_hash="", token_until=None, mail_due_at=None
-            ):
+            if not _store_verified(identity, now, by=by):
                 raise NotPossibleError(_("this claim was already verified or removed"))
             _record(identity, what, by)
     except IntegrityError:
         raise NotPossibleError(_("this identity belongs to another account: an administrator decides")) from None
+
+
+def _store_verified(identity: CommitIdentity, at: datetime, *, by: Person | None) -> bool:
+    """Verify a claim with its MAC; return False if it was verified or removed meanwhile."""
+    made = CommitIdentity(
+        person_id=identity.person_id, kind=identity.kind, value=identity.value, verified_at=at, verified_by=by
+    )
+    row_macs.vouch(made)
+    return bool(
+        CommitIdentity.objects.filter(pk=identity.pk, verified_at=None, ended_at=None).update(
+            verified_at=at, verified_by=by, mac=made.mac, token_hash="", token_until=None, mail_due_at=None
+        )
+    )
 
 
 def link(person: Person, kind: IdentityKind, text: str, *, by: Person) -> PendingChange | None:
@@ -246,9 +256,7 @@ def store_link(person: Person, kind: IdentityKind, value: str, *, actors: Actors
             identity, _made = CommitIdentity.objects.get_or_create(
                 person=person, kind=kind, value=value, ended_at=None, defaults={"since": now}
             )
-            CommitIdentity.objects.filter(pk=identity.pk, verified_at=None).update(
-                verified_at=now, verified_by=actors.by, token_hash="", token_until=None, mail_due_at=None
-            )
+            _store_verified(identity, now, by=actors.by)
             detail: dict[str, JSONValue] = {"what": "linked", **_describe(identity)}
             actors.record(AuditAction.COMMIT_IDENTITY_CHANGED, detail)
     except IntegrityError:

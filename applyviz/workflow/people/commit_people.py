@@ -18,6 +18,7 @@ from applyviz import moments
 from applyviz.records.git_enums import EditorRole, HistoryGap, IdentityKind
 from applyviz.records.models import BranchPush, CommitEditor, CommitIdentity, CommitRange, Plan
 from applyviz.sources.git.model import GIT
+from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.blockers import CommitsUnknown, EditorUnmatched, PlanBlocker, PushersUnknown
 from applyviz.workflow.people.humans import OF_HUMANS, name_mailbox
@@ -131,13 +132,17 @@ def _group(rows: Iterable[CommitEditor]) -> Iterator[Editor]:
 
 
 def _match(rows: Iterable[CommitEditor]) -> Mapping[str, list[Person]]:
-    """Return the accounts of each address and login: verified identities, ended ones too, and addresses of accounts."""
+    """Return the accounts of each address and login: verified identities, ended ones too, and addresses of accounts.
+
+    - A verification that this installation did not do does not count, so that its commits are of nobody known.
+    """
     emails = {row.email for row in rows} - {""}
     logins = {row.login for row in rows} - {""}
     found: dict[str, list[Person]] = {}
     wanted = Q(kind=IdentityKind.EMAIL, value__in=emails) | Q(kind=IdentityKind.LOGIN, value__in=logins)
     owners = (f"person__{name}" for name in OF_HUMANS)
-    for identity in CommitIdentity.objects.filter(wanted, verified_at__isnull=False).select_related(*owners):
+    verified = CommitIdentity.objects.filter(wanted, verified_at__isnull=False).select_related(*owners)
+    for identity in row_macs.keep_genuine(verified):
         found.setdefault(identity.value, []).append(identity.person)
     for person in Person.objects.exclude(email="").select_related(*OF_HUMANS) if emails else ():
         mailbox = name_mailbox(person.email)

@@ -12,14 +12,16 @@ from dataclasses import replace
 from django.db.models import Exists, OuterRef, Q
 
 from applyviz import moments
+from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import RiskKind, RiskLevel
-from applyviz.records.models import ObjectChange, Plan, PolicyVersion
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import AuditEntry, ObjectChange, Plan, PolicyVersion
 from applyviz.workflow.foundation import plan_rows, row_macs
-from applyviz.workflow.foundation.blockers import PlanBlocker, PolicyChanged, PolicyForged
+from applyviz.workflow.foundation.blockers import PlanBlocker, PolicyChanged, PolicyForged, PolicyMissing
 from applyviz.workflow.foundation.compared import COMPARED, is_compared, list_possible_risks
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
 from applyviz.workflow.policies import deletions, kept_kinds, risks
@@ -106,6 +108,26 @@ def _read_in_force() -> tuple[PolicyVersion, ...]:
     return tuple(row for row in rows if row.policy.archived_at is None or row_macs.find_fault(row.policy))
 
 
+def _list_missing(in_force: Iterable[PolicyVersion]) -> tuple[str, ...]:
+    """Return the versions that the audit log records as in force and that are not, read once while a page is shown.
+
+    - Nobody knows where a missing version held, so it lets nothing run anywhere.
+    """
+    recorded = moments.read_once("recorded policies", _read_recorded)
+    numbers = {row.policy.slug: row.number for row in in_force}
+    return tuple(f"{slug}@{number}" for slug, number in recorded if numbers.get(slug, 0) < number)
+
+
+def _read_recorded() -> tuple[tuple[str, int], ...]:
+    """Return each policy that is not archived with its newest version, by the audit log."""
+    entries = AuditEntry.objects.filter(action=AuditAction.POLICY_CHANGED).order_by("pk")
+    last: dict[str, int] = {}
+    for detail in map(map_or_empty, entries.values_list("detail", flat=True)):
+        number = detail.get("version")
+        last[str(detail.get("policy", ""))] = number if isinstance(number, int) else 0
+    return tuple(sorted(last.items()))
+
+
 def _digest(rows: Iterable[PolicyVersion]) -> str:
     """Return the digest of the content of policies."""
     content: list[JSONValue] = [
@@ -115,12 +137,14 @@ def _digest(rows: Iterable[PolicyVersion]) -> str:
 
 
 def _find_strictest_at(scopes: Collection[ScopeEntry], in_force: Iterable[PolicyVersion]) -> PolicyRules:
+    in_force = tuple(in_force)
     rows = [row for row in in_force if any(holds_at(row, scope) for scope in scopes)]
+    missing = _list_missing(in_force)
     if not rows:
-        return PolicyRules()
+        return PolicyRules(missing=missing)
     found = find_strictest((row.policy.slug, row.number, rules_from_json(row.rules)) for row in rows)
     forged = tuple(str(row.policy) for row in rows if row_macs.find_fault(row))
-    return replace(found, digest=_digest(rows), forged=forged)
+    return replace(found, digest=_digest(rows), forged=forged, missing=missing)
 
 
 def find_policy_at(scopes: Iterable[ScopeEntry]) -> PolicyRules:
@@ -137,6 +161,8 @@ def find_change(plan: Plan, policy: PolicyRules) -> tuple[PlanBlocker, ...]:
     """Return why the policy of a plan is not the one that its digest is bound to, or is not genuine; empty if it is."""
     if policy.forged:
         return (PolicyForged(policy.forged),)
+    if policy.missing:
+        return (PolicyMissing(policy.missing),)
     if (plan.policy_version, plan.policy_digest) != (policy.version, policy.digest):
         return (PolicyChanged(),)
     return ()

@@ -134,7 +134,8 @@ class PolicyRules:
     """The strictest of all policies that apply to a plan.
 
     - `version` names each of them with its version, `BUILT_IN` when there is none; `digest` is that of their content.
-      Both are part of the plan digest. `forged` names those that were not published by this installation.
+      Both are part of the plan digest. `forged` names those that were not published by this installation, `missing`
+      the versions that the audit log records as in force and that are not there.
     - `asking`: the requester must be in one team of each group. `demands`: all must be met, one approval may meet
       several. `risk_demands` are added when the plan has that risk.
     - `windows`: one of each group must be open. `rollout_deadline`: the longest of all.
@@ -144,6 +145,7 @@ class PolicyRules:
     version: str = BUILT_IN
     digest: str = ""
     forged: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     asking: tuple[tuple[str, ...], ...] = ()
     demands: tuple[Demand, ...] = (Demand(1),)
