@@ -16,7 +16,7 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.records.models import CollectedComment, Comment, ObjectChange, Plan
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.forms.comments import CommentForm, EditForm, SendForm
-from applyviz.web.reviews.pages import review_page
+from applyviz.web.reviews.pages import object_page
 from applyviz.web.reviews.pages.comments import (
     CommentPage,
     find_place,
@@ -52,7 +52,7 @@ def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
     form = CommentForm(request.POST)
     is_valid = form.is_valid()
     position = form.cleaned_data.get("position")
-    row = None if position is None else review_page.get_row(found, position)
+    row = None if position is None else object_page.get_row(found, position)
     if not is_valid:
         return _refuse(request, found, form, row)
     add = collected_comments.collect_comment if form.cleaned_data["collect"] else comments.add_comment
@@ -71,7 +71,7 @@ def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 def _render_thread(request: PageRequest, plan: Plan, position: int, index: int, *, is_part: bool) -> HttpResponse:
     """The comments on one field; `is_part`: with what counts the collected ones, after a change."""
-    row, change = review_page.get_row(plan, position), review_page.read_change(plan, position)
+    row, change = object_page.get_row(plan, position), object_page.read_change(plan, position)
     if index >= len(change.fields):
         raise NotVisibleError(f"object {position} has no field {index}")
     path = render_path(change.fields[index].path)

@@ -15,7 +15,7 @@ from applyviz.web.reviews.forms.object_choices import (
     ObjectChoiceForm,
     ReplaceObjectsForm,
 )
-from applyviz.web.reviews.pages import object_offers, others, review_page
+from applyviz.web.reviews.pages import object_offers, object_page, others
 from applyviz.web.reviews.pages.plan_context import list_changes
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
@@ -38,7 +38,7 @@ def choose(request: PageRequest, number: int, plan: int, position: int) -> HttpR
     form = ObjectChoiceForm(request.POST)
     if not form.is_valid():
         raise NotValidError(_("choose what to do with the object"))
-    ref = changes.ref_of(review_page.get_row(found, position))
+    ref = changes.ref_of(object_page.get_row(found, position))
     options = object_choices.choose(found, [ref], form.chosen, form.propagation_chosen)
     following = reviews.replan_review(found.review, by=request.user, options=options)
     return redirect("reviews:show-plan", number, following.number)

@@ -21,7 +21,7 @@ from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, vi
 from applyviz.web.reviews.forms import manifests, patches, prune
 from applyviz.web.reviews.forms.presets import PresetChoiceForm, fill_review
 from applyviz.web.reviews.forms.reviews import ListForm, NewReviewForm, ObjectListForm, PaneForm, ReplanForm
-from applyviz.web.reviews.pages import review_page
+from applyviz.web.reviews.pages import object_page
 from applyviz.web.reviews.pages.object_list import ListChoice
 from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pages.plan_events import find_arrivals
@@ -132,7 +132,7 @@ def list_objects(request: PageRequest, number: int, plan: int) -> HttpResponse:
         return open_tab(request, number, plan, ReviewTab.CHANGES)
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     choice = ObjectListForm.read_choice(request.GET)
-    listing = review_page.present_listing(found, choice, for_user=request.user)
+    listing = object_page.present_listing(found, choice, for_user=request.user)
     if choice.group:
         group = listing.find_group(choice.group)
         context = {"group": group, "items": group.items if group else (), "listing": listing}
@@ -158,12 +158,12 @@ def show_object(request: PageRequest, number: int, plan: int, position: int, tab
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     listed = ObjectListForm.read_choice(request.GET)
     choice = PaneForm.read_choice(request.GET, Tab(tab), keep=listed.query)
-    row = review_page.get_row(found, position)
+    row = object_page.get_row(found, position)
     if is_fragment(request):
-        switch = review_page.present_switch(found, row, choice, for_user=request.user)
+        switch = object_page.present_switch(found, row, choice, for_user=request.user)
         return render(request, "reviews/_pane.html", switch)
     context = read_context(found, for_user=request.user)
-    page = review_page.present_changes(context, position=position, choice=choice, listed=listed)
+    page = object_page.present_changes(context, position=position, choice=choice, listed=listed)
     frame = {**present_shell(context, ReviewTab.CHANGES).parts(), "poll_url": ""}  # a page of one object does not poll
     return render(request, "reviews/object.html", {**frame, **page.parts()})
 
@@ -172,11 +172,11 @@ def show_object(request: PageRequest, number: int, plan: int, position: int, tab
 def show_field(request: PageRequest, number: int, plan: int, position: int, index: int) -> HttpResponse:
     """Show the schema of one field."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    about = review_page.present_field_schema(
+    about = object_page.present_field_schema(
         found, position, index, for_user=request.user, after=visible_worker_request(request)
     )
     name = "reviews/_schema.html" if is_fragment(request) else "reviews/schema.html"
-    return render(request, name, {"about": about, "line": review_page.present_field_line(found, position, index)})
+    return render(request, name, {"about": about, "line": object_page.present_field_line(found, position, index)})
 
 
 @requires(Action.WRITE, "POST")

@@ -1,4 +1,4 @@
-"""The Changes tab: the object list and the pane of the chosen object."""
+"""Everything about one object of a plan, on a page of its own: its fields, diff, requests, owners and versions."""
 
 from __future__ import annotations
 
