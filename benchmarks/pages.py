@@ -167,7 +167,7 @@ def measure_pages(made: Any, *, is_large: bool = False) -> Iterator[Figure]:
         yield Figure(f"{name}: page, {label} ({size / 1_000:.0f} kB of HTML)", took, "s", PAGE_AIM)
     yield Figure(f"{name}: page", wire, "kB on the wire", WIRE_AIM)
     for label, query in (("list, filtered", "?q=orders"), ("list, as a tree", "?layout=tree")):
-        took, _size, wire = get(browser, f"{base}plans/{made.number}/objects/{query}", is_fragment=True)
+        took, _size, wire = get(browser, f"{base}plans/{made.number}/changes/list/{query}", is_fragment=True)
         yield Figure(f"{name}: {label} ({wire:.0f} kB on the wire)", took, "s", PAGE_AIM)
     for tab in ("changes", "changes/?aligned=1&show=all", "diff", "diff/?view=split", "requests", "owners", "yaml"):
         path = tab if "?" in tab else f"{tab}/"

@@ -51,7 +51,7 @@ def encode_file(parsed: ParsedFile) -> bytes:
     """Return one line for one file."""
     value = [
         [_encode_document(document) for document in parsed.documents],
-        [[problem.reason, _place(problem.position), list(problem.path)] for problem in parsed.problems],
+        [[problem.reason, _place(problem.position), list(problem.path), problem.advice] for problem in parsed.problems],
         parsed.kubectl_stops_after,
         None if parsed.channel is None else _encode_document(parsed.channel),
     ]
@@ -108,7 +108,10 @@ def decode_file(file: str, line: bytes) -> ParsedFile:
     return ParsedFile(
         file,
         tuple(_decode_document(file, document) for document in documents),
-        tuple(DocumentProblem(reason, _position(file, at), tuple(path)) for reason, at, path in problems),
+        tuple(
+            DocumentProblem(reason, _position(file, at), tuple(path), advice=advice)
+            for reason, at, path, advice in problems
+        ),
         stops_after,
         None if channel is None else _decode_document(file, channel),
     )

@@ -86,7 +86,6 @@ review_urls = [  # reviews/
     path("<int:number>/plans/<int:plan>/record/", change_record.show_record, name="show-record"),
     path("<int:number>/plans/<int:plan>/requests.zip", downloads.keep_requests, name="keep-requests"),
     path("<int:number>/plans/<int:plan>/events/", reviews.stream_arrivals, name="plan-events"),
-    path("<int:number>/plans/<int:plan>/objects/", reviews.list_objects, name="list-objects"),
     path("<int:number>/comments/<int:comment>/", comments.edit_comment, name="edit-comment"),
     path("<int:number>/comments/<int:comment>/resolve/", comments.resolve_comment, name="resolve-comment"),
     path("<int:number>/plans/<int:plan>/comments/", comments.add_comment, name="add-comment"),

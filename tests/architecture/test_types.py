@@ -17,7 +17,7 @@ MOST = {
     "sandbox": 172,
     "sources": 2,
     "tasks": 2,
-    "web": 230,
+    "web": 228,
     "workflow": 104,
 }
 

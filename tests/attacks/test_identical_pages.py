@@ -154,7 +154,6 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
         for address in w.of_plans("reviews:show-owners")
     ),
     "reviews:plan-events": lambda w: w.of_plans("reviews:plan-events"),
-    "reviews:list-objects": lambda w: w.of_plans("reviews:list-objects"),
     "reviews:list-changes": lambda w: (
         f"{address}{query}"
         for query in ("", "?q=login", "?q=data", "?q=changed", "?q=removed", "?q=masked")

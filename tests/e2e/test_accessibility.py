@@ -37,7 +37,6 @@ PAGES = {
         "/reviews/2/plans/1/requests/",
         "/reviews/2/plans/1/activity/",
         "/reviews/2/plans/1/risks/",
-        "/reviews/2/plans/1/objects/",
         "/reviews/2/plans/1/objects/0/diff/",
         "/reviews/2/plans/1/objects/0/requests/",
         "/reviews/2/plans/1/objects/0/owners/",

@@ -1,5 +1,7 @@
 """The graph of a plan in a browser: by keyboard, without a script, on a phone."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -26,7 +28,8 @@ def test_arrows_follow_references_and_enter_opens_the_object(sign_in):
     expect(page.locator(".graph-panel h2")).to_contain_text("Service/frontend")
     page.locator("[data-node][aria-current]").focus()
     page.keyboard.press("Enter")
-    page.wait_for_url("**/objects/*/changes/**")
+    page.wait_for_url(re.compile(r"/changes/\?at=\d+#object-\d+$"))
+    expect(page.locator("h3", has_text="Service/frontend")).to_be_in_viewport()
 
 
 def test_escape_clears_what_is_chosen(sign_in):

@@ -162,20 +162,23 @@ def test_problems_are_told_at_once_and_the_others_go_on(sign_in):
 def test_objects_and_tabs_are_reached_by_keyboard(sign_in):
     alice = sign_in("alice")
     alice.goto("/reviews/2/plans/1/changes/")
-    show_alone(alice)
-    first = alice.locator("[data-object] a[aria-current]").get_attribute("href")
+    current = alice.locator("[data-item] a[aria-current]")
+    first = current.get_attribute("href")
 
     alice.keyboard.press("j")
-    expect(alice.locator("[data-object] a[aria-current]")).not_to_have_attribute("href", first or "")
+    expect(current).not_to_have_attribute("href", first or "")
     alice.keyboard.press("k")
-    expect(alice.locator("[data-object] a[aria-current]")).to_have_attribute("href", first or "")
-    alice.keyboard.press("2")
-    expect(alice.locator(".tabs a[aria-current]")).to_have_text("Diff")
+    expect(current).to_have_attribute("href", first or "")
     alice.keyboard.press("f")
     alice.keyboard.type("wishlist service")
-    expect(alice.locator("[data-object]:visible")).to_have_count(1)
+    expect(alice.locator("[data-item]:visible")).to_have_count(1)
     alice.keyboard.press("Escape")
-    expect(alice.locator("[data-object]:visible")).not_to_have_count(1)
+    expect(alice.locator("[data-item]:visible")).not_to_have_count(1)
+    show_alone(alice)
+    alice.keyboard.press("2")
+    expect(alice.locator(".tabs a[aria-current]")).to_have_text("Diff")
+    alice.get_by_role("link", name="Show among all changes").click()
+    expect(alice).to_have_url(re.compile(r"/changes/\?at=\d+#object-\d+$"))
 
 
 def test_pages_work_without_script(sign_in):

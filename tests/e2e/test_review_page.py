@@ -63,12 +63,11 @@ def boutique(sign_in, public_manifests, addresses) -> Page:
 
 
 def choose(page: Page, kind: str, name: str) -> None:
-    """Open one object by its kind and name."""
+    """Open one object by its kind and name on the page that has it alone."""
+    open_tab(page, "Changes")
     page.locator("[data-find]").fill(f"{kind} {name}")
-    expect(page.locator("[data-object]").nth(4)).to_be_hidden()  # an object whose values say so is found as well
-    found = page.locator("[data-object] a").filter(has_text=kind).filter(has_text=name).first
-    found.click()
-    expect(found).to_have_attribute("aria-current", "true")
+    expect(page.locator("[data-item]").nth(4)).to_be_hidden()  # an object whose values say so is found as well
+    show_alone(page, f"{kind}/{name}")
     expect(page.locator(".pane-head")).to_contain_text(name)
 
 
@@ -121,31 +120,29 @@ def test_page_asks_from_time_to_time_where_nothing_streams(sign_in, public_manif
 
 def test_list_is_narrowed_in_the_address_and_stands_as_a_tree(boutique):
     page = boutique
+    open_tab(page, "Changes")
     page.get_by_text("Filters").click()
     page.get_by_label("Kind", exact=True).select_option("Deployment")
     expect(page).to_have_url(re.compile(r"[?&]kind=Deployment"))
     page.get_by_label("By namespace").check()
     expect(page.locator(".branch h3")).to_have_text(["default"])
     expect(page.locator(".branch h4")).to_have_text(["Deployment"])
-    shown = page.locator("[data-object]").count()
+    shown = page.locator("[data-item]").count()
 
-    page.locator("[data-object] a").nth(1).click()
-    page.wait_for_url(re.compile(r"/objects/\d+/changes/\?.*layout=tree"))
-    diff = page.locator('[data-tab="2"]')
-    expect(diff).to_have_attribute("href", re.compile("kind=Deployment"))
-    diff.click()
-    page.wait_for_url(re.compile(r"/objects/\d+/diff/\?.*kind=Deployment"))
+    page.locator("[data-item] a").nth(1).click()
+    expect(page).to_have_url(re.compile(r"/changes/\?kind=Deployment&layout=tree&at=\d+#object-\d+$"))
     page.reload()
 
-    expect(page.locator("[data-object]")).to_have_count(shown)
+    expect(page.locator("[data-item]")).to_have_count(shown)
     expect(page.get_by_label("By namespace")).to_be_checked()
 
 
 @pytest.mark.long
 def test_escape_and_f_do_not_race(boutique):
     page = boutique
-    expect(page.locator("[data-object]").first).to_be_visible()
-    total = page.locator("[data-object]").count()
+    open_tab(page, "Changes")
+    expect(page.locator("[data-item]").first).to_be_visible()
+    total = page.locator("[data-item]").count()
     for _ in range(3):
         page.keyboard.press("f")
         page.keyboard.type("cartservice")
@@ -158,7 +155,7 @@ def test_escape_and_f_do_not_race(boutique):
         expect(page.locator(".found")).to_contain_text(re.compile(r"^\s*2 of"))
         page.keyboard.press("Escape")
         expect(page.locator(".found")).to_have_count(0)
-    expect(page.locator("[data-object]")).to_have_count(total)
+    expect(page.locator("[data-item]")).to_have_count(total)
 
 
 def test_what_was_clicked_last_is_what_is_shown(boutique):

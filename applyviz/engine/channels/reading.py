@@ -144,7 +144,7 @@ def read_addons(document: ManifestDocument) -> tuple[tuple[Addon, ...], tuple[Do
         if isinstance(result, Addon):
             found.append(result)
         else:
-            problems.append(DocumentProblem(result.reason, result.position, result.path))
+            problems.append(DocumentProblem(result.reason, result.position, result.path, advice=result.advice))
     return tuple(found), tuple(problems)
 
 

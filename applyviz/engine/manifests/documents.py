@@ -187,15 +187,22 @@ class DocumentProblem:
 
     - `document`: the object nevertheless, if only its apiVersion is missing; kubectl goes on with it when validation is
       off. It is not part of the equality of problems.
+    - `advice`: what to do about it, where that is known; `reason` is what kubectl says.
     """
 
     reason: str
     position: SourcePosition = field(default_factory=SourcePosition)
     path: FieldPath = ()
     document: ManifestDocument | None = field(default=None, compare=False)
+    advice: str = ""
 
     def __str__(self) -> str:
         return f"{self.position}: {self.reason}"
+
+    @property
+    def explanation(self) -> str:
+        """The advice with the words of kubectl behind it; without advice its words alone."""
+        return f"{self.advice} ({self.reason})" if self.advice else self.reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ labels hold text), the segments of client-go (a name that is no segment of a pat
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ from applyviz.engine.manifests.documents import (
     read_position,
     to_field_path,
 )
-from applyviz.engine.manifests.metadata import find_type_problem, name_of_type
+from applyviz.engine.manifests.metadata import TypeProblem, find_type_problem, name_of_type
 from applyviz.engine.manifests.tree_parts import Tree
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.request_paths import find_segment_problem
@@ -36,6 +37,7 @@ def _as_text(value: JSONValue) -> str:
 _Note = TypeVar("_Note", Retyped, DuplicateKey)
 _NO_VERSION = "apiVersion not set"
 _NO_NAME = "resource name may not be empty"
+_SHOWN = 40  # of a scalar, the characters that advice repeats
 # The endings of the reasons that keep kubectl from reading the rest of a file.
 UNIDENTIFIED = ("not set", "not set]", "isn't string type", "unstructured.detector")
 
@@ -102,6 +104,22 @@ class DocumentReader:
     def _error(self, reason: str, path: PlainPath = ()) -> ManifestError:
         return ManifestError(reason, self._positions.nearest(path), to_field_path(path))
 
+    def _refuse_metadata(self, problem: TypeProblem, meta: JSONValue, path: PlainPath) -> ManifestError:
+        where = (*path, *problem.path)
+        return replace(self._error(problem.reason, where), advice=self._advise_quotes(problem, meta, where))
+
+    def _advise_quotes(self, problem: TypeProblem, meta: JSONValue, where: PlainPath) -> str:
+        """Return how a boolean or a number becomes the text that belongs there; "" for other values."""
+        value: Any = meta
+        for step in problem.path:
+            value = value[step]
+        if not problem.reason.endswith(" of type string") or not isinstance(value, bool | int | float):
+            return ""
+        written = next((n.text for n in self._tree.retyped if n.path == where and not n.is_key), "")
+        if written:
+            return f"`{written[:_SHOWN]}` is read as {json.dumps(value)}: quote it"
+        return f"`{json.dumps(value)}` is read as a {'boolean' if isinstance(value, bool) else 'number'}: quote it"
+
     def _read_list(self, value: JSONObject) -> Iterator[ManifestDocument | ManifestError]:
         items = value["items"]
         unidentified = _find_unidentified(value)
@@ -109,7 +127,7 @@ class DocumentReader:
         if unidentified:
             yield self._error(unidentified)
         elif problem is not None:
-            yield self._error(problem.reason, ("metadata", *problem.path))
+            yield self._refuse_metadata(problem, value.get("metadata"), ("metadata",))
         elif items is None:
             return
         elif not isinstance(items, list):
@@ -179,7 +197,7 @@ class DocumentReader:
             return self._error(unidentified, path)
         problem = find_type_problem(obj.get("metadata"))
         if problem is not None:
-            return self._error(problem.reason, (*path, "metadata", *problem.path))
+            return self._refuse_metadata(problem, obj.get("metadata"), (*path, "metadata"))
         return self._find_name_error(obj, path)
 
     def _find_name_error(self, obj: JSONObject, path: PlainPath) -> ManifestError | None:

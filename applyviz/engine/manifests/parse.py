@@ -36,7 +36,7 @@ class _FileReader:
 
     def note(self, error: ManifestError, *, ends_reading: bool) -> None:
         document = error.document if isinstance(error, UnversionedError) else None
-        self.problems.append(DocumentProblem(error.reason, error.position, error.path, document))
+        self.problems.append(DocumentProblem(error.reason, error.position, error.path, document, error.advice))
         if ends_reading and self.stops_after is None:
             self.stops_after = len(self.documents)
 

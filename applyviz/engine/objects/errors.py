@@ -47,11 +47,15 @@ class SourcePosition:
 
 @dataclass(eq=False)
 class ManifestError(ApplyVizError):
-    """A document cannot be read or names no object that could be applied."""
+    """A document cannot be read or names no object that could be applied.
+
+    - `advice`: what to do about it, where that is known; `reason` is what kubectl says.
+    """
 
     reason: str
     position: SourcePosition = field(default_factory=SourcePosition)
     path: FieldPath = ()
+    advice: str = field(default="", kw_only=True)
 
     def __str__(self) -> str:
         return f"{self.position}: {self.reason}"

@@ -160,7 +160,7 @@ def read_files(
     )
     taken = _take(source, by)
     wrong = [*(p for file in taken.files for p in file.problems), *_read_entries(taken)]
-    found = [_show_problem(p.reason, p.position) for p in wrong]
+    found = [_show_problem(p.explanation, p.position) for p in wrong]
     if not found and not taken.has_objects:
         found = [SourceProblem("the files contain no object", field="files")]
     if found:

@@ -1,4 +1,4 @@
-"""Addresses of the pages of one object: its history, named by cluster, group, kind, namespace and name; and its plan.
+"""Addresses of one object: its history, named by cluster, group, kind, namespace and name; its changes in a plan.
 
 The core group is written `core`, the namespace of a cluster-scoped object `-`; neither is a valid name.
 """
@@ -20,6 +20,12 @@ def link_object(cluster: str, group: str, kind: str, namespace: str, name: str) 
     return reverse("history:show-object", args=[cluster, *parts])
 
 
-def link_change(plan: Plan, position: int, tab: str = "changes") -> str:
-    """Return the address of one object of a plan, in one of its tabs."""
+def link_change(plan: Plan, position: int) -> str:
+    """Return the address of one object of a plan among all changes of the plan."""
+    changes = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
+    return f"{changes}?at={position}#object-{position}"
+
+
+def link_details(plan: Plan, position: int, tab: str = "changes") -> str:
+    """Return the address of the page with everything about one object of a plan, in one of its tabs."""
     return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, tab])

@@ -189,7 +189,9 @@ class _ReadSource:
             found = channels.list_problems(self.channel, chosen, self.files)
             return channels.list_documents(self.channel, chosen, self.files), tuple(found)
         documents = tuple(document for file in self.files for document in file.documents)
-        return documents, tuple(PlanProblem(one.reason, one.position) for file in self.files for one in file.problems)
+        return documents, tuple(
+            PlanProblem(one.explanation, one.position) for file in self.files for one in file.problems
+        )
 
 
 def _read_source(revision: SourceRevision) -> _ReadSource:

@@ -78,7 +78,7 @@ def read_channel(files: Sequence[ParsedFile], bundle: SourceBundle) -> ReadChann
     second = (
         PlanProblem("a source has one channel: create another review for this one", d.position) for d in found[1:]
     )
-    problems = (*(PlanProblem(problem.reason, problem.position) for problem in wrong), *second)
+    problems = (*(PlanProblem(problem.explanation, problem.position) for problem in wrong), *second)
     provenance = next(file.provenance for file in bundle.files if file.name == document.position.file)
     location = hide_query(provenance.get("final_url", "")) or document.position.file
     unfetched = {name.removeprefix(MISSING): why for name, why in provenance.items() if name.startswith(MISSING)}
@@ -203,7 +203,7 @@ def list_problems(channel: ReadChannel, chosen: ChannelPlan, files: Sequence[Par
     skipped = _list_skipped(channel, chosen)
     for file in files:
         if file.file not in skipped:
-            yield from (PlanProblem(problem.reason, problem.position) for problem in file.problems)
+            yield from (PlanProblem(problem.explanation, problem.position) for problem in file.problems)
 
 
 def _list_skipped(channel: ReadChannel, chosen: ChannelPlan) -> frozenset[str]:

@@ -1,6 +1,6 @@
 /**
  * Listens to what the server tells while a plan is calculated or a run goes on (web/streams.py).
- * Objects are put into the list as they come; at the end, and when something else moved, the page asks for its parts.
+ * The meter follows the objects that are planned; at the end, and when something else moved, the page asks for its parts.
  * Where no stream can be had it asks from time to time instead.
  */
 const ASK_EVERY = 700;
@@ -16,12 +16,7 @@ function ask() {
   watcher()?.dispatchEvent(new Event("look"));
 }
 
-function show({ html, done, expected }) {
-  const list = document.querySelector("[data-arrivals]");
-  if (list && html) {
-    list.insertAdjacentHTML("beforeend", html);
-    globalThis.htmx?.process(list);
-  }
+function show({ done, expected }) {
   const meter = document.querySelector("[data-progress]");
   if (meter) {
     meter.max = Math.max(expected, done);

@@ -100,6 +100,7 @@ if (list) {
     const link = event.target.closest("a");
     if (event.target.closest("[data-close-drawer]")) close();
     if (!link || !drawer || !isWide() || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (drawer.contains(link) && link.pathname === location.pathname) close(); // what it leads to may lie below
     const risks = document.querySelector("#strip a[data-risks]");
     if (!risks || new URL(link.href, location.href).pathname !== new URL(risks.href).pathname) return;
     event.preventDefault();

@@ -21,7 +21,7 @@ function nextConflict() {
   const all = conflicts();
   const next = all[all.indexOf(current()) + 1];
   if (next) return enter(next);
-  const links = [...document.querySelectorAll("[data-objects] [data-object]:not([hidden]) a, [data-item] a")];
+  const links = [...document.querySelectorAll("[data-item] a")];
   const here = links.findIndex((link) => link.hasAttribute("aria-current"));
   const rest = [...links.slice(here + 1), ...links.slice(0, Math.max(here, 0))];
   const other = rest.find((link) => link.matches("[data-conflicts]"));

@@ -79,7 +79,7 @@ async function fetchAt(link, position) {
 function choose(event) {
   const link = event.target.closest?.("[data-item] a");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  if (new URL(link.href).pathname !== location.pathname) return; // an object that has no place in the scroll
+  if (new URL(link.href).pathname !== location.pathname) return; // the link leads to another page
   const position = link.closest("[data-item]").dataset.item;
   event.preventDefault();
   const list = link.closest("[popover]");

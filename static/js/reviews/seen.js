@@ -115,8 +115,6 @@ function tick() {
     if (box) box.checked = true;
     const mark = document.querySelector(`[data-item="${position}"] [data-tick]`);
     if (mark) mark.textContent = "✓";
-    const listed = document.querySelector(`[data-object="${position}"] [data-tick]`);
-    if (listed) listed.hidden = false;
     for (const element of document.querySelectorAll(`[data-watched="${position}"]`)) {
       press(element.closest("#pane"));
       element.removeAttribute("data-watched");

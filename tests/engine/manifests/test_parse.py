@@ -84,6 +84,28 @@ def test_every_problem_is_named_and_the_others_go_on() -> None:
     assert parsed.kubectl_stops_after == 1
 
 
+@pytest.mark.parametrize(
+    ("written", "advice"),
+    [
+        ("y", "`y` is read as true: quote it"),
+        ("No", "`No` is read as false: quote it"),
+        ("0o17", "`0o17` is read as 15: quote it"),
+        ("true", "`true` is read as a boolean: quote it"),
+        ("8080", "`8080` is read as a number: quote it"),
+        ("{}", ""),
+        ('"y"', None),
+    ],
+)
+@pytest.mark.parametrize("text", ["{kind: ConfigMap, apiVersion: v1, metadata: {name: a, labels: {on: WRITTEN}}}"])
+def test_label_that_is_no_text_is_refused_with_what_to_do(text: str, written: str, advice: str | None) -> None:
+    items = "{kind: List, apiVersion: v1, items: [%s]}" % text  # noqa: UP031 braces
+    found = [read(one.replace("WRITTEN", written)).problems for one in (text, items)]
+
+    assert [[p.advice for p in problems] for problems in found] == [[advice] if advice is not None else []] * 2
+    for problem in found[0]:
+        assert problem.explanation == (f"{advice} ({problem.reason})" if advice else problem.reason)
+
+
 def test_object_without_version_is_a_problem_that_keeps_it() -> None:
     parsed = read("kind: ConfigMap\nmetadata: {name: a}\n---\nmetadata: {name: b}\n")
 

@@ -32,7 +32,6 @@ LOOKED_AT = {
     "show-requests",
     "show-activity",
     "show-risks",
-    "list-objects",
     "list-changes",
     "scroll-objects",
     "show-object",

@@ -121,9 +121,9 @@ def read_pages(browser, author, texts):
         "reviews": reverse("reviews:list-reviews"),
         "risks": reverse("reviews:show-risks", args=[number, 1]),
         **{f"tab {tab}": reverse(f"reviews:show-{tab}", args=[number, 1]) for tab in ReviewTab},
-        "tree": reverse("reviews:list-objects", args=[number, 1]) + "?layout=tree",
+        "tree": reverse("reviews:list-changes", args=[number, 1]) + "?layout=tree",
         **{
-            f"objects {start}": reverse("reviews:list-objects", args=[number, 1]) + f"?group=attention&start={start}"
+            f"objects {start}": reverse("reviews:list-changes", args=[number, 1]) + f"?group=attention&start={start}"
             for start in range(0, len(texts), 150)
         },
         "versions": reverse("reviews:show-object", args=[number, 1, 0, "changes"]) + "?show=all&aligned=1",

@@ -125,7 +125,7 @@ def test_life_of_an_object_holds_plans_results_and_entries(as_viewer, entries, p
 
     wanted = [
         "planned: update</span>",
-        "/reviews/1/plans/1/objects/0/changes/",
+        "/reviews/1/plans/1/changes/?at=0#object-0",
         "not attempted</span>",
         "/runs/1/objects/0/",
         "applied</span>",

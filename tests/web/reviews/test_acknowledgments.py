@@ -39,7 +39,7 @@ def url(plan, name="acknowledge"):
 
 
 def link_object(plan, position):
-    return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
+    return f"{url(plan, 'show-changes')}?at={position}#object-{position}"
 
 
 def show(browser, plan, position=0):

@@ -168,6 +168,21 @@ def test_check_lists_objects_and_problems(as_alice):
     assert "<html" not in fragment
 
 
+def test_form_and_check_say_what_becomes_of_an_invalid_document(as_alice):
+    form, found = as_alice.get(URL), as_alice.post(CHECK, {"text": BROKEN.decode()})
+
+    assert "Invalid documents are listed; while there are any, the plan can't be approved." in form.content.decode()
+    assert "can't be approved until these are fixed or removed" in found.content.decode()
+
+
+def test_label_that_is_no_text_is_named_with_what_to_do(as_alice):
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels:\n    public: y\n"
+
+    found = as_alice.post(CHECK, {"text": text}).content.decode()
+
+    assert "<code>pasted.yaml:6:5</code>: `y` is read as true: quote it (json: cannot unmarshal bool" in found
+
+
 def test_check_of_an_empty_form_says_nothing(as_alice):
     assert as_alice.post(CHECK).content == b""
 

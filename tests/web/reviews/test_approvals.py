@@ -73,6 +73,29 @@ def test_risky_plan_asks_for_the_password(as_bob, bob, grave_plan, time_machine)
     assert Approval.objects.count() == 1
 
 
+def test_password_that_is_asked_for_is_not_called_optional(as_bob, bob, grave_plan):
+    with_password(bob)
+    as_bob.force_login(bob)
+
+    page = reading.read(as_bob, url(grave_plan))
+
+    labels = [reading.text_of(label) for label in reading.find_all(page, "label")]
+    assert [text for text in labels if "password" in text] == ["Your password"]
+
+
+def test_plan_with_an_invalid_document_cannot_be_approved(as_bob, bob, alice):
+    problem = {"reason": "apiVersion not set", "file": "flags.yaml", "line": 7, "column": 1}
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=())
+    plan = rows.make_plan(alice, [change], problems=(problem,))
+    open_dangers(plan, bob)
+
+    page = as_bob.get(url(plan)).content.decode()
+    as_bob.post(url(plan), {"digest": plan.digest, "then": "wait"})
+
+    assert "1 problem in the manifests: fix or remove it and re-plan" in page
+    assert Approval.objects.count() == 0
+
+
 def test_fresh_sign_in_is_proof_enough_for_five_minutes(bob, grave_plan, time_machine):
     with_password(bob)
     time_machine.move_to("2026-11-21T08:00:00+00:00")

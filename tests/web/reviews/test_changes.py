@@ -151,9 +151,35 @@ def test_identical_changes_are_one_block(as_bob, alice):
 
     block, single = (as_bob.get(url(plan, query=q)) for q in ("", "?expand=alike-0"))
 
-    assert anchors(block) == ["alike-0"]
+    assert anchors(block) == ["object-0"]
     assert "4 Deployments with the same change" in block.content.decode()
     assert anchors(single) == [f"object-{n}" for n in range(4)]
+
+
+def test_address_of_an_object_shows_that_object(as_bob, alice):
+    plan = rows.make_plan(
+        alice, [*(update(f"o{n}") for n in range(4)), replace(update("calm"), operation=Operation.UNCHANGED)]
+    )
+
+    shown = {n: anchors(as_bob.get(url(plan, query=f"?at={n}"))) for n in (0, 2, 4, 9)}
+
+    opened = [f"object-{n}" for n in range(4)]
+    assert shown == {0: ["object-0"], 2: opened, 4: ["object-0", "object-4"], 9: ["object-0"]}
+    page = as_bob.get(url(plan)).content.decode()
+    members = re.findall(r'<a href="([^"]+)"\s+title="Deployment/o\d"', page)
+    assert members == [url(plan, query=f"?at={n}#object-{n}") for n in range(4)]
+
+
+def test_pages_of_a_plan_lead_to_the_place_of_an_object_in_changes(as_bob, mixed):
+    names = ("overview", "graph", "owners", "activity", "risks")
+    addresses = [url(mixed, f"show-{name}") for name in names] + [url(mixed, "confirm-plan")]
+    addresses += [url(mixed, "show-graph", "?view=table"), url(mixed, "show-owners", "?object=0")]
+    place, own = re.compile(r"/changes/\?at=\d+#(object|conflict)-\d+"), re.compile(r"/objects/\d+/changes/")
+
+    found = {address: as_bob.get(address).content.decode() for address in addresses}
+
+    assert [address for address, page in found.items() if own.search(page)] == []
+    assert [address for address, page in found.items() if not place.search(page)] == []
 
 
 def test_block_is_ticked_off_as_a_whole(as_bob, alice):

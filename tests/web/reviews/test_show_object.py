@@ -113,12 +113,12 @@ def test_field_named_in_the_address_comes_open_whatever_is_filtered(as_viewer, p
     assert "data-linked" not in gone
 
 
-def test_search_in_a_version_keeps_how_the_list_is_narrowed(as_viewer, plan):
-    page = as_viewer.get(f"{url(plan, 'yaml')}?q=front&kind=Deployment").content.decode()
+def test_search_in_a_version_stays_in_that_version(as_viewer, plan):
+    page = as_viewer.get(f"{url(plan, 'yaml')}?version=live").content.decode()
 
     form = page.split('class="find-text"')[1].split("</form>")[0]
     kept = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
-    assert kept == [("version", "after"), ("q", "front"), ("kind", "Deployment")]
+    assert kept == [("version", "live")]
 
 
 def test_owners_name_what_they_keep(as_viewer, plan):

@@ -162,7 +162,7 @@ def test_the_list_moves_while_a_run_goes_on(as_viewer, alice, bob):
 
     assert "every 5s" not in calm
     assert f'hx-get="{URL}?page=1&amp;person=bob"' in moving
-    assert "1 of 1 objects" in moving
+    assert "1 of 1 object" in moving
     assert "<html" not in moving
 
 

@@ -22,7 +22,7 @@ from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.models import AuditEntry, ObjectChange, ObjectResult, Review
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import PlanFact
-from applyviz.web.components.object_links import CORE, NO_NAMESPACE
+from applyviz.web.components.object_links import CORE, NO_NAMESPACE, link_change
 from applyviz.web.history.pages.entries import Starters, find_starters, present_entry
 from applyviz.web.history.pages.ownership_history import OwnerTimes, present_owner_times
 from applyviz.web.runs.pages.results import OUTCOME_STYLES
@@ -101,7 +101,7 @@ def _present_plan(change: ObjectChange, for_user: Visitor) -> TimelineRow:
         (change,) = view_of(show_plan(change.plan, for_user, can_ask=False)).show([change])
     plan, style = change.plan, OBJECT_STYLES[Operation(change.operation)]
     who, manager = plan.requested_by.get_username(), str(plan.options.get("field_manager", PRODUCT_MANAGER))
-    url = reverse("reviews:show-object", args=[plan.review.number, plan.number, change.position, "changes"])
+    url = link_change(plan, change.position)
     return TimelineRow(
         at=plan.created_at,
         style=style,

@@ -291,7 +291,7 @@ class PaneForm(forms.Form):
     find = forms.CharField(required=False, max_length=200)
 
     @classmethod
-    def read_choice(cls, given: Mapping[str, Any], tab: Tab, *, keep: str = "") -> PaneChoice:
+    def read_choice(cls, given: Mapping[str, Any], tab: Tab) -> PaneChoice:
         """Return the choice in an address, with defaults for invalid parts."""
         form = cls(given)
         form.is_valid()
@@ -306,7 +306,6 @@ class PaneForm(forms.Form):
             has_server_managed=bool(form.cleaned_data.get("complete")),
             is_raw=bool(form.cleaned_data.get("raw")),
             is_aligned=bool(form.cleaned_data.get("aligned")),
-            keep=keep,
         )
 
 

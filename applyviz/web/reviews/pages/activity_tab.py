@@ -15,7 +15,7 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
 from applyviz.web.history.pages.entries import EntryRow, find_starters, present_entry
 from applyviz.web.reviews.pages.comments import CommentThread, present_review_thread
-from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects
+from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.web.reviews.pages.sources.visitor_chain import VisitorChain, present_chain
 from applyviz.workflow.approvals import comments as use_cases
 from applyviz.workflow.foundation import access
@@ -66,7 +66,6 @@ def present_activity(context: PlanContext) -> ActivityTab:
             plan,
             list(use_cases.list_comments(plan)),
             context.changes,
-            url_of=link_objects(plan),
             for_user=context.person,
         ),
         chain=present_chain(plan),

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.records.models import ApplyRun, Approval, Plan
-from applyviz.web.components.object_links import link_change
+from applyviz.web.components.object_links import link_change, link_details
 from applyviz.web.reviews.pages.available_actions import NextActs
 from applyviz.web.reviews.pages.review_parts import Blocker
 from applyviz.web.runs.pages.scheduled_starts import WaitingStart
@@ -88,15 +88,9 @@ def link_conflict(plan: Plan, position: int) -> str:
     indices = iter([n for n in found if change.fields[n].path in open_paths] or found)
     index = next(indices, None)
     if index is None:
-        return link_change(plan, position)
+        return link_details(plan, position)
     scroll = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
     return f"{scroll}?at={position}#conflict-{position}-{index}"
-
-
-def link_in_changes(plan: Plan, position: int) -> str:
-    """Return the address of one object in the scroll of all changes."""
-    scroll = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
-    return f"{scroll}?at={position}#object-{position}"
 
 
 def link_risk(plan: Plan, risk: OpenRisk) -> str:
@@ -115,9 +109,9 @@ def link_blocker(plan: Plan, blocker: PlanBlocker) -> str:
         case ConflictsOpen(position=position):
             return link_conflict(plan, position)
         case ObjectsUnviewed(positions=(position, *_others)):
-            return link_in_changes(plan, position)
+            return link_change(plan, position)
         case ObjectsBroken() | LiveUnknown() | OnlyEstimated() | ObjectsKept() | TooManyDeletions() | TooMuchPruned():
-            return link_in_changes(plan, blocker.position)
+            return link_change(plan, blocker.position)
         case EditorUnmatched() | PushersUnknown() | CommitsUnknown():
             return reverse("reviews:follow-branch", args=[plan.review.number]) + "#editors"
         case ChangesRequested():

@@ -20,9 +20,10 @@ from applyviz.engine.risks.sentences import title
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.components.object_links import link_change
 from applyviz.web.components.plan_counts import count_effects
 from applyviz.web.reviews.pages.acknowledgments import present_all_acts
-from applyviz.web.reviews.pages.approval_state import link_blocker, link_in_changes
+from applyviz.web.reviews.pages.approval_state import link_blocker
 from applyviz.web.reviews.pages.live_bar import LiveBar, present_live_bar
 from applyviz.web.reviews.pages.object_groups import ObjectItem, present_item
 from applyviz.web.reviews.pages.plan_names import (
@@ -170,7 +171,7 @@ def _list_acknowledged(plan: Plan, person: Person, changes: Sequence[ObjectChang
         # A risk of the plan as a whole stands at no object.
         row = rows.get(position)
         objects.setdefault(kind, []).extend(
-            [RiskObject(row.name, row.kind, link_in_changes(plan, position))] if row else []
+            [RiskObject(row.name, row.kind, link_change(plan, position))] if row else []
         )
         if not act.noted:
             open_kinds.add(kind)
@@ -184,7 +185,7 @@ def _list_operations(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Opera
     lists = []
     for operation in LISTED:
         items = tuple(
-            present_item(c, url=link_in_changes(plan, c.position), is_current=False)
+            present_item(c, url=link_change(plan, c.position), is_current=False)
             for c in changes
             if c.operation == operation
         )
@@ -197,7 +198,7 @@ def _present_high_risks(plan: Plan, changes: Sequence[ObjectChange], many: int) 
     return list_high_risks(
         changes,
         gather_risks(changes, many=many, unknown=commit_people.find_unknown(plan)),
-        url_of=lambda position: link_in_changes(plan, position),
+        url_of=lambda position: link_change(plan, position),
     )
 
 

@@ -7,7 +7,7 @@ by their code points, as everywhere.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,6 +23,7 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning.model import plan as engine
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import CollectedComment, Comment, ObjectChange, Plan
+from applyviz.web.components.object_links import link_change, link_details
 from applyviz.web.templatetags.applyviz import is_hidden
 from applyviz.workflow.approvals.collected_comments import list_collected
 from applyviz.workflow.approvals.comments import list_comments
@@ -152,8 +153,7 @@ def find_place(comment: Comment, plan: Plan, position: int | None) -> str:
     """Return the address of a comment: at its object, or at the review."""
     if position is None:
         return f"{reverse('reviews:show-activity', args=[plan.review.number, plan.number])}#comment-{comment.pk}"
-    address = reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
-    return f"{address}#comment-{comment.pk}"
+    return f"{link_details(plan, position)}#comment-{comment.pk}"
 
 
 def _present(
@@ -186,7 +186,6 @@ def present_review_thread(
     comments: Sequence[Comment],
     changes: Sequence[ObjectChange],
     *,
-    url_of: Callable[[int], str],
     for_user: Person,
 ) -> CommentThread:
     """Return all comments of the review; those on an object of this plan link to it."""
@@ -197,7 +196,7 @@ def present_review_thread(
         row = row_of.get(comment.object_key)
         about = f"{row.kind} {row.name}" if row else comment.object_key
         about += f" {comment.path}" if comment.path else ""
-        url = f"{url_of(row.position)}#comment-{comment.pk}" if row else ""
+        url = find_place(comment, plan, row.position) if row else ""
         return _present(comment, plan, for_user, can_say=can_say, about=about, url=url)
 
     return CommentThread(
@@ -228,12 +227,11 @@ def present_field_thread(plan: Plan, row: ObjectChange, path: str, index: int, *
 
 def _present_collected(one: CollectedComment, plan: Plan, row: ObjectChange | None) -> CollectedRow:
     here = [plan.review.number, plan.number]
-    changes = reverse("reviews:show-changes", args=here)
     name = f"{row.kind} {row.name}" if row else one.object_key
     return CollectedRow(
         about=f"{name} {one.path}".strip() or _("the review"),
         html=render_markdown(one.text),
-        url=f"{changes}?at={row.position}#object-{row.position}" if row else "",
+        url=link_change(plan, row.position) if row else "",
         drop_url=reverse("reviews:drop-comment", args=[*here, one.pk]),
     )
 

@@ -28,6 +28,7 @@ from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan, Resolution
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
+from applyviz.web.components.object_links import link_change
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
 from applyviz.web.reviews.pages.plan_names import MODE_WORDS
@@ -132,10 +133,6 @@ def _present_field(move: FieldMove, you: str) -> MovedField:
     )
 
 
-def _link(plan: Plan, position: int) -> str:
-    return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
-
-
 def _look(operation: str | None) -> Appearance | None:
     return OBJECT_STYLES[Operation(operation)] if operation else None
 
@@ -149,7 +146,7 @@ def _present_object(one: Differing, first: Plan, second: Plan, move: ObjectMove 
         namespace=row.namespace,
         first=_look(one.first.operation if one.first else None),
         second=_look(one.second.operation if one.second else None),
-        url=_link(second if one.second else first, row.position),
+        url=link_change(second if one.second else first, row.position),
         movers=present_owners(move.movers, you=you) if move is not None else (),
         fields=tuple(_present_field(f, you) for f in found[:FIELDS]),
         more=len(found[FIELDS:]),

@@ -16,6 +16,7 @@ from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.conflict_rules import RuleResolution
 from applyviz.records.enums import RuleState
 from applyviz.records.models import Cluster, ConflictRule, Plan
+from applyviz.web.components.object_links import link_change
 from applyviz.web.reviews.pane.resolutions import name_resolution
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
@@ -156,7 +157,7 @@ def _present_proposal(plan: Plan, change: engine.PlannedObject, draft: RuleDraft
         kind=draft.kind,
         name=change.ref.name,
         cluster=plan.target.cluster.name,
-        back_url=reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"]),
+        back_url=link_change(plan, position),
         manager=draft.manager,
         resolution=draft.resolution,
         draft=draft,

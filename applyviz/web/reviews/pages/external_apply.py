@@ -15,6 +15,7 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Applier, PlanState, VerificationResult, VerificationState
 from applyviz.records.models import Plan, Verification
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.components.object_links import link_change
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.live import external_apply
 from applyviz.workflow.plans import forecasts
@@ -100,7 +101,7 @@ def _present_findings(plan: Plan, results: Sequence[Mapping[str, Any]]) -> tuple
     for result in sorted(results, key=lambda r: (order.index(r["verdict"]), r["position"])):
         row = rows[result["position"]]
         differences = tuple((d["path"], d["promised"], d["got"]) for d in result["differences"])
-        url = reverse("reviews:show-object", args=[plan.review.number, plan.number, row.position, "changes"])
+        url = link_change(plan, row.position)
         style = RESULT_STYLES[result["verdict"]]
         name = f"{row.namespace}/{row.name}" if row.namespace else row.name
         found.append(VerifiedRow(style, row.kind, name, url, result["detail"], differences))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -21,7 +20,6 @@ from applyviz.web.components.server_text import fold
 
 CELLS, FEW_CELLS = 60, 18
 LISTED, FOLDED = 150, 9
-EXCEPTIONS = 8
 KINDS = 8
 SHORT_KINDS: Mapping[str, str] = {
     "CustomResourceDefinition": "CRD",
@@ -44,7 +42,6 @@ class ObjectItem:
     url: str
     is_current: bool
     is_viewed: bool = False
-    is_calm: bool = False
     where: str = ""
     level: Appearance | None = None
     conflicts: int = 0
@@ -60,45 +57,21 @@ class ObjectGroup:
     """Objects that are read together; a long one is printed in pages.
 
     - `key` names it within its list; `after` is where its next page begins, 0 when there is none.
-    - `exceptions` change the same fields without being part of it; they have separate groups, too.
     """
 
     title: str | Promise
     items: tuple[ObjectItem, ...]
     note: str = ""
     is_folded: bool = False
-    is_same: bool = False
     is_exact: bool = False
     key: str = ""
     total: int = 0
     after: int = 0
-    exceptions: tuple[ObjectItem, ...] = ()
-    hidden_exceptions: int = 0
 
     @property
     def more(self) -> int:
         """The number of objects on later pages."""
         return self.total - self.after if self.after else 0
-
-    @property
-    def lead(self) -> tuple[ObjectItem, ...]:
-        """The items that are always shown: of objects that change alike, the first."""
-        return self.items[:1] if self.is_same else self.items
-
-    @property
-    def others(self) -> tuple[ObjectItem, ...]:
-        """The items that are folded away under the first."""
-        return self.items[1:] if self.is_same else ()
-
-    @property
-    def rest(self) -> int:
-        """The number of objects folded under the first one, including those of later pages."""
-        return self.total - 1
-
-    @property
-    def has_current_other(self) -> bool:
-        """Whether the chosen object is among those folded away."""
-        return any(i.is_current for i in self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +223,6 @@ def present_item(
         url=url,
         is_current=is_current,
         is_viewed=is_viewed,
-        is_calm=change.operation in (Operation.UNCHANGED, Operation.NOT_FOUND),
         where=change.namespace if has_place else "",
         level=_find_level(change),
         conflicts=change.conflicts,
@@ -269,27 +241,23 @@ def _is_calm(changes: Sequence[ObjectChange], current: int | None) -> bool:
 
 
 def _draw_group(
-    drawing: ItemDisplay, key: str, title: str | Promise, taken: Sequence[ObjectChange], **values: Any
+    drawing: ItemDisplay,
+    key: str,
+    title: str | Promise,
+    taken: Sequence[ObjectChange],
+    alike: SameChange | None = None,
 ) -> ObjectGroup:
     is_folded = _is_calm(taken, drawing.current)
-    items, after = drawing.cut(key, taken, is_folded=is_folded or "is_same" in values)
-    return ObjectGroup(title, items, key=key, total=len(taken), after=after, is_folded=is_folded, **values)
-
-
-def _draw_alike(
-    drawing: ItemDisplay, group: Arranged, one: SameChange, listed: Mapping[int, ObjectChange]
-) -> ObjectGroup:
-    exceptions = [listed[n] for n in one.exceptions if n in listed]
-    return _draw_group(
-        drawing,
-        group.key,
-        group.title,
-        group.changes,
-        note=one.text,
-        is_same=True,
-        is_exact=one.is_same,
-        exceptions=tuple(drawing.draw(c) for c in exceptions[:EXCEPTIONS]),
-        hidden_exceptions=len(exceptions[EXCEPTIONS:]),
+    items, after = drawing.cut(key, taken, is_folded=is_folded or alike is not None)
+    return ObjectGroup(
+        title,
+        items,
+        note=alike.text if alike is not None else "",
+        is_folded=is_folded,
+        is_exact=alike is not None and alike.is_same,
+        key=key,
+        total=len(taken),
+        after=after,
     )
 
 
@@ -331,13 +299,7 @@ def group_objects(
     changes: Sequence[ObjectChange], drawing: ItemDisplay, same: Iterable[SameChange] = ()
 ) -> tuple[ObjectGroup, ...]:
     """The groups as a list draws them, a page of each."""
-    listed = {c.position: c for c in changes}
-    groups = (
-        _draw_group(drawing, one.key, one.title, one.changes)
-        if one.alike is None
-        else _draw_alike(drawing, one, one.alike, listed)
-        for one in arrange(changes, same)
-    )
+    groups = (_draw_group(drawing, one.key, one.title, one.changes, one.alike) for one in arrange(changes, same))
     return tuple(g for g in groups if g.items)
 
 

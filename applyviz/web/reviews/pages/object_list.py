@@ -23,7 +23,6 @@ from applyviz.web.reviews.pages.object_groups import (
     Branch,
     ItemDisplay,
     ObjectGroup,
-    ObjectItem,
     SameChange,
     group_objects,
     grow_tree,
@@ -85,11 +84,6 @@ class ListChoice:
         return urlencode({name: value for name, value in asked.items() if value})
 
     @property
-    def suffix(self) -> str:
-        """Return the query to append to an address without a query."""
-        return f"?{self.query}" if self.query else ""
-
-    @property
     def more(self) -> str:
         """Return the query to append to another query."""
         return f"&{self.query}" if self.query else ""
@@ -139,12 +133,6 @@ class ObjectList:
     total: int
     viewed: int
     to_view: int
-
-    @property
-    def items(self) -> tuple[ObjectItem, ...]:
-        """Return every printed item in order."""
-        groups = (*self.groups, *(group for branch in self.branches for group in branch.groups))
-        return tuple(item for group in groups for item in group.items)
 
     def find_group(self, key: str) -> ObjectGroup | None:
         """Return the group with a key."""
@@ -216,18 +204,14 @@ def present_list(
     current: int | None,
     viewed: frozenset[str],
     where: ObjectIndex,
-    has_suffix: bool = True,
 ) -> ObjectList:
-    """Return the list of a plan; `has_suffix` puts the choice behind every address of `url_of`."""
+    """Return the list of a plan."""
     wanted = select_objects(changes, choice, where, viewed)
     to_view = [c for c in changes if c.operation != Operation.UNCHANGED]
     seen = frozenset(c.position for c in to_view if name_object(c) in viewed)
     is_tree = choice.layout == TREE
     has_places = not is_tree and len({c.namespace for c in changes} - {""}) > 1
-    suffix = choice.suffix if has_suffix else ""
-    drawing = ItemDisplay(
-        lambda n: url_of(n) + suffix, current, seen, choice.group, choice.start, has_places, choice.is_active
-    )
+    drawing = ItemDisplay(url_of, current, seen, choice.group, choice.start, has_places, choice.is_active)
     return ObjectList(
         groups=() if is_tree else group_objects(wanted, drawing, where.same),
         branches=grow_tree(wanted, drawing) if is_tree else (),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 
@@ -13,14 +13,10 @@ from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import Comment, ObjectChange, Plan
-from applyviz.web.components.object_links import link_change, link_object
+from applyviz.web.components.object_links import link_change, link_details, link_object
 from applyviz.web.reviews.pages.acknowledgments import present_acts
 from applyviz.web.reviews.pages.comments import CommentThread, present_object_thread
-from applyviz.web.reviews.pages.object_list import ListChoice, ObjectIndex, ObjectList, present_list
 from applyviz.web.reviews.pages.object_offers import find_others_url, present_offers
-from applyviz.web.reviews.pages.plan_context import PlanContext, link_objects, list_changes
-from applyviz.web.reviews.pages.plan_overview import PlanOverview, read_for_reader
-from applyviz.web.reviews.pages.search.in_plan import find_by_field
 from applyviz.web.reviews.pages.sources.provenance import describe_origin, link_template
 from applyviz.web.reviews.pages.sources.source_changes import LineOrigin, present_line
 from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema, with_past
@@ -51,35 +47,20 @@ class ViewedBox:
     is_watched: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ChangesTab:
-    """The Changes tab."""
-
-    listing: ObjectList
-    pane: Pane | None
-    object_thread: CommentThread | None
-    viewing: ViewedBox | None = None
-    chosen: ObjectChange | None = None
-
-    def parts(self) -> dict[str, object]:
-        """Return the parts by their names."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-
 def _requests_url(plan: Plan) -> str:
     return reverse("reviews:keep-requests", args=[plan.review.number, plan.number])
 
 
-def _get_row(plan: Plan, position: int) -> ObjectChange:
+def _find_row(plan: Plan, position: int, *left_out: str) -> ObjectChange:
     try:
-        return plan.changes.defer("sealed").get(position=position)
+        return plan.changes.defer(*left_out).get(position=position)
     except ObjectChange.DoesNotExist as error:
         raise NotVisibleError(f"plan {plan.number} has no object {position}") from error
 
 
 def present_field_schema(plan: Plan, position: int, index: int, *, for_user: Person, after: int = 0) -> FieldSchema:
     """Return the schema of one field of one object, its owners, and its changes by runs."""
-    row = _get_row(plan, position)
+    row = _find_row(plan, position, "sealed")
     change = view_of(plan).read(row)
     if index >= len(change.fields):
         raise NotVisibleError(f"object {position} has no field {index}")
@@ -101,7 +82,7 @@ def present_field_line(plan: Plan, position: int, index: int) -> LineOrigin | No
 
 def read_change(plan: Plan, position: int) -> engine.PlannedObject:
     """Return one object of a plan, masked for its reader."""
-    return view_of(plan).read(_get_row(plan, position))
+    return view_of(plan).read(_find_row(plan, position, "sealed"))
 
 
 def _present_pane(plan: Plan, position: int, change: engine.PlannedObject, choice: PaneChoice, person: Person) -> Pane:
@@ -121,7 +102,7 @@ def _present_pane(plan: Plan, position: int, change: engine.PlannedObject, choic
                 reverse("clusters:field-manager", args=[plan.target.cluster.slug, name]) if name else ""
             ),
         ),
-        url_of=lambda tab: link_change(plan, position, tab.value),
+        url_of=lambda tab: link_details(plan, position, tab.value),
         field_url_of=lambda index: reverse(
             "reviews:show-field", args=[plan.review.number, plan.number, position, index]
         ),
@@ -175,86 +156,22 @@ def _find_last_applied_url(plan: Plan, position: int, change: engine.PlannedObje
 def _present_thread(
     plan: Plan, position: int, change: engine.PlannedObject, comments: Sequence[Comment], person: Person
 ) -> CommentThread:
-    return present_object_thread(plan, comments, change, position, url=link_change(plan, position), for_user=person)
+    return present_object_thread(plan, comments, change, position, url=link_details(plan, position), for_user=person)
 
 
 def get_row(plan: Plan, position: int) -> ObjectChange:
     """Return the row of one object of a plan, without its documents."""
-    try:
-        return plan.changes.defer("document", "sealed").get(position=position)
-    except ObjectChange.DoesNotExist as error:
-        raise NotVisibleError(f"plan {plan.number} has no object {position}") from error
+    return _find_row(plan, position, "document", "sealed")
 
 
-def present_switch(plan: Plan, row: ObjectChange, choice: PaneChoice, *, for_user: Person) -> dict[str, object]:
-    """Return the parts that change when another object is chosen: its pane and its comments."""
+def present_object(plan: Plan, row: ObjectChange, choice: PaneChoice, *, for_user: Person) -> dict[str, object]:
+    """Return the parts of the page by their names: the object with its chosen tab, the box "viewed", the comments."""
     change = read_change(plan, row.position)
     pane = _present_pane(plan, row.position, change, choice, for_user)
     (shown,) = view_of(plan).show([row])
     return {
         "pane": pane,
+        "changes_url": link_change(plan, row.position),
         "viewing": _present_viewing(plan, shown, pane, choice, viewed_objects.list_viewed(plan, by=for_user)),
         "object_thread": _present_thread(plan, row.position, change, list(use_cases.list_comments(plan)), for_user),
     }
-
-
-def _list(
-    plan: Plan,
-    changes: Sequence[ObjectChange],
-    listed: ListChoice,
-    reading: PlanOverview,
-    current: int | None,
-    viewed: frozenset[str],
-) -> ObjectList:
-    return present_list(
-        changes,
-        listed,
-        url=reverse("reviews:list-objects", args=[plan.review.number, plan.number]),
-        url_of=link_objects(plan),
-        current=current,
-        viewed=viewed,
-        where=ObjectIndex(reading.risks, reading.managers, reading.same, find_by_field(plan, changes, listed.q)),
-    )
-
-
-def present_listing(plan: Plan, listed: ListChoice, *, for_user: Person, current: int | None = None) -> ObjectList:
-    """Return the filtered object list."""
-    changes = list_changes(plan)
-    reading = read_for_reader(plan) if plan.state == PlanState.COMPLETE else PlanOverview()
-    return _list(plan, changes, listed, reading, current, viewed_objects.list_viewed(plan, by=for_user))
-
-
-def _choose_first(context: PlanContext, listed: ListChoice, overview: PlanOverview) -> int | None:
-    """Return the object of a page whose address names none: the first that changes."""
-    if not context.is_complete:
-        return None
-    items = _list(context.plan, context.changes, listed, overview, None, context.viewed).items
-    return next((i.position for i in sorted(items, key=lambda i: i.is_calm)), None)
-
-
-def present_changes(
-    context: PlanContext,
-    *,
-    position: int | None = None,
-    choice: PaneChoice | None = None,
-    listed: ListChoice | None = None,
-    is_open: bool = False,
-) -> ChangesTab:
-    """Return the tab; `is_open` leaves the pane out, for a page that already has it."""
-    plan, person, listed = context.plan, context.person, listed or ListChoice()
-    overview = read_for_reader(plan) if context.is_complete else PlanOverview()
-    if position is None:
-        position = _choose_first(context, listed, overview)
-    listing = _list(plan, context.changes, listed, overview, position, context.viewed)
-    if position is None or is_open:
-        return ChangesTab(listing, None, None)
-    change, asked = read_change(plan, position), choice or PaneChoice()
-    pane = _present_pane(plan, position, change, replace(asked, keep=listed.query), person)
-    chosen = next((c for c in context.changes if c.position == position), None)
-    return ChangesTab(
-        listing=listing,
-        pane=pane,
-        object_thread=_present_thread(plan, position, change, list(use_cases.list_comments(plan)), person),
-        viewing=_present_viewing(plan, chosen, pane, asked, context.viewed) if chosen is not None else None,
-        chosen=chosen,
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from django.urls import reverse
@@ -21,7 +20,6 @@ from applyviz.web.components.server_text import fold
 from applyviz.web.history.pages.entries import EntryRow
 from applyviz.web.reviews.pages.activity_tab import count_entries, list_latest
 from applyviz.web.reviews.pages.addons.table import ChannelTable, present_channel
-from applyviz.web.reviews.pages.approval_state import link_in_changes
 from applyviz.web.reviews.pages.available_actions import NextActs
 from applyviz.web.reviews.pages.comparison import present_replan_notice
 from applyviz.web.reviews.pages.external_apply import Watch, present_watch
@@ -124,7 +122,7 @@ def list_shown_risks(context: PlanContext) -> tuple[HighRisk, ...]:
     if not context.is_complete:
         return ()
     open_kinds = {risk.kind for risk in context.state.facts.risks}
-    url_of = partial(link_in_changes, context.plan)
+    url_of = link_objects(context.plan)
     return list_high_risks(context.changes, context.risks, url_of=url_of, open_kinds=open_kinds)
 
 

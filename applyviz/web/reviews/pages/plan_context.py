@@ -58,9 +58,9 @@ class PlanContext:
 
 
 def link_objects(plan: Plan) -> Callable[[int], str]:
-    """Return a function for the address of each object; resolves the pattern once, because plans are long."""
-    before, _any, after = link_change(plan, _ANY).partition(str(_ANY))
-    return lambda position: f"{before}{position}{after}"
+    """Return `link_change` of a plan; it resolves the pattern once, because plans are long."""
+    parts = link_change(plan, _ANY).split(str(_ANY))
+    return lambda position: str(position).join(parts)
 
 
 def list_changes(plan: Plan) -> Sequence[ObjectChange]:

@@ -15,6 +15,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.previews import FieldPreview, Preview, preview
 from applyviz.records.models import Plan
+from applyviz.web.components.object_links import link_change
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
 from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
@@ -132,7 +133,7 @@ def present_preview(
         if len(objects) == SHOWN:
             more += 1
             continue
-        url = reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
+        url = link_change(plan, position)
         objects.append(present_object(change, chosen[change.ref.key], url=url, you=you))
     return PreviewPage(
         title=plan.review.title,

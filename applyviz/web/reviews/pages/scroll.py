@@ -21,7 +21,8 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
-from applyviz.web.components.object_links import link_object
+from applyviz.web.components.notices import Notice
+from applyviz.web.components.object_links import link_change, link_details, link_object
 from applyviz.web.reviews.pages.comments import read_marks
 from applyviz.web.reviews.pages.object_groups import Arranged, SameChange, arrange
 from applyviz.web.reviews.pages.object_list import (
@@ -30,12 +31,14 @@ from applyviz.web.reviews.pages.object_list import (
     present_list,
     select_objects,
 )
-from applyviz.web.reviews.pages.plan_context import link_objects, list_changes
+from applyviz.web.reviews.pages.object_offers import find_others_url, present_offers
+from applyviz.web.reviews.pages.plan_context import list_changes
 from applyviz.web.reviews.pages.plan_overview import PlanOverview, read_for_reader
 from applyviz.web.reviews.pages.risks import name_place
 from applyviz.web.reviews.pages.scroll_parts import AlikeBlock, Chunk, MemberLink, ScrollChoice, ScrollPage
 from applyviz.web.reviews.pages.search.in_plan import find_by_field
 from applyviz.web.reviews.pane.flat_rows import ROW_FILTER_WORDS, RowFilter
+from applyviz.web.reviews.pane.object_notices import present_problems
 from applyviz.web.reviews.pane.resolutions import ConflictReader
 from applyviz.web.reviews.pane.scroll_object import (
     OBJECT_VIEW_WORDS,
@@ -65,13 +68,30 @@ class _Entry:
     alike: SameChange | None = None
 
 
-def _list_entries(arranged: Sequence[Arranged], choice: ScrollChoice) -> Iterator[_Entry]:
-    """The entries of the scroll in their order; unchanged objects only with the filter for them."""
+def _open_group(arranged: Sequence[Arranged], choice: ScrollChoice) -> ScrollChoice:
+    """The choice that shows the object of the address: its group is opened, if it would not be drawn there.
+
+    - A block of identical changes shows its first object; unchanged objects are drawn only when they are asked for.
+    """
     for group in arranged:
-        if group.key == Operation.UNCHANGED.value and choice.listed.op != Operation.UNCHANGED:
+        is_unchanged = group.key == Operation.UNCHANGED.value
+        hidden = group.changes if is_unchanged else group.changes[1:] if _is_block(group) else ()
+        if any(change.position == choice.at for change in hidden):
+            return replace(choice, expand=group.key)
+    return choice
+
+
+def _is_block(group: Arranged) -> bool:
+    return group.alike is not None and group.alike.is_same and len(group.changes) >= LEAST_ALIKE
+
+
+def _list_entries(arranged: Sequence[Arranged], choice: ScrollChoice) -> Iterator[_Entry]:
+    """The entries of the scroll in their order; unchanged objects only when they are asked for."""
+    for group in arranged:
+        is_opened = group.key == choice.expand
+        if group.key == Operation.UNCHANGED.value and choice.listed.op != Operation.UNCHANGED and not is_opened:
             continue
-        is_block = group.alike is not None and group.alike.is_same and len(group.changes) >= LEAST_ALIKE
-        if is_block and group.key != choice.expand:
+        if _is_block(group) and not is_opened:
             yield _Entry(group.changes, group.key, group.alike)
         else:
             yield from (_Entry((change,)) for change in group.changes)
@@ -109,11 +129,9 @@ class _Scroll:
 
     def __init__(self, context: ScrollReader, choice: ScrollChoice) -> None:
         self._context = context
-        self._choice = choice
         self.overview = read_for_reader(context.plan) if context.is_complete else PlanOverview()
         self.page_url = reverse("reviews:show-changes", args=context.address)
         self.chunk_url = reverse("reviews:scroll-objects", args=context.address)
-        self._focus_of = link_objects(context.plan)
         field_url = reverse("reviews:show-field", args=[*context.address, _ANY, _ANY + 1])
         before, _any, after = field_url.partition(str(_ANY))
         middle, _any, end = after.partition(str(_ANY + 1))
@@ -124,13 +142,13 @@ class _Scroll:
         found = find_by_field(context.plan, context.changes, choice.listed.q)
         self.where = ObjectIndex(self.overview.risks, self.overview.managers, self.overview.same, found)
         wanted = select_objects(context.changes, choice.listed, self.where, context.viewed)
-        self.entries = tuple(_list_entries(arrange(wanted, self.overview.same), choice))
-        self._scrolled = frozenset(change.position for one in self.entries for change in one.changes)
+        arranged = arrange(wanted, self.overview.same)
+        self._choice = _open_group(arranged, choice)
+        self.entries = tuple(_list_entries(arranged, self._choice))
 
     def link(self, position: int) -> str:
-        """The address of an object in the scroll; an object that stays the same has its own page alone."""
-        here = f"{self.page_url}{self._choice.write(at=position)}#object-{position}"
-        return here if position in self._scrolled else self._focus_of(position)
+        """The address of an object in the scroll, in the same view and under the same filter."""
+        return f"{self.page_url}{self._choice.write(at=position)}#object-{position}"
 
     def _find_start(self) -> int:
         at = self._choice.at
@@ -148,7 +166,7 @@ class _Scroll:
         before, middle, end = self._field_parts
         choice = self._choice
         return ObjectLinks(
-            focus=self._focus_of(position),
+            focus=link_details(self._context.plan, position),
             history=link_object(self._context.plan.target.cluster.slug, *change.ref.key),
             self_of=lambda view: f"{self.chunk_url}{replace(choice, view=view).write(only=position)}",
             field_of=lambda index: f"{before}{position}{middle}{index}{end}",
@@ -168,11 +186,19 @@ class _Scroll:
             view=self._choice.view,
             chosen=self._choice.show,
             links=self._link_object(row.position, change),
+            problems=self._present_problems(row.position, change),
             resolution=self._desk.present(row.position, change),
             is_viewed=name_object(row) in self._context.viewed,
             must_be_viewed=viewed_objects.must_be_viewed(row),
         )
         return self._mark_comments(shown, change)
+
+    def _present_problems(self, position: int, change: engine.PlannedObject) -> tuple[Notice, ...]:
+        """Why nothing of an object is sent, with what its reader can have the next plan do instead."""
+        if not change.error and change.left_out is None:
+            return ()
+        plan, person = self._context.plan, self._context.person
+        return present_problems(change, present_offers(plan, person, position, change), find_others_url(plan, person))
 
     def _mark_comments(self, shown: ScrollObject, change: engine.PlannedObject) -> ScrollObject:
         """Say on each row how many comments on its field are open."""
@@ -186,7 +212,11 @@ class _Scroll:
         return replace(shown, content=replace(shown.content, rows=rows))
 
     def _link_member(self, row: ObjectChange) -> MemberLink:
-        return MemberLink(row.name, row.kind, self._focus_of(row.position))
+        return MemberLink(row.name, row.kind, self.link(row.position))
+
+    def _link_similar(self, row: ObjectChange) -> MemberLink:
+        """Link an object that the filter may hide."""
+        return MemberLink(row.name, row.kind, link_change(self._context.plan, row.position))
 
     def _present_block(self, entry: _Entry, change: engine.PlannedObject, alike: SameChange) -> AlikeBlock:
         rows = entry.changes
@@ -203,7 +233,7 @@ class _Scroll:
             sample=replace(sample, is_viewed=False),
             members=tuple(map(self._link_member, rows[:NAMED])),
             hidden_members=len(rows[NAMED:]),
-            similar=tuple(self._link_member(by_position[n]) for n in alike.exceptions[:8] if n in by_position),
+            similar=tuple(self._link_similar(by_position[n]) for n in alike.exceptions[:8] if n in by_position),
             expand_url=f"{self.page_url}{replace(self._choice, expand=entry.key).write(at=rows[0].position)}",
             expand_text=ngettext("Show as %(count)d object", "Show as %(count)d objects", len(rows))
             % {"count": len(rows)},
@@ -284,7 +314,6 @@ def _present_listing(context: ScrollReader, scroll: _Scroll, choice: ScrollChoic
         current=choice.at,
         viewed=context.viewed,
         where=scroll.where,
-        has_suffix=False,
     )
 
 

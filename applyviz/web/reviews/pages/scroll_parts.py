@@ -71,8 +71,8 @@ class AlikeBlock:
 
     @property
     def anchor(self) -> str:
-        """Its name in the page."""
-        return self.key
+        """Its name in the page: that of the object whose fields it shows."""
+        return self.sample.anchor
 
 
 @dataclass(frozen=True, slots=True)

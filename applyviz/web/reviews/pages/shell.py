@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
@@ -48,8 +49,8 @@ def _present_progress(plan: Plan, changes: Sequence[ObjectChange]) -> Progress |
     done, expected = len(changes), plan.expected
     if not expected:
         return Progress(_("Reading manifests and cluster…"), 0, 0)
-    text = _("%(done)d of %(expected)d objects planned") % {"done": done, "expected": expected}
-    return Progress(text, done, expected)
+    text = ngettext("%(done)d of %(expected)d object planned", "%(done)d of %(expected)d objects planned", expected)
+    return Progress(text % {"done": done, "expected": expected}, done, expected)
 
 
 def present_shell(context: PlanContext, tab: ReviewTab | None) -> Shell:

@@ -6,7 +6,7 @@ The numbers come from the plan and its one list of risks, so that no other part 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from django.urls import reverse
@@ -18,7 +18,7 @@ from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange
-from applyviz.web.components.badges import CERTAINTY_STYLES, OBJECT_STYLES, Appearance
+from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
 
@@ -113,15 +113,18 @@ class Strip:
     has_unplanned: bool = False
 
 
+_CERTAINTIES: Mapping[Certainty, str | Promise] = {
+    Certainty.CONFIRMED: gettext_lazy("%(n)d confirmed"),
+    Certainty.ESTIMATED: gettext_lazy("%(n)d estimated"),
+    Certainty.NONE: gettext_lazy("%(n)d without a result"),
+    Certainty.UNKNOWN: gettext_lazy("%(n)d unknown"),
+}
+
+
 def describe_certainty(changes: Iterable[ObjectChange]) -> str:
-    """Return how many results the API server confirmed and how many are estimated."""
-    counts: dict[str, int] = {}
-    for certainty, number in Counter(change.certainty for change in changes).items():
-        word = str(CERTAINTY_STYLES[Certainty(certainty)].word)
-        counts[word] = counts.get(word, 0) + number
-    if len(counts) == 1:
-        return next(iter(counts))
-    return ", ".join(f"{number} {word}" for word, number in sorted(counts.items(), key=lambda pair: -pair[1]))
+    """Return how many results are confirmed, and how many are estimated or missing."""
+    counts = Counter(Certainty(change.certainty) for change in changes)
+    return ", ".join(_CERTAINTIES[certainty] % {"n": number} for certainty, number in counts.most_common())
 
 
 def count_risks(context: PlanContext) -> RiskCounts:
@@ -158,7 +161,7 @@ def _describe_impact(context: PlanContext) -> tuple[str, ...]:
 def present_strip(context: PlanContext) -> Strip:
     """Return the strip."""
     plan = context.plan
-    certainty = describe_certainty(context.changes) if context.changes else ""
+    certainty = _("Results: %(counts)s") % {"counts": describe_certainty(context.changes)} if context.changes else ""
     return Strip(
         counts=_count_operations(context),
         sentence=present_sentence(plan),

@@ -147,7 +147,7 @@ def _summarize(row: FieldRow) -> str:
 
 def _count(added: int, removed: int) -> str:
     counts = [f"+{added}"] * bool(added) + [f"−{removed}"] * bool(removed)  # noqa: RUF001 the minus sign is drawn
-    return _("%(counts)s lines") % {"counts": " ".join(counts)}
+    return ngettext("%(counts)s line", "%(counts)s lines", added + removed) % {"counts": " ".join(counts)}
 
 
 def _find_notes(change: PlannedObject) -> dict[FieldPath, str]:

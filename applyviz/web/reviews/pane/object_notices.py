@@ -62,16 +62,12 @@ def _present_left_out(change: PlannedObject, left: LeftOut, url: str) -> Notice:
     return replace(notice, url=url, link=_("Choose again…")) if url else notice
 
 
-def present_notices(
-    change: PlannedObject,
-    acts: Mapping[RiskKind, AcknowledgeAction] | None = None,
-    offers: tuple[PostAction, ...] = (),
-    hand_over_url: str = "",
-    others_url: str = "",
+def present_problems(
+    change: PlannedObject, offers: tuple[PostAction, ...] = (), others_url: str = ""
 ) -> tuple[Notice, ...]:
-    """Return the notices above the fields of an object: error, conflicts, risks, warnings.
+    """Return why nothing of an object is sent: it is left out, or it could not be planned.
 
-    - `offers`: the buttons that change what the next plan does with it; `others_url`: where it is left out.
+    - `offers`: the buttons that change what the next plan does with it; `others_url`: where objects are left out.
     """
     notices = []
     if change.left_out is not None:
@@ -82,13 +78,29 @@ def present_notices(
         folded, style = fold(change.error), OBJECT_STYLES[Operation.ERROR]
         notice = Notice(style, title, folded.sentence, lines=lines, server_message=folded.message, posts=offers)
         notices.append(replace(notice, url=others_url, link=_("Plan the others…")) if others_url else notice)
+    return tuple(notices)
+
+
+def present_warnings(change: PlannedObject) -> tuple[Notice, ...]:
+    """Return the warnings of the server about an object as one notice; none without any."""
+    if not change.warnings:
+        return ()
+    return (Notice(LEVEL_STYLES[RiskLevel.MEDIUM], _("Server warnings"), lines=change.warnings),)
+
+
+def present_notices(
+    change: PlannedObject,
+    acts: Mapping[RiskKind, AcknowledgeAction] | None = None,
+    offers: tuple[PostAction, ...] = (),
+    hand_over_url: str = "",
+    others_url: str = "",
+) -> tuple[Notice, ...]:
+    """Return the notices above the fields of an object: error, conflicts, risks, warnings."""
+    notices = list(present_problems(change, offers, others_url))
     if change.operation is Operation.BLOCKED:
         notices.append(Notice(OBJECT_STYLES[Operation.BLOCKED], _("Conflicts to resolve"), _describe_conflicts(change)))
     risks = tuple(_present_risks(change.risks, acts or {}, hand_over_url))
     if offers and change.operation is Operation.REPLACE:
         own = f"risk-{RiskKind.REPLACED.value}"
         risks = tuple(replace(risk, posts=offers) if risk.anchor == own else risk for risk in risks)
-    notices.extend(risks)
-    if change.warnings:
-        notices.append(Notice(LEVEL_STYLES[RiskLevel.MEDIUM], _("Server warnings"), lines=change.warnings))
-    return tuple(notices)
+    return (*notices, *risks, *present_warnings(change))

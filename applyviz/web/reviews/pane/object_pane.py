@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from urllib.parse import parse_qsl
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -106,8 +105,6 @@ class Pane:
     hand_over_url: str = ""
     take_url: str = ""
     last_applied_url: str = ""
-    keep: str = ""
-    kept: tuple[tuple[str, str], ...] = ()
     filters: tuple[FilterChoice, ...] = ()
     sections: tuple[FieldSection, ...] = ()
     show: str = ""
@@ -147,12 +144,12 @@ class Pane:
     def _link_fields(self, start: int | None) -> str:
         page = "" if start is None else f"&start={start}"
         aligned = "&aligned=1" if self.is_aligned else ""
-        return f"{self.url}?show={self.show}{page}{aligned}{self.keep}#pane"
+        return f"{self.url}?show={self.show}{page}{aligned}#pane"
 
 
 @dataclass(frozen=True, slots=True)
 class PaneChoice:
-    """The choices in the address; `keep` is the filter query of the list beside the pane."""
+    """The choices in the address."""
 
     tab: Tab = Tab.CHANGES
     show: FieldFilter = FieldFilter.CHANGES
@@ -165,7 +162,6 @@ class PaneChoice:
     is_raw: bool = False
     is_edited: bool = False
     is_aligned: bool = False
-    keep: str = ""
     archive_url: str = ""
     file_url_of: Callable[[str], str] | None = None
     manager_url_of: Callable[[str], str] | None = None
@@ -188,8 +184,7 @@ def _link_tabs(change: PlannedObject, choice: PaneChoice, url_of: Callable[[Tab]
         Operation.LEFT_OUT,
     ):  # it changes as a whole, or not at all
         counts[Tab.CHANGES] = len(fields.select_reasons(change, FieldFilter.CHANGES))
-    kept = f"?{choice.keep}" if choice.keep else ""
-    return tuple(TabLink(_WORDS[t], url_of(t) + kept, t is choice.tab, counts.get(t)) for t in Tab)
+    return tuple(TabLink(_WORDS[t], url_of(t), t is choice.tab, counts.get(t)) for t in Tab)
 
 
 def explain_no_rows(change: PlannedObject, chosen: FieldFilter) -> str:
@@ -387,8 +382,6 @@ def present_pane(
         hand_over_url=hand_over_url,
         take_url=take_url,
         last_applied_url=last_applied_url,
-        keep=f"&{choice.keep}" if choice.keep else "",
-        kept=tuple(parse_qsl(choice.keep)),
         **_fill_tab(
             change, choice, options, field_url_of, lambda name: f"{url_of(Tab.YAML)}?version={name}", resolution
         ),  # type: ignore[arg-type]  # each tab fills its own fields

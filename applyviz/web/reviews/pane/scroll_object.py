@@ -19,11 +19,13 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.engine.risks.sentences import title
 from applyviz.web.components.badges import CERTAINTY_STYLES, LEVEL_STYLES, OBJECT_STYLES, Appearance
+from applyviz.web.components.notices import Notice
 from applyviz.web.components.phrases import describe_certainty
 from applyviz.web.reviews.pane.created_document import CreatedDocument, present_created
 from applyviz.web.reviews.pane.diff_lines import DiffPage, present_diff
 from applyviz.web.reviews.pane.fields import FieldFilter
 from applyviz.web.reviews.pane.flat_rows import ROWS, FlatRow, RowFilter, present_flat_rows, select_rows
+from applyviz.web.reviews.pane.object_notices import present_warnings
 from applyviz.web.reviews.pane.object_pane import explain_no_rows, locate_object
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage
 from applyviz.web.reviews.pane.withheld_fields import WithheldRow, present_withheld
@@ -110,9 +112,7 @@ class ScrollObject:
     estimate: Appearance | None
     estimate_reason: str
     source: str
-    error: str
-    error_lines: tuple[str, ...]
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
     links: ObjectLinks
     views: tuple[ViewLink, ...]
     content: ObjectContent
@@ -174,7 +174,7 @@ def _fill_fields(
     return ObjectContent(
         rows=present_flat_rows(change, reasons[:ROWS], options=options, url_of=links.field_of, resolution=resolution),
         more_rows=len(reasons[ROWS:]),
-        empty_text="" if reasons else explain_no_rows(change, FieldFilter.CHANGES),
+        empty_text="" if reasons or change.error else explain_no_rows(change, FieldFilter.CHANGES),
         withheld=present_withheld(change, mode=options.mode),
     )
 
@@ -206,11 +206,12 @@ def present_scroll_object(
     view: ObjectView,
     chosen: RowFilter,
     links: ObjectLinks,
+    problems: tuple[Notice, ...] = (),
     resolution: ConflictPage = NOTHING,
     is_viewed: bool = False,
     must_be_viewed: bool = False,
 ) -> ScrollObject:
-    """One object of the scroll."""
+    """One object of the scroll; `problems` say why nothing of it is sent."""
     is_sure = change.certainty is Certainty.CONFIRMED
     return ScrollObject(
         position=position,
@@ -222,9 +223,7 @@ def present_scroll_object(
         estimate=None if is_sure else CERTAINTY_STYLES[change.certainty],
         estimate_reason=describe_certainty(change.certainty_reason),
         source=locate_object(change),
-        error=change.error,
-        error_lines=tuple(f"{e.field}: {e.message}" for e in change.server_errors),
-        warnings=change.warnings,
+        notices=(*problems, *present_warnings(change)),
         links=links,
         views=tuple(ViewLink(OBJECT_VIEW_WORDS[v], links.self_of(v), v is view) for v in ObjectView),
         content=_fill(change, view, chosen, options, links, resolution),

@@ -84,9 +84,8 @@ def mark_viewed(request: PageRequest, number: int, plan: int) -> HttpResponse:
     if form.cleaned_data["alone"]:
         return redirect("reviews:show-object", *context.address, rows[0].position, "changes")
     if not is_fragment(request):
-        anchor = form.cleaned_data.get("group") or f"object-{rows[0].position}"
         url = reverse("reviews:show-changes", args=context.address)
-        return redirect(f"{url}{choice.write(at=rows[0].position)}#{anchor}")
+        return redirect(f"{url}{choice.write(at=rows[0].position)}#object-{rows[0].position}")
     return _render_viewed(request, _read(request, number, plan), choice, rows, form.cleaned_data.get("group"))
 
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.records.models import Plan
+from applyviz.web.components.object_links import link_change
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.resolutions import EverywhereForm, MixedForm
 from applyviz.web.reviews.pages import object_page
@@ -44,7 +45,7 @@ def _ask_again(request: PageRequest, plan: Plan, position: int, change: PlannedO
     resolution = present_conflicts(plan, request.user, position, change)
     if not resolution.conflict_rows:
         raise NotPossibleError(_("this object has no open conflict"))
-    back = reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
+    back = link_change(plan, position)
     context = {"resolution": resolution, "name": str(change.ref), "back_url": back}
     context["note"] = request.POST.get("note", "")[:_MOST_NOTE]
     return render(request, "reviews/choose_resolution.html", context, status=422)

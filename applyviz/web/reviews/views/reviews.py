@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from urllib.parse import parse_qsl, urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -20,9 +19,8 @@ from applyviz.web.frame import streams
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.web.reviews.forms import manifests, patches, prune
 from applyviz.web.reviews.forms.presets import PresetChoiceForm, fill_review
-from applyviz.web.reviews.forms.reviews import ListForm, NewReviewForm, ObjectListForm, PaneForm, ReplanForm
+from applyviz.web.reviews.forms.reviews import ListForm, NewReviewForm, PaneForm, ReplanForm
 from applyviz.web.reviews.pages import object_page
-from applyviz.web.reviews.pages.object_list import ListChoice
 from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pages.plan_events import find_arrivals
 from applyviz.web.reviews.pages.review_list import present_reviews
@@ -32,7 +30,6 @@ from applyviz.web.reviews.pages.sources.presets import find_card, present_cards
 from applyviz.web.reviews.pages.sources.provenance import describe_same
 from applyviz.web.reviews.pages.tabs import ReviewTab
 from applyviz.web.reviews.pane.object_pane import Tab
-from applyviz.web.reviews.views.tabs import open_tab
 from applyviz.workflow.following import branches
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
@@ -126,46 +123,18 @@ def stream_arrivals(request: PageRequest, number: int, plan: int) -> HttpRespons
 
 
 @requires(Action.VIEW)
-def list_objects(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Show the filtered objects of a plan; without script, the page with them."""
-    if not is_fragment(request):
-        return open_tab(request, number, plan, ReviewTab.CHANGES)
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    choice = ObjectListForm.read_choice(request.GET)
-    listing = object_page.present_listing(found, choice, for_user=request.user)
-    if choice.group:
-        group = listing.find_group(choice.group)
-        context = {"group": group, "items": group.items if group else (), "listing": listing}
-        return render(request, "reviews/_object_more.html", context)
-    response = render(request, "reviews/_object_groups.html", {"listing": listing})
-    response["HX-Replace-Url"] = _find_address(request, choice)
-    return response
-
-
-def _find_address(request: PageRequest, choice: ListChoice) -> str:
-    """Return the address of the page with its filters."""
-    path, _mark, query = (request.htmx.current_url_abs_path or request.path).partition("?")
-    kept = [(name, value) for name, value in parse_qsl(query) if name not in ObjectListForm.base_fields]
-    asked = [*kept, *parse_qsl(choice.query)]
-    return f"{path}?{urlencode(asked)}" if asked else path
-
-
-@requires(Action.VIEW)
 def show_object(request: PageRequest, number: int, plan: int, position: int, tab: str) -> HttpResponse:
     """Show one object of a plan, in one of its tabs."""
     if tab not in set(Tab):
         raise NotVisibleError(f"there is no view {tab}")
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    listed = ObjectListForm.read_choice(request.GET)
-    choice = PaneForm.read_choice(request.GET, Tab(tab), keep=listed.query)
     row = object_page.get_row(found, position)
+    choice = PaneForm.read_choice(request.GET, Tab(tab))
+    parts = object_page.present_object(found, row, choice, for_user=request.user)
     if is_fragment(request):
-        switch = object_page.present_switch(found, row, choice, for_user=request.user)
-        return render(request, "reviews/_pane.html", switch)
-    context = read_context(found, for_user=request.user)
-    page = object_page.present_changes(context, position=position, choice=choice, listed=listed)
-    frame = {**present_shell(context, ReviewTab.CHANGES).parts(), "poll_url": ""}  # a page of one object does not poll
-    return render(request, "reviews/object.html", {**frame, **page.parts()})
+        return render(request, "reviews/_pane.html", parts)
+    frame = present_shell(read_context(found, for_user=request.user), ReviewTab.CHANGES).parts()
+    return render(request, "reviews/object.html", {**frame, **parts, "poll_url": ""})  # it does not poll
 
 
 @requires(Action.VIEW)

@@ -172,7 +172,12 @@ def _describe_owners(results: Sequence[ObjectResult]) -> str:
     states = [result.owners["state"] for result in results if result.owners]
     found = {"n": states.count(OwnerCheck.VERIFIED), "all": len(states)}
     if found["n"] < found["all"]:
-        return _("field owners of %(n)d of %(all)d objects verified") % found
+        text = ngettext(
+            "field owners of %(n)d of %(all)d object verified",
+            "field owners of %(n)d of %(all)d objects verified",
+            len(states),
+        )
+        return text % found
     text = ngettext("field owners of %(n)d object verified", "field owners of %(n)d objects verified", found["n"])
     return text % found if states else ""
 

@@ -98,7 +98,7 @@ def describe_demand(demand: Demand) -> str:
 
 def describe_progress(demand: Demand, *, missing: int) -> str:
     """Return how many of the required approvals are given, by which team, and why."""
-    text = _("%(given)d of %(wanted)d approvals")
+    text = ngettext("%(given)d of %(wanted)d approval", "%(given)d of %(wanted)d approvals", demand.approvals)
     return _name_whom(demand, text % {"given": demand.approvals - missing, "wanted": demand.approvals})
 
 

@@ -60,7 +60,8 @@ def _state_facts(nodes: Sequence[ShownNode], graph: PlanGraph) -> str:
         ngettext("%(count)d live neighbor", "%(count)d live neighbors", live) % {"count": live},
     ]
     for number, count in sorted(find_wide_policies(graph).items()):
-        text = _("%(name)s: for %(count)d workloads") if count else _("%(name)s: for every pod of the namespace")
+        text = ngettext("%(name)s: for %(count)d workload", "%(name)s: for %(count)d workloads", count)
+        text = text if count else _("%(name)s: for every pod of the namespace")
         facts.append(text % {"name": nodes[number].node.name, "count": count})
     return " · ".join(facts)
 
@@ -69,7 +70,12 @@ def _state_notice(edges: Sequence[GraphEdge]) -> str:
     refused = sum(edge.state is EdgeState.UNKNOWN and edge.detail == "403" for edge in edges)
     if not refused:
         return ""
-    return _("%(count)d references were not checked: reading their targets was forbidden (403).") % {"count": refused}
+    text = ngettext(
+        "%(count)d reference was not checked: reading its target was forbidden (403).",
+        "%(count)d references were not checked: reading their targets was forbidden (403).",
+        refused,
+    )
+    return text % {"count": refused}
 
 
 def state_not_found(choice: GraphChoice) -> str:

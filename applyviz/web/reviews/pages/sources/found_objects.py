@@ -95,7 +95,7 @@ def _present_found(parsed: Iterable[ParsedFile]) -> tuple[FoundObject, ...]:
 def _present_problems(parsed: Iterable[ParsedFile], charts: list[str]) -> tuple[FoundProblem, ...]:
     problems = (p for file in parsed for p in file.problems)
     return tuple(
-        FoundProblem(p.reason, str(p.position))
+        FoundProblem(p.explanation, str(p.position))
         for p in problems
         if not _is_kustomization(p.position.file) and not _is_of_chart(p.position.file, charts)
     )
