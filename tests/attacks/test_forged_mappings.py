@@ -32,7 +32,7 @@ def ida(db: None) -> User:
 def mapping(team: Team, ida: User) -> IdentityMapping:
     """Alice acts as a user with few rights; the attacker holds the database, without any key."""
     made = impersonation.map_identity(team.cluster, MappingDraft("alice@example", person=team.alice), by=ida)
-    triggers.remove("default")
+    triggers.lift("default")
     return made
 
 
@@ -111,7 +111,7 @@ def test_forged_identity_of_commits_matches_nobody(ida: User, forge: Callable[[C
     if forge is give_away:
         commit_identities.verify(identity, by=ida)
         assert commit_people._match([CommitEditor(email="mallory@example.com")]) == {"mallory@example.com": [mallory]}
-    triggers.remove("default")
+    triggers.lift("default")
 
     forge(identity)
 

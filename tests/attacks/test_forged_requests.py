@@ -26,7 +26,7 @@ def plan(team: Team) -> Plan:
     """A plan for which carol requested changes; the attacker holds the database, without any key."""
     plan = team.plan(config_map(a="1"))
     approving.request_changes(plan, by=make_person("carol", Role.APPROVER), digest=plan.digest, note="Rename it.")
-    triggers.remove("default")
+    triggers.lift("default")
     return plan
 
 

@@ -116,7 +116,7 @@ _LINE = re.compile(
 )
 _FLOW = re.compile(
     r"[{,][ \t]{0,20}['\"]?([\w.\-]{1,200})['\"]?[ \t]{0,20}(?::[ ]|=)[ \t]{0,20}"
-    r"(\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s,{}\[\]\"']{1,4096})"
+    r"(\"(?:[^\"\\\n]|\\.){1,4096}\"|'[^'\n]{1,4096}'|[^\s,{}\[\]\"']{1,4096})"
 )
 _WEB_TOKEN = re.compile(r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,8192}\.eyJ[A-Za-z0-9_-]{2,16384}\.[A-Za-z0-9_-]{0,8192}")
 _JSON_PAIR = re.compile(r'"([\w.\-]{1,200})"\s{0,20}:\s{0,20}"((?:[^"\\]|\\.){1,65536})"')
@@ -202,7 +202,7 @@ def holds_value(text: str) -> bool:
 
 
 def names_list(name: str) -> bool:
-    """Return whether the entries of a field of this name are credentials: `tokens`, `apiKeys`."""
+    """Return whether the entries of a field of this name are credentials."""
     return name.lower() in PLURALS or (name[-1:] in ("s", "S") and names_credential(name[:-1]))
 
 

@@ -16,7 +16,7 @@ from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.ownership.owning import OwnerCursor, Owners
-from applyviz.engine.schema.topology import Topology
+from applyviz.engine.schema.topology import ItemError, Topology
 from applyviz.engine.schema.walk import MISSING, DuplicateEntries, name_entries
 
 # One value per version, `MISSING` where a version has none; versions are in the order of the columns.
@@ -173,7 +173,10 @@ def _is_mixed(topology: Topology, live: JSONValue, after: JSONValue) -> bool:
     """
     if not isinstance(live, list) or not isinstance(after, list) or len(live) < 3 or live is after:
         return False
-    before, now = ([topology.name_item(item) for item in items] for items in (live, after))
+    try:
+        before, now = ([topology.name_item(item) for item in items] for items in (live, after))
+    except ItemError:  # an entry without a name has no order among those that have one
+        return False
     if len(set(before)) == len(before) and len(set(now)) == len(now):
         return False
     old, new = Counter(before), Counter(now)

@@ -17,7 +17,7 @@ from applyviz.engine.schema.model import Resource
 
 
 class ParentFault(StrEnum):
-    """Why kubectl refuses a parent, or cannot tell its members from those of another one."""
+    """Why kubectl refuses a parent, or cannot distinguish its members from those of another one."""
 
     OTHER_ID = "other-id"
     SHARED_ID = "shared-id"
@@ -122,7 +122,7 @@ def _order(ref: ObjectRef) -> tuple[str, str, str]:
 def survey(parents: Iterable[tuple[ObjectRef, JSONObject]], members: Iterable[tuple[ObjectRef, JSONObject]]) -> Survey:
     """Return the sets of objects with an id, and where objects with a part-of label belong.
 
-    - An object with the same id as another parent shares its members: the label cannot tell them apart.
+    - An object with the same id as another parent shares its members: the label does not distinguish them.
     """
     sets = sorted((_read_parent(ref, obj) for ref, obj in parents), key=lambda one: _order(one.parent))
     by_id: dict[str, list[ObjectRef]] = {}

@@ -21,6 +21,7 @@ from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import fields, value
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.request_paths import find_segment_problem
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.controller_fields import is_controller_written
 from applyviz.engine.requests.options import ApplyOptions
@@ -111,7 +112,10 @@ def _read(cluster: Cluster, objects: Sequence[Mapping[str, str]], by: Person) ->
     """Read live objects; raises `NotVisibleError` for one that cannot be read, of several an error that names them.
 
     - The right is asked for where the objects are: a namespace that is named for a kind without one counts for nothing.
+    - A name that cannot be a segment of a path is that of no object: it is not asked for.
     """
+    if any(find_segment_problem(text) for one in objects for text in one.values()):
+        raise NotVisibleError("no object has such a name")
     access.require(by, Action.WRITE, {ScopeEntry(cluster.slug, one["namespace"]) for one in objects})
     with impersonation.open_reader(cluster, for_user=by) as reader:
         targets = _find_targets(reader, objects)

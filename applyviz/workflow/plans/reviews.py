@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz import clock
+from applyviz.engine.objects.request_paths import find_segment_problem
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
@@ -127,6 +128,9 @@ def _request_plan(
     decided: Sequence[JSONObject] = (),
     followed: str = "",
 ) -> Plan:
+    """Request the next plan; raises `NotValidError` for a namespace that would lead requests to another path."""
+    if problem := find_segment_problem(options.namespace):
+        raise NotValidError(_("a namespace %(problem)s") % {"problem": problem})
     states.require_open(target.cluster)
     plan = Plan.objects.create(
         review=review,

@@ -92,8 +92,8 @@ TEXTS = [
     f'$env:DB_PASSWORD = "{WORD}"',
     f"psql ${{PASSWORD:-{WORD}}}",
     # files of settings
-    f"//registry.npmjs.org/:_authToken={WORD}",
-    f"//registry.npmjs.org/:_auth={WORD}",
+    f"//npm.example.com/:_authToken={WORD}",
+    f"//npm.example.com/:_auth={WORD}",
     f"machine h login me password {WORD}",
     f"requirepass {WORD}",
     f"bindpw {WORD}",

@@ -7,6 +7,7 @@ from typing import Any
 from applyviz.engine.diff.mask_policy import Beside, MaskPolicy
 from applyviz.engine.diff.masking import Masker, is_masked, make_masker, mask
 from applyviz.engine.diff.patch_masking import find_position, mask_operation, mask_patch
+from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.exchange import JSON_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.planning.objects.operation_masking import MaskedPatch, mask_operations
@@ -139,7 +140,7 @@ def test_a_value_masked_as_a_whole_hides_what_is_copied_from_it():
 def test_nothing_follows_an_operation_that_does_not_apply():
     patch = run({"op": "remove", "path": "/spec/none"}, copy("/metadata/note"))
 
-    assert "note" not in patch.shown["metadata"]
+    assert "note" not in map_or_empty(patch.shown["metadata"])
 
 
 def test_operations_without_their_object():

@@ -11,6 +11,7 @@ from typing import Any
 
 from applyviz.engine.channels.choosing import choose
 from applyviz.engine.channels.model import AddonPlan
+from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.exchange import JSON, JSON_PATCH, MERGE_PATCH, Request
 from applyviz.engine.planning.model.plan import Operation
@@ -129,3 +130,18 @@ def remove_an_addon_that_left_its_channel(box: Box) -> None:
 def _choose_without_entries(box: Box, namespace: str) -> tuple[AddonPlan, ...]:
     found = box.get(namespace)["metadata"].get("annotations", {})
     return choose((), kubernetes="v1.36.3", annotations={"default": found}, faults={})
+
+
+@follows(
+    "`{written[:_SHOWN]}` is read as {json.dumps(value)}: quote it",
+    "`{json.dumps(value)}` is read as a {'boolean' if isinstance(value, bool) else 'number'}: quote it",
+)
+def quote_a_label_that_is_no_text(box: Box) -> None:
+    text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: labeled, labels: {a: WRITTEN}}}"
+    for written in ("y", "8080"):
+        (problem,) = parse_manifests(text.replace("WRITTEN", written).encode(), "a.yaml").problems
+        assert problem.advice.endswith(": quote it")
+
+        box.apply(text.replace("WRITTEN", f"'{written}'"))
+
+        assert box.get(path_of(config_map("labeled")))["metadata"]["labels"] == {"a": written}

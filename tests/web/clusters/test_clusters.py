@@ -78,16 +78,16 @@ def test_live_objects_are_narrowed_by_words_of_any_column(as_viewer):
     assert "No object matches." in pages[3]
 
 
-@pytest.mark.parametrize("name", ["show-cluster", "show-objects", "show-managers", "show-runs", "show-settings"])
-def test_each_tab_is_a_page_and_current(as_viewer, name):
+@pytest.mark.parametrize("tab", ["cluster", "objects", "managers", "applysets", "runs", "settings"])
+def test_each_tab_is_a_page_and_current(as_viewer, tab):
     registration.create_sandbox(slug="box", name="Box")
 
-    page = reading.read(as_viewer, reverse(f"clusters:{name}", args=["box"]))
+    page = reading.read(as_viewer, reverse(f"clusters:show-{tab}", args=["box"]))
 
     (nav,) = (e for e in reading.find_all(page, "nav") if reading.attribute(e, "aria-label") == "Cluster")
     (current,) = reading.find_all(nav, "a", has="aria-current")
-    assert reading.attribute(current, "href") == reverse(f"clusters:{name}", args=["box"])
-    assert len(reading.find_all(nav, "a")) == 5
+    assert reading.attribute(current, "href") == reverse(f"clusters:show-{tab}", args=["box"])
+    assert len(reading.find_all(nav, "a")) == 6
 
 
 def test_first_tab_does_not_wait_for_the_cluster(as_viewer):

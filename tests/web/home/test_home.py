@@ -87,7 +87,7 @@ def test_home_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
     for _n in range(count):
         rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)])
 
-    with django_assert_num_queries(28):
+    with django_assert_num_queries(29):
         as_viewer.get(URL)
 
 
@@ -109,7 +109,7 @@ def test_home_asks_once_as_whom_somebody_is_known_to_a_cluster(as_viewer, alice,
     for _n in range(count):
         rows.make_plan(alice, [replace(builders.build_change(), ref=secret, operation=Operation.UPDATE)])
 
-    with django_assert_num_queries(29):
+    with django_assert_num_queries(30):
         as_viewer.get(URL)
 
 

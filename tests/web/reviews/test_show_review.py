@@ -193,7 +193,7 @@ def test_review_refuses_other_methods(as_alice, plan):
     assert as_alice.post(url(plan)).status_code == 405
 
 
-QUERIES = {"overview": 18, "changes": 18, "graph": 15, "owners": 15, "requests": 16, "activity": 20}
+QUERIES = {"overview": 19, "changes": 19, "graph": 16, "owners": 16, "requests": 17, "activity": 21}
 
 
 @pytest.mark.core(8)

@@ -121,7 +121,7 @@ def _overlay(written: JSONValue, raw: JSONValue, shown: JSONValue, path: _Path, 
 
 
 def _pair(written: list[JSONValue], raw: list[JSONValue]) -> list[JSONValue] | None:
-    """Return the entry of `written` for each of `raw`, by position or by name; None if neither tells which it is.
+    """Return the entry of `written` for each of `raw`, by position or by name; None if neither shows which it is.
 
     - Admission adds entries: a sidecar, a variable.
     """

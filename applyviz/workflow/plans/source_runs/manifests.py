@@ -72,7 +72,7 @@ def _read_rows(plan: Plan, source: ComparedSource) -> Iterator[tuple[ObjectChang
 
 
 def _read_manifests(plan: Plan, source: ComparedSource) -> dict[_Key, ReadManifest]:
-    """Return the manifests of a plan; the number tells apart what one source names twice."""
+    """Return the manifests of a plan; the number distinguishes what one source names twice."""
     found: dict[_Key, ReadManifest] = {}
     for row, position in _read_rows(plan, source):
         content, ref, number = read_masked_core(row).versions.manifest, ref_of(row), 0
