@@ -34,15 +34,27 @@ def _get(plane: ControlPlane, path: str, accept: str = "application/json") -> An
         return json.load(answer)
 
 
+def _list_custom_groups(plane: ControlPlane) -> set[str]:
+    """The groups that somebody defined on this server: they are not part of the release."""
+    found = _get(plane, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
+    return {one["spec"]["group"] for one in found}
+
+
 def read_discovery(plane: ControlPlane) -> list[Any]:
-    """The aggregated discovery of a server: the answers to `GET /api` and `GET /apis`."""
-    return [_get(plane, path, _DISCOVERY) for path in ("/api", "/apis")]
+    """The aggregated discovery of a server, without custom groups: the answers to `GET /api` and `GET /apis`."""
+    custom = _list_custom_groups(plane)
+    documents = [_get(plane, path, _DISCOVERY) for path in ("/api", "/apis")]
+    return [
+        {**one, "items": [group for group in one["items"] if group["metadata"].get("name") not in custom]}
+        for one in documents
+    ]
 
 
 def read_documents(plane: ControlPlane) -> list[Any]:
-    """The OpenAPI v3 documents of groups and versions, in the order of their paths."""
+    """The OpenAPI v3 documents of groups and versions, in the order of their paths, without custom groups."""
+    custom = _list_custom_groups(plane)
     paths = _get(plane, "/openapi/v3")["paths"]
-    chosen = [name for name in sorted(paths) if name.startswith(("api/", "apis/"))]
+    chosen = [name for name in sorted(paths) if name.startswith(("api/", "apis/")) and name.split("/")[1] not in custom]
     return [_get(plane, paths[name]["serverRelativeURL"]) for name in chosen]
 
 
