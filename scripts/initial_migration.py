@@ -1,8 +1,8 @@
-"""Write the migration that makes all tables anew from the models; until the first release there is only this one.
+"""Regenerate the initial migration from the models. Until the first release it is the only one.
 
 Django's own `makemigrations` makes a table first and adds its indexes, constraints and some of its foreign keys later.
-SQLite copies a table for most of these, and Django builds all models anew each time: 12 s of processor time at the
-first start. Here each table is made once, whole, after the tables that it refers to.
+For most of these, SQLite copies the table and Django rebuilds all models: 12 s of CPU time at the first start. This
+script creates each table once, with all its parts, after the tables that it refers to.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FILE = ROOT / "applyviz" / APP / "migrations" / f"{NAME}.py"
 
 
 def main() -> int:
-    """Replace the migration by one that is made from the models as they are."""
+    """Regenerate the migration from the current models."""
     os.chdir(ROOT)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
     django.setup()

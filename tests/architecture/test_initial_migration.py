@@ -19,7 +19,7 @@ def test_every_table_is_made_at_once():
 
 
 def fold_all(made: list[Operation]) -> list[Any]:
-    """What is folded, as operations of any kind."""
+    """Return the folded operations, as any type."""
     return list(fold(made))
 
 

@@ -23,7 +23,7 @@ def test_there_are_templates():
 
 
 def find_in(paths: Iterable[Path], find: Callable[[str], Iterable[object]]) -> dict[str, list[object]]:
-    """What is found in the text of files, by the name of the file."""
+    """Return the findings in each file, by file name."""
     found = {str(path.relative_to(ROOT)): list(find(path.read_text())) for path in paths}
     return {name: wrong for name, wrong in found.items() if wrong}
 
