@@ -29,7 +29,8 @@ def test_arrows_follow_references_and_enter_opens_the_object(sign_in):
     page.locator("[data-node][aria-current]").focus()
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/changes/\?at=\d+#object-\d+$"))
-    expect(page.locator("h3", has_text="Service/frontend")).to_be_in_viewport()
+    expect(page.locator(":target")).to_be_in_viewport()  # the block of identical changes, which names it
+    expect(page.locator(":target .members")).to_contain_text("frontend")
 
 
 def test_escape_clears_what_is_chosen(sign_in):

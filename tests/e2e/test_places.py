@@ -5,7 +5,7 @@ import secrets
 import time
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import PATIENCE
 from tests.e2e.test_review_shell import ROLE, make_review
@@ -17,11 +17,16 @@ SIZES = pytest.mark.parametrize(
 )
 
 
-def expect_place(page: Page, name: str) -> None:
+def expect_place(page: Page, name: str) -> Locator:
     """The tab is Changes, and the head of the object is on the screen, below what sticks to the top."""
-    expect(page).to_have_url(re.compile(r"/changes/\?at=\d+#"))
+    expect(page).to_have_url(re.compile(r"/changes/\?(expand=[\w-]+&)?at=\d+#"))
     expect(page.locator("[data-review-tab][aria-current]")).to_contain_text("Changes")
-    expect(page.locator("[data-scroll-object] h3", has_text=name).first).to_be_in_viewport(ratio=1)
+    found = re.search(r"at=(\d+)#", page.url)
+    assert found
+    head = page.locator(f"#object-{found[1]}-name")
+    expect(head).to_contain_text(name)
+    expect(head).to_be_in_viewport(ratio=1)
+    return page.locator(f"#object-{found[1]}")
 
 
 @SIZES
@@ -32,7 +37,7 @@ def test_author_comes_from_home_to_the_conflict(sign_in, size):
 
     page.locator(".attention li", has=page.locator("[href*='/reviews/2/']")).locator(".button").first.click()
 
-    expect_place(page, "checkout")
+    expect(page).to_have_url(re.compile(r"/changes/\?at=\d+#conflict-"))
     expect(page.locator(".change.is-conflict [data-option]").first).to_be_in_viewport()
 
 
@@ -40,9 +45,9 @@ def test_author_comes_from_home_to_the_conflict(sign_in, size):
 def test_approver_comes_from_a_notification_to_the_high_risk(sign_in, size):
     author, page = sign_in("alice"), sign_in("bob", reduced_motion="reduce")
     name = f"place-{secrets.token_hex(3)}"
-    address = make_review(author, ROLE.replace("{name}", name))
+    address = make_review(author, ROLE.replace("{name}", name), title=name)
     page.set_viewport_size(size)
-    asked = page.locator(".notice-row", has_text="needs your approval").first
+    asked = page.locator(".notice-row", has_text="needs your approval").filter(has_text=name)
     deadline = time.monotonic() + PATIENCE
     page.goto("/notifications/")
     while not asked.is_visible() and time.monotonic() < deadline:  # each look is at a page that is loaded whole
@@ -93,7 +98,4 @@ def test_member_of_identical_changes_and_what_stays_have_places(sign_in):
     calm = page.locator("[data-group=unchanged] [data-item] a").first
     name = calm.locator(".name").inner_text()
     calm.click()
-    expect_place(page, name)
-    expect(page.locator("[data-scroll-object] h3", has_text=name).first.locator("xpath=../..")).to_contain_text(
-        "No changes"
-    )
+    expect(expect_place(page, name)).to_contain_text("No changes")

@@ -24,12 +24,12 @@ rules:
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: b}}\n"
 
 
-def make_review(page: Page, template: str) -> str:
+def make_review(page: Page, template: str, title: str = "One object") -> str:
     """A review of one new object; gives its address."""
     page.goto("/reviews/new/")
     drop_files(page, {"one.yaml": template.format(name=f"shell-{secrets.token_hex(3)}")})
     expect(page.get_by_text("1 object found")).to_be_visible()
-    page.get_by_label("Title").fill("One object")
+    page.get_by_label("Title").fill(title)
     page.get_by_label("Namespace").fill("shop")
     page.get_by_role("button", name="Create plan").click()
     expect(page.locator("#strip .counts")).to_have_attribute("aria-label", "1 to create")
