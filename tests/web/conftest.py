@@ -33,6 +33,12 @@ def _browser(person: User) -> Client:
 
 
 @pytest.fixture(autouse=True)
+def _in_utc(settings):
+    """Tests of pages state their times in UTC, wherever the tests run."""
+    settings.TIME_ZONE = "UTC"
+
+
+@pytest.fixture(autouse=True)
 def _forget_readings():
     read_plan.cache_clear()
     list_rows.cache_clear()
