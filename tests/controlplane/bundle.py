@@ -35,7 +35,7 @@ def _get(plane: ControlPlane, path: str, accept: str = "application/json") -> An
 
 
 def _list_custom_groups(plane: ControlPlane) -> set[str]:
-    """The groups that somebody defined on this server: they are not part of the release."""
+    """Return the API groups of the custom resources on this server; a Kubernetes release does not contain them."""
     found = _get(plane, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
     return {one["spec"]["group"] for one in found}
 

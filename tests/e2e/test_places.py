@@ -38,6 +38,9 @@ def test_author_comes_from_home_to_the_conflict(sign_in, size):
     page.locator(".attention li", has=page.locator("[href*='/reviews/2/']")).locator(".button").first.click()
 
     expect(page).to_have_url(re.compile(r"/changes/\?at=\d+#conflict-"))
+    expect(page.locator("[data-review-tab][aria-current]")).to_contain_text("Changes")
+    conflict = page.locator("[data-scroll-object]", has=page.locator(".change.is-conflict")).first
+    expect(conflict.locator("h3")).to_contain_text("checkout")
     expect(page.locator(".change.is-conflict [data-option]").first).to_be_in_viewport()
 
 

@@ -182,6 +182,15 @@ def test_times_name_a_day_unless_it_is_today(move_clock, first, last, text):
     assert describe_times(begin, end) == text
 
 
+def test_times_are_in_the_zone_of_the_settings_also_when_summer_time_begins(settings, move_clock):
+    settings.TIME_ZONE = "Europe/Berlin"
+    move_clock(datetime(2027, 3, 28, 0, 30, tzinfo=UTC))
+
+    begin, end = datetime(2027, 3, 28, 2, 0, tzinfo=UTC), datetime(2027, 3, 28, 3, 0, tzinfo=UTC)
+
+    assert describe_times(begin, end) == "04:00\N{EN DASH}05:00 CEST"
+
+
 def test_run_says_that_it_was_scheduled(as_bob, bob, plan):
     approving.approve_plan(plan, by=bob, digest=plan.digest)
     runs.schedule_start(plan, by=bob, digest=plan.digest, expires_at=timezone.now() + timedelta(hours=4))
