@@ -34,6 +34,7 @@ _NAMES_TEAM = " OR ".join(
         "v.rules ->> 'approving_team' = t.slug",
         """CAST(v.rules -> 'asking_teams' AS text) LIKE '%"' || t.slug || '"%'""",
         """REPLACE(CAST(v.rules -> 'for_risks' AS text), ' ', '') LIKE '%"team":"' || t.slug || '"%'""",
+        """REPLACE(CAST(v.rules -> 'owners' AS text), ' ', '') LIKE '%"team":"' || t.slug || '"%'""",
     )
 )
 _RELIED_ON = (

@@ -17,12 +17,14 @@ from applyviz.records.sealing import Unsealed
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import acknowledgments
 from applyviz.workflow.notifications import events
+from applyviz.workflow.policies.owners import OwnerOf, OwnerRule
 from applyviz.workflow.policies.rules import RiskDemand
 from tests.attacks.test_identical_pages import RIGHT, WRONG
 from tests.builders import make_policy
 from tests.stories import Team, config_map, secret
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
+OWNERS = (OwnerRule(OwnerOf.KIND, "core/Secret", "security", 2), OwnerRule(OwnerOf.FILE, "**", "everyone", 2))
 TWO_FOR = tuple(RiskDemand(kind, 2) for kind in (RiskKind.MANY_OBJECTS, RiskKind.FORCED, RiskKind.REPLACED))
 
 
@@ -53,7 +55,7 @@ def test_what_a_plan_needs_does_not_depend_on_what_is_live(monkeypatch, space: s
     assert team.apply(text, elsewhere(b="1")).state == "applied"
     live = {"stringData": {"password": RIGHT}, "immutable": True}
     assert team.edit(f"/api/v1/namespaces/{space}/secrets/login", live).is_ok
-    make_policy(many_objects=1, for_risks=(*TWO_FOR, RiskDemand(RiskKind.SYSTEM_NAMESPACE, 3)))
+    make_policy(many_objects=1, for_risks=(*TWO_FOR, RiskDemand(RiskKind.SYSTEM_NAMESPACE, 3)), owners=OWNERS)
     make_policy("of the namespace", namespace=space, approvals=4, is_cluster_scoped=False)
 
     right, wrong = (find_needed(team, value, space) for value in (RIGHT, WRONG))

@@ -33,6 +33,7 @@ from applyviz.workflow.people import (
 )
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Rules, editing
+from applyviz.workflow.policies.owners import OwnerOf
 from tests.builders import add_member, grant_role, make_approval, make_person, make_plan_row, set_email
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -211,6 +212,7 @@ NAMING = [
     Rules(approving_team="sre"),
     Rules(asking_teams=("sre",)),
     Rules(for_risks=(policies.RiskDemand(policies.POLICY_RISKS[0], 1, "sre"),)),
+    Rules(owners=(policies.OwnerRule(OwnerOf.KIND, "core/Secret", "sre"),)),
 ]
 
 

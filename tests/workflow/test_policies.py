@@ -276,7 +276,7 @@ def test_every_rule_reaches_what_is_frozen():
     assert (policy.waits_for_rollout, policy.rollout_deadline, policy.concurrency) == (True, timedelta(seconds=7), 3)
     assert (policy.replaced_kinds, policy.replace_annotations) == (("batch/Job",), ())
     assert {f.name for f in fields(Rules)} == {
-        "asking_teams", "approvals", "approving_team", "for_risks", "many_objects", "windows", "freezes",
+        "asking_teams", "approvals", "approving_team", "for_risks", "owners", "many_objects", "windows", "freezes",
         "approval_hours", "may_run_estimated", "may_run_unknown", "on_failure", "concurrency",
         "waits_for_rollout", "rollout_seconds", "refuses_sole", "replaced_kinds", "replace_annotation",
         "kept_kinds", "allows_unknown_editors", "allows_tokens", "most_deletions", "most_pruned_percent",

@@ -9,6 +9,7 @@ import pytest
 
 from applyviz.engine.risks.model import RiskKind
 from applyviz.workflow.foundation.grant_scopes import Scope
+from applyviz.workflow.policies.owners import OwnerOf, OwnerRule
 from applyviz.workflow.policies.rules import EVERY_KIND, OnFailure, RiskDemand, Rules
 from applyviz.workflow.policies.weakening import find_weakened
 from applyviz.workflow.policies.windows import Freeze, Window
@@ -17,6 +18,7 @@ NOW = datetime(2026, 11, 24, 10, tzinfo=UTC)
 OPEN, LATE = Window((0,), "09:00", "10:00"), Window((1,), "22:00", "23:00")
 FREEZE, OVER = Freeze("2026-12-20T18:00", "2027-01-04T08:00"), Freeze("2025-12-20T18:00", "2026-01-04T08:00")
 DEMAND = RiskDemand(RiskKind.DELETED, 2)
+OWNER = OwnerRule(OwnerOf.KIND, "core/Secret", "security", 2)
 # Of each pair the second requires less, and the first requires nothing less than the second.
 PAIRS = {
     "asking_teams": ((("a",), ("a", "b")), (("a",), ())),
@@ -27,6 +29,7 @@ PAIRS = {
         ((DEMAND,), (replace(DEMAND, approvals=1),)),
         ((replace(DEMAND, team="a"),), (DEMAND,)),
     ),
+    "owners": (((OWNER,), ()), ((OWNER,), (replace(OWNER, approvals=1),))),
     "many_objects": ((50, 51),),
     "windows": (((OPEN,), ()), ((OPEN,), (OPEN, LATE))),
     "freezes": (((FREEZE,), ()),),
@@ -74,6 +77,8 @@ def test_every_rule_is_compared() -> None:
         (Rules(asking_teams=("a",)), Rules(asking_teams=("b",))),
         (Rules(windows=(OPEN,)), Rules(windows=(LATE,))),
         (Rules(kept_kinds=("core/Secret",)), Rules(kept_kinds=("core/Service",))),
+        (Rules(owners=(OWNER,)), Rules(owners=(replace(OWNER, team="b"),))),
+        (Rules(owners=(OWNER,)), Rules(owners=(replace(OWNER, pattern="core/Service"),))),
     ],
 )
 def test_another_choice_requires_less_as_well(before: Rules, after: Rules) -> None:

@@ -74,6 +74,7 @@ class ObjectChange(models.Model):
     """The change of one object in a plan.
 
     - `document` is the masked JSON for pages, exports and audit; `sealed` the complete change.
+    - `file` is that of its manifest, as pages name it; "" for an object that is in none.
     - `risk_levels` has kind and level of each of its risks (`workflow/policies/risks.py`).
     - `effect` is the keyed hash of what this change does; the runner compares it with live.
     """
@@ -86,6 +87,7 @@ class ObjectChange(models.Model):
     kind = models.CharField(max_length=253)
     namespace = models.CharField(max_length=253, blank=True)
     name = models.CharField(max_length=253)
+    file = models.TextField(blank=True)
     operation = models.CharField(max_length=20)
     method = models.CharField(max_length=40, blank=True)
     certainty = models.CharField(max_length=20)

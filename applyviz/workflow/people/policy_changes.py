@@ -89,5 +89,5 @@ def is_named(team: Team) -> bool:
 
 
 def _list_teams(rules: JSONObject) -> set[str]:
-    risks = (one.get("team", "") for one in rules.get("for_risks", ()))
+    risks = (one.get("team", "") for one in (*rules.get("for_risks", ()), *rules.get("owners", ())))
     return {rules.get("approving_team", ""), *rules.get("asking_teams", ()), *risks}

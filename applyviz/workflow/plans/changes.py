@@ -63,6 +63,7 @@ def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject, s
         "kind": gvk.kind,
         "namespace": change.ref.namespace,
         "name": change.ref.name,
+        "file": draw_nuls(change.position.file),
         "operation": change.operation.value,
         "method": change.method,
         "certainty": change.certainty.value,

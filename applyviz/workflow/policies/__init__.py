@@ -24,7 +24,7 @@ from applyviz.workflow.foundation import plan_rows, row_macs
 from applyviz.workflow.foundation.blockers import PlanBlocker, PolicyChanged, PolicyForged, PolicyMissing
 from applyviz.workflow.foundation.compared import COMPARED, is_compared, list_possible_risks
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
-from applyviz.workflow.policies import deletions, kept_kinds, risks
+from applyviz.workflow.policies import deletions, kept_kinds, owners, risks
 from applyviz.workflow.policies.deletions import Exceeded
 from applyviz.workflow.policies.kept_kinds import KeptObject, group_kept
 from applyviz.workflow.policies.rules import (
@@ -33,6 +33,7 @@ from applyviz.workflow.policies.rules import (
     Demand,
     Freeze,
     OnFailure,
+    OwnerRule,
     PolicyRules,
     RiskDemand,
     Rules,
@@ -50,6 +51,7 @@ __all__ = [
     "Freeze",
     "KeptObject",
     "OnFailure",
+    "OwnerRule",
     "PolicyRules",
     "RiskDemand",
     "Rules",
@@ -222,11 +224,15 @@ def find_demands(plan: Plan, policy: PolicyRules) -> tuple[Demand, ...]:
         options = options_from_json(plan.options)
         is_forced = options.takes_over or plan.review.decisions.filter(undone_at=None).exists()
         found |= list_possible_risks(spaces, options, is_forced=is_forced)
-    return list_demands(policy, found)
+    owned = owners.select_owners(policy.owners, owners.list_written(plan)) if policy.owners else ()
+    return list_demands(policy, found, owned)
 
 
-def list_demands(policy: PolicyRules, high_risks: Iterable[RiskKind]) -> tuple[Demand, ...]:
-    """Return the approvals that a plan with these risks needs: all of them must be met."""
+def list_demands(
+    policy: PolicyRules, high_risks: Iterable[RiskKind], owned: Iterable[OwnerRule] = ()
+) -> tuple[Demand, ...]:
+    """Return the approvals that a plan with these risks needs, and for what it writes of owners: all must be met."""
     present = set(high_risks)
     more = [Demand(d.approvals, d.team, d.risk.value) for d in policy.risk_demands if d.risk in present]
+    more += [Demand(o.approvals, o.team, f"{o.of.value} {o.pattern}") for o in owned]
     return keep_strictest((*policy.demands, *more))

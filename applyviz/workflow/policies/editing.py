@@ -33,6 +33,7 @@ from applyviz.workflow.people.rights_changes import Actors
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies.deletions import Exceeded, find_exceeded
 from applyviz.workflow.policies.kept_kinds import find_kept
+from applyviz.workflow.policies.owners import is_pattern
 from applyviz.workflow.policies.rules import EVERY_KIND, Demand, Rules, find_strictest, rules_from_json, rules_to_json
 from applyviz.workflow.policies.rules import PolicyRules as Strictest
 from applyviz.workflow.policies.weakening import find_weakened
@@ -86,7 +87,7 @@ def _find_time_problems(windows: tuple[Window, ...], freezes: tuple[Freeze, ...]
 
 
 def _find_problems(rules: Rules) -> Iterator[str]:
-    named = {*rules.asking_teams, rules.approving_team, *(d.team for d in rules.for_risks)} - {""}
+    named = {*rules.asking_teams, rules.approving_team, *(d.team for d in (*rules.for_risks, *rules.owners))} - {""}
     known = set(Team.objects.filter(slug__in=named, archived_at=None).values_list("slug", flat=True))
     yield from (_("team %(slug)s not found") % {"slug": slug} for slug in sorted(named - known))
     numbers = (
@@ -101,8 +102,15 @@ def _find_problems(rules: Rules) -> Iterator[str]:
             (_("approvals for %(risk)s") % {"risk": d.risk.value}, d.approvals, 0, MOST_APPROVALS)
             for d in rules.for_risks
         ),
+        *(
+            (_("approvals of owners: %(owner)s") % {"owner": one}, one.approvals, 1, MOST_APPROVALS)
+            for one in rules.owners
+        ),
     )
     yield from (f"{name}: from {low} to {high}" for name, given, low, high in numbers if not low <= given <= high)
+    yield from (
+        _("%(owner)s: not a pattern of kinds or files") % {"owner": one} for one in rules.owners if not is_pattern(one)
+    )
     yield from (
         _("%(kind)r is not a kind: use group/Kind, such as batch/Job or core/Service") % {"kind": kind}
         for kind in find_odd_kinds((*rules.replaced_kinds, *rules.critical_kinds))

@@ -14,6 +14,7 @@ from typing import Any
 
 from applyviz.engine.planning.digest.serialize import from_json, to_json
 from applyviz.engine.risks.model import RiskKind
+from applyviz.workflow.policies.owners import OwnerRule
 from applyviz.workflow.policies.windows import Freeze, Window, Windows
 
 BUILT_IN = "built-in@1"
@@ -70,6 +71,7 @@ class Rules:
 
     - `asking_teams`: the teams whose members may request (none: every author); `approvals` come from members of
       `approving_team` ("": anyone who may approve).
+    - `owners`: the teams whose approvals changes of kinds and files need (`owners.py`).
     - `refuses_sole`: approvals by people whose role rests on a grant of the sole administrator do not count.
     - `allows_unknown_editors`: a plan of a followed branch can be approved although no account matches somebody who
       wrote, committed or pushed it; a high risk names them.
@@ -88,6 +90,7 @@ class Rules:
     approvals: int = 1
     approving_team: str = ""
     for_risks: tuple[RiskDemand, ...] = ()
+    owners: tuple[OwnerRule, ...] = ()
     many_objects: int = MANY_OBJECTS
     windows: Windows = ()
     freezes: tuple[Freeze, ...] = ()
@@ -137,7 +140,7 @@ class PolicyRules:
       Both are part of the plan digest. `forged` names those that were not published by this installation, `missing`
       the versions that the audit log records as in force and that are not there.
     - `asking`: the requester must be in one team of each group. `demands`: all must be met, one approval may meet
-      several. `risk_demands` are added when the plan has that risk.
+      several. `risk_demands` are added when the plan has that risk, `owners` when it writes what they own.
     - `windows`: one of each group must be open. `rollout_deadline`: the longest of all.
     - `replaced_kinds`, `replace_annotations`: of all of them, because they only choose what is proposed.
     """
@@ -150,6 +153,7 @@ class PolicyRules:
     asking: tuple[tuple[str, ...], ...] = ()
     demands: tuple[Demand, ...] = (Demand(1),)
     risk_demands: tuple[RiskDemand, ...] = ()
+    owners: tuple[OwnerRule, ...] = ()
     many_objects: int = MANY_OBJECTS
     windows: tuple[Windows, ...] = ()
     freezes: tuple[Freeze, ...] = ()
@@ -189,6 +193,7 @@ def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> PolicyRules:
         asking=tuple(r.asking_teams for r in rules if r.asking_teams),
         demands=keep_strictest(Demand(r.approvals, r.approving_team, f"policy {slug}") for slug, _, r in chosen),
         risk_demands=tuple(dict.fromkeys(d for r in rules for d in r.for_risks)),
+        owners=tuple(dict.fromkeys(owner for r in rules for owner in r.owners)),
         many_objects=min(r.many_objects for r in rules),
         windows=tuple(dict.fromkeys(r.windows for r in rules if r.windows)),
         freezes=tuple(dict.fromkeys(f for r in rules for f in r.freezes)),
@@ -213,6 +218,7 @@ __all__ = [
     "Demand",
     "Freeze",
     "OnFailure",
+    "OwnerRule",
     "PolicyRules",
     "RiskDemand",
     "Rules",

@@ -12,6 +12,7 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from applyviz.workflow.foundation.grant_scopes import Scope
+from applyviz.workflow.policies.owners import OwnerRule
 from applyviz.workflow.policies.rules import EVERY_KIND, OnFailure, RiskDemand, Rules
 
 
@@ -36,6 +37,7 @@ def _covers(wide: Scope, narrow: Scope) -> bool:
 def _compare(before: Rules, after: Rules, now: datetime) -> Iterator[tuple[str, str]]:
     """Yield each rule that is weaker, by its name, and its words."""
     yield from _compare_people(before, after)
+    yield from _compare_demands(before, after)
     yield from _compare_times(before, after, now)
     yield from _compare_runs(before, after)
 
@@ -53,14 +55,26 @@ def _is_met(wanted: RiskDemand, after: Rules) -> bool:
     )
 
 
+def _is_owned(wanted: OwnerRule, after: Rules) -> bool:
+    """Return whether the approvals of an owner are still asked for."""
+    kept = (one for one in after.owners if (one.of, one.pattern, one.team) == (wanted.of, wanted.pattern, wanted.team))
+    return wanted.approvals <= 0 or any(one.approvals >= wanted.approvals for one in kept)
+
+
+def _compare_demands(before: Rules, after: Rules) -> Iterator[tuple[str, str]]:
+    for wanted in before.for_risks:
+        if not _is_met(wanted, after):
+            yield wanted.risk.value, _("approvals for %(risk)s") % {"risk": wanted.risk.value}
+    for owner in before.owners:
+        if not _is_owned(owner, after):
+            yield str(owner), _("approvals of owners: %(owner)s") % {"owner": owner}
+
+
 def _compare_people(before: Rules, after: Rules) -> Iterator[tuple[str, str]]:
     if not _is_narrower(before.asking_teams, after.asking_teams):
         yield "asking_teams", _("who can request")
     if after.approvals < before.approvals or before.approving_team not in ("", after.approving_team):
         yield "approvals", _("approvals")
-    for wanted in before.for_risks:
-        if not _is_met(wanted, after):
-            yield wanted.risk.value, _("approvals for %(risk)s") % {"risk": wanted.risk.value}
     if after.many_objects > before.many_objects:
         yield "many_objects", _("many objects")
     if before.approval_hours and not 0 < after.approval_hours <= before.approval_hours:

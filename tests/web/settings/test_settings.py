@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from applyviz.records.models import Grant, PolicyVersion, Team, TeamMember
 from applyviz.workflow.policies import POLICY_RISKS
@@ -22,6 +23,7 @@ RULES = {
     "replaced_kinds": "batch/Job, core/Service", "replace_annotation": "example.com/replace",
     "kept_kinds": "core/PersistentVolumeClaim", "most_deletions": "5", "most_pruned_percent": "20",
     "critical_kinds": "core/Secret, apps/StatefulSet",
+    "owners": "kind:*/Role ops 2\nfile:deploy/** ops\n",
     **{f"approvals_{kind.name}": "0" for kind in POLICY_RISKS},
     "approvals_RBAC_CHANGED": "3",
 }  # fmt: skip
@@ -36,6 +38,7 @@ def dana(db) -> User:
 
 @pytest.fixture
 def as_dana(dana) -> Client:
+    Team.objects.create(slug="ops", name="Ops", created_at=timezone.now())
     browser = Client()
     browser.force_login(dana)
     return browser
@@ -59,6 +62,7 @@ def test_policy_is_written_and_shown(as_dana, as_viewer):
         "version 1",
         "2 approvals",
         "RBAC changes: 3 approvals",
+        "kind */Role: 2 approvals of team ops; file deploy/**: 1 approval of team ops",
         "Mon-Fri 09:00-17:00 Europe/Berlin",
         "continues after a failure",
         "batch/Job, core/Service, objects with example.com/replace",
@@ -93,6 +97,9 @@ def test_form_of_the_next_version_holds_the_last(as_dana):
         ("windows", "whenever", "expected days, hours and zone"),
         ("windows", "Mon 09:00-17:00 Mars/Crater", "is not a time zone"),
         ("freezes", "soon", "expected start, end, zone"),
+        ("owners", "everything", "expected a kind or a file and a team"),
+        ("owners", "kind:Secret ops", "not a pattern of kinds or files"),
+        ("owners", "kind:core/Secret nobody", "team nobody not found"),
         ("approvals", "99", "less than or equal to 9"),
         ("cluster_pattern", "Prod Cluster", "is not a valid pattern"),
     ],
@@ -174,7 +181,7 @@ def test_team_is_made_filled_and_granted(as_dana, bob):
     as_dana.post(reverse("settings:end-member", args=["sre", TeamMember.objects.get().pk]))
     assert TeamMember.objects.get().ended_at is not None
     as_dana.post(reverse("settings:archive-team", args=["sre"]))
-    assert Team.objects.get().archived_at is not None
+    assert Team.objects.get(slug="sre").archived_at is not None
 
 
 def test_account_is_made_granted_linked_and_closed(as_dana, bob):

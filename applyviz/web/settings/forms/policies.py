@@ -16,6 +16,7 @@ from applyviz.web.components.choices import offer_choices
 from applyviz.web.components.phrases import title_kind
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.people.teams import Scope, list_teams
+from applyviz.workflow.policies.owners import OwnerRule, parse_owner
 from applyviz.workflow.policies.rules import POLICY_RISKS, OnFailure, RiskDemand, Rules, rules_from_json
 from applyviz.workflow.policies.windows import Freeze, Window, parse_freeze, parse_window
 
@@ -49,6 +50,7 @@ class PolicyForm(forms.Form):
     )
     approvals = _number(_("Approvals"), 0, 9, 1)
     approving_team = forms.ChoiceField(label=_("of team"), required=False)
+    owners = _lines(_("Owners of kinds and files"))
     many_objects = _number(_("Large change: more than N objects"), 1, 100_000, 50)
     approval_hours = _number(_("Approval valid for (hours)"), 0, 8760, 72)
     refuses_sole = forms.BooleanField(
@@ -108,8 +110,9 @@ class PolicyForm(forms.Form):
                     self.add_error(name, str(error))
 
     def clean(self) -> dict[str, Any]:
-        """Parse windows and freezes; report every invalid line."""
-        given: tuple[tuple[str, Callable[[str], Window | Freeze]], ...] = (
+        """Parse owners, windows and freezes; report every invalid line."""
+        given: tuple[tuple[str, Callable[[str], Window | Freeze | OwnerRule]], ...] = (
+            ("owners", parse_owner),
             ("windows", parse_window),
             ("freezes", parse_freeze),
         )
@@ -136,6 +139,7 @@ class PolicyForm(forms.Form):
                 for d in POLICY_RISKS
                 if chosen[f"approvals_{d.name}"]
             ),
+            owners=chosen["owners"],
             windows=chosen["windows"],
             freezes=chosen["freezes"],
             on_failure=OnFailure(chosen["on_failure"]),
@@ -159,6 +163,7 @@ def fill_in(version: PolicyVersion) -> dict[str, Any]:
         "namespace_pattern": version.namespace_pattern,
         "is_cluster_scoped": version.is_cluster_scoped,
         "asking_teams": list(rules.asking_teams),
+        "owners": "\n".join(str(owner) for owner in rules.owners),
         "windows": "\n".join(str(window) for window in rules.windows),
         "freezes": "\n".join(str(freeze) for freeze in rules.freezes),
         "on_failure": rules.on_failure.value,

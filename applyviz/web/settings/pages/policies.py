@@ -24,6 +24,7 @@ from applyviz.workflow.foundation import sentences
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Demand, Rules, rules_from_json
 from applyviz.workflow.policies.editing import Evaluation
+from applyviz.workflow.policies.owners import OwnerRule
 from applyviz.workflow.policies.rules import EVERY_KIND, OnFailure, PolicyRules
 from applyviz.workflow.policies.windows import Freeze, find_closed, find_opening
 
@@ -112,6 +113,10 @@ def _name_whom(demand: Demand, text: str) -> str:
     )
 
 
+def _describe_owner(owner: OwnerRule) -> str:
+    return f"{owner.of.value} {owner.pattern}: {describe_demand(Demand(owner.approvals, owner.team))}"
+
+
 def _describe_runs(rules: Rules) -> str:
     parts = [_("continues after a failure") if rules.on_failure is OnFailure.CONTINUE else _("stops on failure")]
     parts.append(
@@ -163,6 +168,7 @@ def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
         (_("Who can request"), ", ".join(rules.asking_teams) or _("every author")),
         (_("Approvals"), describe_demand(Demand(rules.approvals, rules.approving_team))),
         (_("Extra approvals by risk"), more or _("none")),
+        *([(_("Owners"), "; ".join(map(_describe_owner, rules.owners)))] if rules.owners else []),
         (_("Large change"), _("more than %(n)d") % {"n": rules.many_objects}),
         (_("Approval valid for"), lasts),
         *(
@@ -221,6 +227,8 @@ def present_policy(version: PolicyVersion) -> PolicyRow:
     asks = describe_demand(Demand(rules.approvals, rules.approving_team))
     if rules.for_risks:
         asks = _("%(asks)s, more for some risks") % {"asks": asks}
+    if rules.owners:
+        asks = _("%(asks)s, and those of owners") % {"asks": asks}
     return PolicyRow(
         slug=version.policy.slug,
         url=reverse("settings:show-policy", args=[version.policy.slug]),

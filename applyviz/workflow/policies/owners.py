@@ -1,0 +1,123 @@
+"""Owners of kinds and files: whoever changes them needs approvals of the team that owns them.
+
+Rule: a plan needs the approvals of each owner of an object that it writes, by the kind of the object or by the file of
+its manifest. A Secret that is compared with live counts whether or not it changes, because everyone sees how many
+approvals a plan needs. A pruned object is in no file: only its kind has owners.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.workflow.foundation import plan_rows
+from applyviz.workflow.foundation.compared import COMPARED, is_compared
+from applyviz.workflow.foundation.scopes import fits
+
+LONGEST = 200
+_ANY_FOLDERS = "**"
+_NOT_WRITTEN = frozenset(
+    operation.value for operation in (Operation.ERROR, Operation.UNCHANGED, Operation.NOT_FOUND, Operation.LEFT_OUT)
+)
+_LINE = re.compile(r"(?P<of>kind|file):(?P<pattern>\S+)\s+(?P<team>\S+)(?:\s+(?P<approvals>\d{1,4}))?")
+_KIND_PATTERN = re.compile(r"\*|([a-z0-9*]([-a-z0-9.*]*[a-z0-9*])?)/([A-Z][A-Za-z0-9]*|\*)")
+
+
+class OwnerOf(StrEnum):
+    """What a pattern of owners is compared with."""
+
+    KIND = "kind"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerRule:
+    """A team whose approvals a plan needs if it writes objects of a kind (`group/Kind`), or of a file.
+
+    - In a pattern `*` matches any text and `?` one character, in files within one folder; a folder `**` matches any
+      folders, and a pattern that ends with `/` everything below.
+    """
+
+    of: OwnerOf
+    pattern: str
+    team: str
+    approvals: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.of.value}:{self.pattern} {self.team} {self.approvals}"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The kind (`group/Kind`) and the file of objects that a plan writes."""
+
+    kind: str
+    file: str
+
+
+def parse_owner(text: str) -> OwnerRule:
+    """Parse `file:deploy/payments/ payments 2`, the `str` of a rule; the number of approvals may be left out.
+
+    - Raises `ValueError` with what is wrong.
+    """
+    found = _LINE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r}: expected a kind or a file and a team, like `kind:core/Secret security 1`")
+    return OwnerRule(OwnerOf(found["of"]), found["pattern"], found["team"], int(found["approvals"] or 1))
+
+
+def is_pattern(rule: OwnerRule) -> bool:
+    """Return whether the pattern of a rule can match anything."""
+    if len(rule.pattern) > LONGEST:
+        return False
+    if rule.of is OwnerOf.KIND:
+        return _KIND_PATTERN.fullmatch(rule.pattern) is not None
+    return not rule.pattern.startswith("/") and "//" not in rule.pattern
+
+
+def owns(rule: OwnerRule, written: Written) -> bool:
+    """Return whether a rule names an object that is written."""
+    if rule.of is OwnerOf.KIND:
+        return fits(rule.pattern, written.kind)
+    pattern = f"{rule.pattern}{_ANY_FOLDERS}" if rule.pattern.endswith("/") else rule.pattern
+    return bool(written.file) and _fits_file(pattern.split("/"), written.file.split("/"))
+
+
+def _fits_file(pattern: list[str], parts: list[str]) -> bool:
+    """Return whether the folders of a file match those of a pattern; costs one step per pair of folders."""
+    reached = {0}
+    for part in pattern:
+        if part == _ANY_FOLDERS:
+            reached = set(range(min(reached), len(parts) + 1)) if reached else reached
+        else:
+            reached = {at + 1 for at in reached if at < len(parts) and fits(part, parts[at])}
+    return len(parts) in reached
+
+
+def list_written(plan: Plan) -> frozenset[Written]:
+    """Return the kinds and files of the objects that a plan writes, each pair once."""
+    kept = plan_rows.find_kept(plan)
+    if kept is not None:
+        rows = ((row.group, row.kind, row.file) for row in kept if is_compared(row) or _is_written(row))
+        return _name(rows)
+    changes = plan.changes.order_by()
+    written = changes.filter(has_effect=True).exclude(operation__in=_NOT_WRITTEN)
+    names = ("group", "kind", "file")
+    return _name((*written.values_list(*names).distinct(), *changes.filter(COMPARED).values_list(*names).distinct()))
+
+
+def _is_written(row: ObjectChange) -> bool:
+    return row.has_effect and row.operation not in _NOT_WRITTEN
+
+
+def _name(rows: Iterable[tuple[str, str, str]]) -> frozenset[Written]:
+    return frozenset(Written(f"{group or 'core'}/{kind}", file) for group, kind, file in rows)
+
+
+def select_owners(rules: Iterable[OwnerRule], written: Collection[Written]) -> tuple[OwnerRule, ...]:
+    """Return the rules that name an object that is written."""
+    return tuple(rule for rule in rules if any(owns(rule, one) for one in written))
