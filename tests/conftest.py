@@ -63,6 +63,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.long)
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a case that is given bytes after its argument: an archive holds the time at which it was made.
+
+    Processes that share a lane must collect the same names, and a failed case is found again by its name.
+    """
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.fixture(scope="session")
 def public_manifests() -> Path:
     """Real manifests of other projects, from the folder that `APPLYVIZ_MANIFESTS` names."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import sys
 from pathlib import Path
@@ -128,6 +129,13 @@ def test_faults_are_the_same_every_day_but_for_the_long_run(monkeypatch):
     seeds = {long: lanes.make_environment(with_long=long)["APPLYVIZ_FAULT_SEED"] for long in (False, True)}
 
     assert seeds == {False: str(lanes.FAULT_SEED), True: "7"}
+
+
+def test_case_with_an_archive_has_the_same_name_in_every_process(request):
+    name = request.config.hook.pytest_make_parametrize_id
+
+    assert {name(config=request.config, val=gzip.compress(b"x", mtime=n), argname="data") for n in (1, 2)} == {"data"}
+    assert name(config=request.config, val="x", argname="data") is None  # a text names its case
 
 
 def test_every_lane_with_tests_can_run_one_of_them_again():
