@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-from tests.architecture.tracked import ROOT, files_below
+from tests.architecture.tracked import ROOT, files_below, parse
 
 FILES = [p for f in ("applyviz", "scripts") for p in files_below(f, ".py") if p.parent.name != "migrations"]
 # What docstrings cite that is not ours, each with its origin.
@@ -54,17 +55,23 @@ GONE = {
 _GONE = re.compile(rf"\b({'|'.join(GONE)})(?:s|d)?\b", re.IGNORECASE)
 
 
-def find_docstrings(source: str) -> Iterator[str]:
+def find_docstrings(tree: ast.Module) -> Iterator[str]:
     """Yield the docstrings of a module, and the texts below its constants and fields."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.value.value
 
 
-def find_quoted(source: str) -> Iterator[str]:
-    """Yield what the docstrings of a module have in backticks."""
-    for text in find_docstrings(source):
+def find_quoted(texts: tuple[str, ...]) -> Iterator[str]:
+    """Yield what docstrings have in backticks."""
+    for text in texts:
         yield from (double or single for double, single in _QUOTED.findall(text))
+
+
+@cache
+def read_docstrings(path: Path) -> tuple[str, ...]:
+    """Return the docstrings of a file, found once for all tests of a process."""
+    return tuple(find_docstrings(parse(path)))
 
 
 def _list_names(tree: ast.AST) -> Iterator[str]:
@@ -107,27 +114,27 @@ def _list_self(function: ast.stmt) -> Iterator[str]:
 class Product:
     """The names of the product, its modules, and the members of each module and class."""
 
-    def __init__(self, sources: dict[Path, str]) -> None:
+    def __init__(self, trees: dict[Path, ast.Module]) -> None:
         self.names = {name for names in FOREIGN.values() for name in names.split()}
-        self.modules: dict[str, set[str]] = {}
+        # The members of the modules of each name: that of a module with any of its folders, or with none.
+        self.modules: dict[str, list[set[str]]] = {}
         self.classes: dict[str, set[str]] = {}
-        for path, source in sources.items():
-            tree, parts = ast.parse(source), path.with_suffix("").parts
+        for path, tree in trees.items():
+            parts = path.with_suffix("").parts
             self.names.update(parts, _list_names(tree))
-            self.modules[".".join(parts).removesuffix(".__init__")] = set(_list_members(tree.body))
+            members, whole = set(_list_members(tree.body)), [part for part in parts if part != "__init__"]
+            for start in range(len(whole)):
+                self.modules.setdefault(".".join(whole[start:]), []).append(members)
             for node in ast.walk(tree):
                 if isinstance(node, ast.ClassDef) and not node.bases:
                     self.classes.setdefault(node.name, set()).update(_list_members(node.body))
 
-    def _find_modules(self, dotted: str) -> list[set[str]]:
-        return [members for name, members in self.modules.items() if f".{name}".endswith(f".{dotted}")]
-
     def has(self, dotted: str) -> bool:
         """Return whether a name is one of ours: of a module with its folder, of a class without a base, or any."""
         before, _, last = dotted.rpartition(".")
-        if self._find_modules(dotted):
+        if dotted in self.modules:
             return True
-        if "." in before and (found := self._find_modules(before)):
+        if "." in before and (found := self.modules.get(before)):
             return any(last in members for members in found)
         if before in self.classes:
             return last in self.classes[before]
@@ -145,15 +152,15 @@ def find_lost(quoted: str, path: Path, product: Product) -> bool:
 
 
 def test_docstrings_name_what_is_there():
-    product = Product({path.relative_to(ROOT): path.read_text() for path in FILES})
+    product = Product({path.relative_to(ROOT): parse(path) for path in FILES})
 
-    quoted = [(path, one) for path in FILES for one in find_quoted(path.read_text())]
+    quoted = [(path, one) for path in FILES for one in find_quoted(read_docstrings(path))]
 
     assert [f"{path.relative_to(ROOT)}: {one}" for path, one in quoted if find_lost(one, path, product)] == []
 
 
 def test_docstrings_have_no_word_that_is_gone():
-    texts = [(path, text) for path in FILES for text in find_docstrings(path.read_text())]
+    texts = [(path, text) for path in FILES for text in read_docstrings(path)]
 
     found = [(path, word) for path, text in texts for word in _GONE.findall(text)]
 
@@ -161,8 +168,8 @@ def test_docstrings_have_no_word_that_is_gone():
 
 
 def test_every_foreign_name_is_cited():
-    cited = {word for path in FILES for one in find_quoted(path.read_text()) for word in _WORD.findall(one)}
-    files = {one for path in FILES for one in find_quoted(path.read_text())}
+    cited = {word for path in FILES for one in find_quoted(read_docstrings(path)) for word in _WORD.findall(one)}
+    files = {one for path in FILES for one in find_quoted(read_docstrings(path))}
 
     assert [name for names in FOREIGN.values() for name in names.split() if name not in cited] == []
     assert FOREIGN_FILES.keys() - files == set()
@@ -189,9 +196,11 @@ def test_planted_names_that_are_not_there_are_found(tmp_path, monkeypatch):
     for path, source in PLANTED.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(source)
-    product, (path, source) = Product(PLANTED), next(iter(PLANTED.items()))
+    trees = {path: ast.parse(source) for path, source in PLANTED.items()}
+    product, path = Product(trees), next(iter(PLANTED))
+    texts = tuple(find_docstrings(trees[path]))
 
-    lost = [one for one in find_quoted(source) if find_lost(one, tmp_path / path, product)]
+    lost = [one for one in find_quoted(texts) if find_lost(one, tmp_path / path, product)]
 
     assert lost == ["Plan.total", "lost", "room.plans.write", "lost.py", "rooms/plans.py"]
-    assert [word for text in find_docstrings(source) for word in _GONE.findall(text)] == ["tell"]
+    assert [word for text in texts for word in _GONE.findall(text)] == ["tell"]

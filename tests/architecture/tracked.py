@@ -1,6 +1,7 @@
 """The files of this project: those under version control, or of a copy without its history."""
 
 import ast
+import gc
 import subprocess
 from functools import cache, lru_cache
 from pathlib import Path
@@ -22,8 +23,15 @@ def tracked_files() -> tuple[Path, ...]:
 
 @cache
 def parse(path: Path) -> ast.Module:
-    """The syntax tree of a file, read once for all tests of a process."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    """The syntax tree of a file, read once for all tests of a process.
+
+    Trees stay, and hold no garbage: the search for it would look through all of them again and again.
+    """
+    gc.disable()
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    finally:
+        gc.enable()
 
 
 def files_below(folder: str, *suffixes: str) -> list[Path]:
