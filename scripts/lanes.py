@@ -29,7 +29,11 @@ BIN = ROOT / ".venv" / "bin"
 
 # A lane over its budget says where its time went.
 SLOWEST = ("--durations=12", "--durations-min=3")
-NOT_UNITS = tuple(f"--ignore=tests/{folder}" for folder in ("conformance", "engine", "guide", "web"))
+# What holds for files of the repository, not for the product that runs.
+HOUSE = "tests/architecture tests/scripts"
+NOT_UNITS = tuple(
+    f"--ignore=tests/{folder}" for folder in ("architecture", "conformance", "engine", "guide", "scripts", "web")
+)
 BROWSER = "e2e and not long or visual and not long"
 ENGINE = "tests/engine tests/guide tests/conformance"
 # The engine's own tests and the recorded answers cover every branch of it; no test runs in two lanes for that.
@@ -190,6 +194,7 @@ def list_test_lanes() -> list[Lane]:
         pytest_lane("browser", "tests/e2e tests/visual", "-m", BROWSER, lacks=lacks_chromium, budget=210),
         pytest_lane("pages", "tests/web", budget=200),
         pytest_lane("units", "", *NOT_UNITS, budget=300),
+        pytest_lane("house", HOUSE, budget=50),
         pytest_lane("faults", "tests/faults", "-m", "faults and not long", lacks=lacks_faults, budget=150),
         pytest_lane("model", "tests/model", "-m", "model and not long", budget=60),
         pytest_lane("engine", ENGINE, "-m", "not long", budget=80),
