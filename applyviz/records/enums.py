@@ -244,6 +244,7 @@ class NotificationKind(models.TextChoices):
     """The events that people and webhooks are notified of."""
 
     NEEDS_YOU = "review.needs_you", _("A review needs you")
+    REVIEW_REQUESTED = "review.requested", _("Somebody asks you for a review")
     APPROVED = "plan.approved", _("A plan was approved")
     CHANGES_REQUESTED = "plan.changes_requested", _("Changes were requested")
     APPROVALS_DROPPED = "approvals.dropped", _("Approvals no longer apply")
@@ -274,6 +275,7 @@ class AuditAction(models.TextChoices):
 
     REVIEW_CREATED = "review.created", _("created a review")
     REVIEW_CLOSED = "review.closed", _("closed a review")
+    REVIEWERS_CHANGED = "reviewers.changed", _("changed the requested reviewers")
     PLAN_REQUESTED = "plan.requested", _("requested a plan")
     PLAN_COMPLETED = "plan.completed", _("created a plan")
     PLAN_FAILED = "plan.failed", _("failed to create a plan")

@@ -21,6 +21,8 @@ class Review(models.Model):
 
     - `preset`: what filled the form, at `preset_version`; `preset_changes`: the fields that its author changed, each
       with the text of the `preset` and the one `used`.
+    - `requested_reviewers`: the ids of the accounts that its author asked for a review. Nothing that may run depends on
+      them.
     """
 
     number = models.PositiveIntegerField(unique=True)
@@ -33,6 +35,7 @@ class Review(models.Model):
     preset = models.ForeignKey(Preset, on_delete=models.PROTECT, null=True, related_name="reviews")
     preset_version = models.PositiveIntegerField(default=0)
     preset_changes = models.JSONField(default=list)
+    requested_reviewers = models.JSONField(default=list)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 

@@ -19,6 +19,7 @@ from applyviz.workflow.notifications.texts import render_sentence
 
 _TONES = {
     NotificationKind.NEEDS_YOU: ("▸", "change"),
+    NotificationKind.REVIEW_REQUESTED: ("▸", "change"),
     NotificationKind.APPROVED: ("✓", "add"),
     NotificationKind.CHANGES_REQUESTED: ("!", "warn"),
     NotificationKind.APPROVALS_DROPPED: ("!", "warn"),

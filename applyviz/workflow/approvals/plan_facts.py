@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from applyviz.records.enums import PlanState, ReviewState, ReviewStatus, RunState
 from applyviz.records.models import ApplyRun, Plan
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import acknowledgments, next_steps, plan_blockers, quorum
+from applyviz.workflow.approvals import acknowledgments, next_steps, plan_blockers, quorum, requested_reviewers
 from applyviz.workflow.approvals.next_steps import NextStep, Reader
 from applyviz.workflow.approvals.quorum import Quorum
+from applyviz.workflow.approvals.requested_reviewers import RequestedReviewer
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.blockers import (
@@ -48,7 +49,7 @@ class PlanFacts:
 
     - `blockers`: why the plan cannot be approved or run, whoever asks; `closed`: why no run may start at this moment.
     - `own`: why this person may not approve it, whatever its blockers are; `candidates`: who may, while an approval is
-      missing.
+      missing; `requested`: whom the author asked.
     - `quorum`: the demands of the policy and the approvals that count.
     """
 
@@ -57,6 +58,7 @@ class PlanFacts:
     quorum: Quorum
     closed: tuple[PlanBlocker, ...]
     candidates: tuple[str, ...]
+    requested: tuple[RequestedReviewer, ...]
     own: tuple[PlanBlocker, ...]
     reader: Reader
     next: NextStep
@@ -65,6 +67,11 @@ class PlanFacts:
     def risks(self) -> tuple[OpenRisk, ...]:
         """Return the open risks."""
         return next((one.risks for one in self.blockers if isinstance(one, RisksOpen)), ())
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Return the names of the requested reviewers whose approval is still to come, while one is missing."""
+        return tuple(one.name for one in self.requested if one.is_awaited) if self.quorum.missing else ()
 
     @property
     def has_only_risks(self) -> bool:
@@ -192,6 +199,7 @@ def _find_facts(
         quorum=found,
         closed=closed,
         candidates=candidates,
+        requested=requested_reviewers.find_reviewers(plan, found, run),
         own=own,
         reader=reader,
         next=next_steps.find_next(plan, run, blockers, (*found.lacking, *own), closed, reader),

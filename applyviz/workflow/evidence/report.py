@@ -68,7 +68,7 @@ TITLES: dict[EvidenceSection, str | Promise] = {
     EvidenceSection.UNREVIEWED: _("Changes outside applyviz"),
 }
 ACTIONS: dict[EvidenceSection, tuple[AuditAction, ...]] = {
-    EvidenceSection.REVIEWS: (AuditAction.REVIEW_CREATED, AuditAction.REVIEW_CLOSED),
+    EvidenceSection.REVIEWS: (*(AuditAction.REVIEW_CREATED, AuditAction.REVIEW_CLOSED, AuditAction.REVIEWERS_CHANGED),),
     EvidenceSection.APPROVALS: (
         *(AuditAction.APPROVAL_GIVEN, AuditAction.APPROVAL_REVOKED),
         *(AuditAction.CHANGES_REQUESTED, AuditAction.REQUEST_WITHDRAWN, AuditAction.APPROVALS_CHECKED),

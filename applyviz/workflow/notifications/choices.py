@@ -16,6 +16,7 @@ from applyviz.workflow.foundation.access import Action, Person
 _MAILED = frozenset(
     {
         NotificationKind.NEEDS_YOU,
+        NotificationKind.REVIEW_REQUESTED,
         NotificationKind.CHANGES_REQUESTED,
         NotificationKind.APPROVALS_DROPPED,
         NotificationKind.APPROVALS_EXPIRING,

@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef
 
 from applyviz import clock
 from applyviz.queue import TaskName
-from applyviz.records.enums import AuditAction, NotificationKind, Outcome, PlanState, RunState
+from applyviz.records.enums import AuditAction, NotificationKind, Outcome, PlanState, ReviewState, RunState
 from applyviz.records.git_enums import FollowEnd
 from applyviz.records.models import (
     ApplyRun,
@@ -31,8 +31,9 @@ from applyviz.records.models import (
     ScheduledStart,
     Webhook,
 )
-from applyviz.workflow.approvals import quorum
+from applyviz.workflow.approvals import quorum, requested_reviewers
 from applyviz.workflow.approvals.plan_blockers import find_unsafe
+from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.foundation import access, outbox
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.notifications import recipients
@@ -43,6 +44,7 @@ _LOOKED_BACK = timedelta(days=1)
 _EXPIRING = timedelta(hours=2)
 _NOTIFIED = (
     AuditAction.PLAN_COMPLETED,
+    AuditAction.REVIEWERS_CHANGED,
     AuditAction.APPROVAL_GIVEN,
     AuditAction.CHANGES_REQUESTED,
     AuditAction.START_CANCELED,
@@ -65,6 +67,7 @@ class _News:
     """An event before it is stored, and its recipients; `key` identifies it.
 
     - `plan` None: it is about no plan, and `subject` names what it is about; beside a plan it adds details.
+    - `is_quiet`: nobody is notified; `is_personal`: webhooks are not.
     """
 
     event: NotificationKind
@@ -74,6 +77,7 @@ class _News:
     run: ApplyRun | None = None
     by: str = ""
     is_quiet: bool = False
+    is_personal: bool = False
     at: datetime = field(default_factory=clock.host_now)
     subject: Mapping[str, Any] = field(default_factory=dict)
 
@@ -117,14 +121,52 @@ def _read_plan_made(entry: AuditEntry, plan: Plan) -> Iterator[_News]:
         yield _News(
             NotificationKind.APPROVALS_DROPPED, f"dropped:{entry.pk}", plan, to, by=plan.requested_by.get_username()
         )
-    # Unacknowledged risks do not hold back the notification: approvers may acknowledge them themselves. An error of a
-    # Secret that is compared with live does, but not for webhooks: it would tell their readers about the live value.
+    yield from _read_wanted(entry, plan, quorum.count_quorum(plan))
+
+
+def _name_requested(plan: Plan) -> dict[str, list[str]]:
+    asked = requested_reviewers.list_asked(plan.review)
+    return {"requested": [person.get_username() for person in asked]} if asked else {}
+
+
+def _read_wanted(entry: AuditEntry, plan: Plan, found: Quorum) -> Iterator[_News]:
+    """Yield that a finished plan waits for approvals: to those who were asked and, unless they are enough, to others.
+
+    - Unacknowledged risks do not hold this back: approvers may acknowledge them themselves. An error of a Secret that
+      is compared with live does, but not for webhooks: it would tell their readers about the live value.
+    """
+    is_shown = plan.state == PlanState.COMPLETE and not find_unsafe(plan, found.policy, hidden_positions(plan))
+    is_told = is_shown and not find_unsafe(plan, found.policy)
+    asked, others = recipients.list_requested(plan), recipients.list_others(plan, found)
+    by, subject = plan.requested_by.get_username(), _name_requested(plan)
+    if is_told and asked:
+        key = f"requested:{entry.pk}"
+        yield _News(NotificationKind.REVIEW_REQUESTED, key, plan, asked, by=by, is_personal=True, subject=subject)
+    is_quiet = not (is_shown and found.missing)
+    to = others if is_told else ()
+    yield _News(NotificationKind.NEEDS_YOU, f"needs:{entry.pk}", plan, to, by=by, is_quiet=is_quiet, subject=subject)
+
+
+def _read_reviewers(entry: AuditEntry, plan: Plan) -> Iterator[_News]:
+    """Yield the request to those who were asked, and to others that approvals are wanted when too few are asked now.
+
+    - A plan that was not finished yet notifies all of them when it is. The request says nothing about its content.
+    """
+    made = AuditEntry.objects.filter(review=entry.review, plan=entry.plan, action=AuditAction.PLAN_COMPLETED)
+    if plan.review.state != ReviewState.OPEN or not made.filter(pk__lt=entry.pk).exists():
+        return
+    named, by = entry.detail.get("requested", ()), entry.actor_name
+    asked = tuple(one for one in recipients.list_requested(plan) if one.get_username() in named)
+    if asked:
+        key, subject = f"requested:{entry.pk}", _name_requested(plan)
+        yield _News(NotificationKind.REVIEW_REQUESTED, key, plan, asked, by=by, subject=subject)
     found = quorum.count_quorum(plan)
-    is_asked = plan.state == PlanState.COMPLETE and bool(found.missing)
-    is_told = is_asked and not find_unsafe(plan, found.policy, hidden_positions(plan))
-    to = recipients.list_approvers(plan) if is_told and not find_unsafe(plan, found.policy) else ()
-    by = plan.requested_by.get_username()
-    yield _News(NotificationKind.NEEDS_YOU, f"needs:{entry.pk}", plan, to, by=by, is_quiet=not is_told)
+    if not entry.detail.get("withdrawn") or find_unsafe(plan, found.policy):
+        return
+    known = recipients.list_notified(plan)
+    others = tuple(one for one in recipients.list_others(plan, found) if one.pk not in known)
+    if others:
+        yield _News(NotificationKind.NEEDS_YOU, f"needs:{entry.pk}", plan, others, by=by, is_personal=True)
 
 
 def _read_run(entry: AuditEntry, plan: Plan) -> Iterator[_News]:
@@ -184,6 +226,8 @@ def _read_entry(entry: AuditEntry) -> Iterable[_News]:
     match entry.action:
         case AuditAction.PLAN_COMPLETED:
             return _read_plan_made(entry, plan)
+        case AuditAction.REVIEWERS_CHANGED:
+            return _read_reviewers(entry, plan)
         case AuditAction.APPROVAL_GIVEN:
             return (_News(NotificationKind.APPROVED, f"approved:{entry.pk}", plan, author, by=entry.actor_name),)
         case AuditAction.CHANGES_REQUESTED:
@@ -234,7 +278,7 @@ def _store(news: _News, entry: AuditEntry | None, webhooks: list[Webhook]) -> No
         )
         if channels.is_mailed:
             outbox.post(TaskName.SEND_MAIL, notification_id=notification.pk)
-    for webhook in webhooks:
+    for webhook in () if news.is_personal else webhooks:
         if not webhook.events or news.event.value in webhook.events:
             queue_delivery(webhook, notification_event)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from applyviz.records.models import ApplyRun, Grant, Plan
+from applyviz.records.enums import NotificationKind
+from applyviz.records.models import ApplyRun, Grant, Notification, Plan
 from applyviz.workflow import policies
-from applyviz.workflow.approvals import quorum
+from applyviz.workflow.approvals import quorum, requested_reviewers
+from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 
@@ -35,6 +37,34 @@ def list_approvers(plan: Plan) -> tuple[Person, ...]:
         for person in _list_granted()
         if person.pk not in involved | given and access.can(person, Action.APPROVE, scopes) and not person.is_superuser
     )
+
+
+def list_requested(plan: Plan) -> tuple[Person, ...]:
+    """Return the requested reviewers who may approve a plan and have not."""
+    given = {approval.by_id for approval in quorum.list_valid_approvals(plan)}
+    asked = (one for one in requested_reviewers.list_asked(plan.review) if one.pk not in given)
+    return tuple(one for one in asked if requested_reviewers.may_approve(plan, one))
+
+
+def list_others(plan: Plan, found: Quorum) -> tuple[Person, ...]:
+    """Return the people to notify that a plan lacks approvals, besides those who were asked for it.
+
+    - Nobody while none is missing, or while those who were asked are enough for the policy.
+    """
+    asked = list_requested(plan)
+    if not found.missing or (asked and requested_reviewers.are_enough(found, asked)):
+        return ()
+    return tuple(one for one in list_approvers(plan) if one not in asked)
+
+
+def list_notified(plan: Plan) -> frozenset[int]:
+    """Return the accounts that were notified of a plan that needs them."""
+    kinds = (NotificationKind.NEEDS_YOU, NotificationKind.REVIEW_REQUESTED)
+    rows = Notification.objects.filter(notification_event__event__in=kinds)
+    of_plan = rows.filter(
+        notification_event__entry__review=plan.review.number, notification_event__entry__plan=plan.number
+    )
+    return frozenset(of_plan.values_list("person_id", flat=True))
 
 
 def list_concerned(plan: Plan, run: ApplyRun) -> tuple[Person, ...]:

@@ -13,6 +13,7 @@ from applyviz.records.models import NotificationEvent
 
 _SENTENCES = {
     NotificationKind.NEEDS_YOU: "Plan %(plan)s of “%(title)s” needs your approval",
+    NotificationKind.REVIEW_REQUESTED: "%(by)s asks you to review plan %(plan)s of “%(title)s”",
     NotificationKind.APPROVED: "%(by)s approved plan %(plan)s of “%(title)s”",
     NotificationKind.CHANGES_REQUESTED: "%(by)s requested changes of “%(title)s”",
     NotificationKind.APPROVALS_DROPPED: (
