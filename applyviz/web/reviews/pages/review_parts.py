@@ -5,7 +5,7 @@ Frozen values only; `review_header` fills them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -68,12 +68,16 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class WhyPart:
-    """One part of the line beside the button: a blocker, the note or the emergency apply; `lead` separates it."""
+    """One part of the line beside the button: a blocker, the note or the emergency apply.
+
+    - `lead` separates it from the part before, and `end` is the full stop right after its text.
+    """
 
     text: Text
     url: str = ""
     lead: str = ""
     is_calm: bool = False
+    end: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +112,10 @@ class ReviewHeader:
         for blocker in self.action.blockers:
             parts.append(WhyPart(blocker.text, blocker.url, _SEPARATOR if parts else ""))
         if self.action.note:
-            lead = ". " if self.action.blockers and not self.action.url else _SEPARATOR
-            parts.append(WhyPart(self.action.note, lead=lead if parts else ""))
+            is_sentence = bool(self.action.blockers) and not self.action.url
+            if is_sentence:
+                parts[-1] = replace(parts[-1], end=".")
+            parts.append(WhyPart(self.action.note, lead=_SEPARATOR if parts and not is_sentence else ""))
         if self.emergency_url:
             lead = _SEPARATOR if parts else ""
             parts.append(WhyPart(_("Emergency apply…"), self.emergency_url, lead, is_calm=True))
