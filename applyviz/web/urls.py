@@ -9,6 +9,7 @@ from applyviz.web.accounts import own_identities
 from applyviz.web.accounts import views as accounts
 from applyviz.web.api import following as api_following
 from applyviz.web.api import guard, pushes
+from applyviz.web.api import reviewers as api_reviewers
 from applyviz.web.api import views as api
 from applyviz.web.clusters.views import adoption, clusters, manage
 from applyviz.web.frame import worker_requests
@@ -34,6 +35,7 @@ from applyviz.web.reviews.views import (
     object_choices,
     presets,
     resolutions,
+    reviewers,
     reviews,
     run_graph,
     tabs,
@@ -62,6 +64,7 @@ review_urls = [  # reviews/
     path("<int:number>/manifests/", reviews.replace_manifests, name="replace-manifests"),
     path("<int:number>/close/", reviews.close, name="close-review"),
     path("<int:number>/follow/", following.follow_branch, name="follow-branch"),
+    path("<int:number>/reviewers/", reviewers.request_reviewers, name="request-reviewers"),
     path("<int:number>/compare/", comparison.compare_plans, name="compare-plans"),
     path("<int:number>/plans/<int:plan>/", tabs.show_plan, name="show-plan"),
     path("<int:number>/plans/<int:plan>/<int:position>/choose/", object_choices.choose, name="choose-object"),
@@ -306,6 +309,7 @@ api_urls = [  # api/v1/
     path("reviews/<int:number>/plans/<int:plan>/schedule/", api.schedule_start, name="schedule-start"),
     path("reviews/<int:number>/plans/<int:plan>/schedule/cancel/", api.cancel_start, name="cancel-start"),
     path("reviews/<int:number>/follow/", api_following.follow_branch, name="follow-branch"),
+    path("reviews/<int:number>/reviewers/", api_reviewers.request_reviewers, name="request-reviewers"),
     path("runs/<int:number>/", api.show_run, name="show-run"),
     path("runs/<int:number>/cancel/", api.cancel_run, name="cancel-run"),
     path("runs/<int:number>/retry/", api.retry_run, name="retry-run"),

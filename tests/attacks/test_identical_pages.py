@@ -119,6 +119,8 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
     "reviews:list-reviews": one("reviews:list-reviews"),
     "reviews:show-review": lambda w: w.of_reviews("reviews:show-review"),
     "reviews:follow-branch": lambda w: w.of_reviews("reviews:follow-branch"),
+    "reviews:request-reviewers": lambda w: w.of_reviews("reviews:request-reviewers"),
+    "api:request-reviewers": lambda w: w.of_reviews("api:request-reviewers"),
     "api:follow-branch": lambda w: w.of_reviews("api:follow-branch"),
     "reviews:compare-plans": lambda w: (
         f"{address}?first=1&second=2" for address in w.of_reviews("reviews:compare-plans")

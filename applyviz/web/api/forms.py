@@ -18,6 +18,7 @@ from applyviz.web.reviews.forms.patches import PatchFields
 from applyviz.web.reviews.forms.prune import METHODS, find_prune_errors, list_strays, read_prune
 from applyviz.web.reviews.forms.reviews import MODES
 from applyviz.web.reviews.forms.set_options import ActionForm, AddonForm, DeletionForm, LeftOutForm
+from applyviz.workflow.approvals.requested_reviewers import MOST_REQUESTED
 from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.live.adopted_names import MOST_ADOPTED, read_name
 from applyviz.workflow.plans.channels import as_kops, has_channel
@@ -231,6 +232,23 @@ class FollowingForm(_TextForm):
     """What to do with following."""
 
     act = forms.ChoiceField(choices=[("start", "start"), ("stop", "stop"), ("check", "check")])
+
+
+class RequestForm(_TextForm):
+    """The names of the people who are asked for a review, in place of those that were."""
+
+    extra = frozenset({"reviewers"})
+
+    def __init__(self, given: JSONObject) -> None:
+        super().__init__(given)
+        self._names = given.get("reviewers")
+
+    def clean(self) -> dict[str, object]:
+        """Check that the names are a list of texts."""
+        chosen, found = super().clean(), self._names
+        if not isinstance(found, list) or len(found) > MOST_REQUESTED or any(type(one) is not str for one in found):
+            self.add_error(None, f"reviewers must be a list of at most {MOST_REQUESTED} names")
+        return {**chosen, "reviewers": found}
 
 
 class APIAdoptForm(_TextForm):

@@ -27,6 +27,7 @@ from applyviz.engine.risks.sentences import render_risk
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ApplyRun, ObjectChange, ObjectResult, Plan, Review
 from applyviz.web.api import managed_fields
+from applyviz.web.api.reviewers import present_reviewers
 from applyviz.web.api.sources import list_source_changes, present_source
 from applyviz.web.components.values import show_value
 from applyviz.web.reviews.pages.addons.table import list_addons
@@ -126,6 +127,7 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "status": status.value,
         "status_text": str(status.label),
         "review": _present_review(plan.review, root),
+        "requested_reviewers": present_reviewers(facts.requested),
         "plan": plan.number,
         "digest": plan.digest,
         "cluster": plan.target.cluster.slug,

@@ -88,6 +88,15 @@ def is_fragment(request: HttpRequest) -> bool:
     return headers.get("HX-Request") == "true" and headers.get("HX-History-Restore-Request") != "true"
 
 
+def lead(request: HttpRequest, address: str) -> HttpResponse:
+    """Go to an address; a form in the sheet has the whole page go there."""
+    if not is_fragment(request):
+        return redirect(address)
+    answer = HttpResponse()
+    answer["HX-Redirect"] = address
+    return answer
+
+
 def visible_worker_request(request: HttpRequest) -> int:
     """Return the answered worker request that this person repeats with "Ask again"; 0 without one."""
     number = request.GET.get("again", "")

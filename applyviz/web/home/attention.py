@@ -20,16 +20,18 @@ _VIEW = _("View")
 
 
 class Urgency(IntEnum):
-    """The order of the list: what is broken, what waits for an approval, what changed in a cluster, the rest."""
+    """The order of the list: who was asked by name, what is broken, what waits for an approval, drift, the rest."""
 
-    BROKEN = 0
-    APPROVAL = 1
-    DRIFT = 2
-    REQUESTED = 3
-    CALM = 4
+    ASKED = 0
+    BROKEN = 1
+    APPROVAL = 2
+    DRIFT = 3
+    REQUESTED = 4
+    CALM = 5
 
 
 _TONES = {
+    Urgency.ASKED: "warn",
     Urgency.BROKEN: "remove",
     Urgency.APPROVAL: "warn",
     Urgency.DRIFT: "warn",

@@ -113,18 +113,25 @@ def _find_consent(plan: Plan, facts: PlanFacts | None) -> NextAction:
     others = NextAction(_("needs approval"), urgency=Urgency.APPROVAL, act=_("Review"))
     if facts is None:
         return others
+    if facts.is_asked:
+        others = replace(others, urgency=Urgency.ASKED)
     match facts.next:
         case ApprovePlan():
-            return replace(others, what=_("needs your approval"), is_yours=True)
+            what = _("asked of you · needs your approval") if facts.is_asked else _("needs your approval")
+            return replace(others, what=what, is_yours=True)
         case AcknowledgeRisks():
             blocker = facts.blockers[0]
         case ViewObjects():
             blocker = facts.own[0]
         case _ if facts.reader.has_approved:
             return replace(others, what=_("approved by you · more approvals needed"))
+        case _ if facts.awaited:
+            return replace(others, what=_("requested from %(names)s") % {"names": ", ".join(facts.awaited)})
         case _:
             return others
-    return replace(others, what=sentences.describe(blocker), is_yours=True, url=link_blocker(plan, blocker))
+    what = sentences.describe(blocker)
+    what = _("asked of you · %(what)s") % {"what": what} if facts.is_asked else what
+    return replace(others, what=what, is_yours=True, url=link_blocker(plan, blocker))
 
 
 def _is_author(plan: Plan, person: Person) -> bool:

@@ -41,6 +41,7 @@ class Reader:
     - `can_edit`: re-plan, resolve, upload, close: of an open review, on its latest plan; so is `can_acknowledge`.
     """
 
+    account: int
     can_edit: bool
     can_acknowledge: bool
     can_start: bool

@@ -74,6 +74,13 @@ class PlanFacts:
         return tuple(one.name for one in self.requested if one.is_awaited) if self.quorum.missing else ()
 
     @property
+    def is_asked(self) -> bool:
+        """Return whether this person was asked for a review, and it is still to come."""
+        return bool(self.quorum.missing) and any(
+            one.is_awaited and one.account == self.reader.account for one in self.requested
+        )
+
+    @property
     def has_only_risks(self) -> bool:
         """Return whether open risks are the only blocker of the plan."""
         return bool(self.blockers) and all(isinstance(one, RisksOpen) for one in self.blockers)
@@ -162,6 +169,7 @@ def _list_blockers(
 def _describe_reader(plan: Plan, found: Quorum, person: Person, *, is_latest: bool) -> Reader:
     is_open = plan.review.state == ReviewState.OPEN and is_latest
     return Reader(
+        account=person.pk,
         can_edit=is_open and access.can(person, Action.WRITE, access.scopes_of(plan.review)),
         can_acknowledge=is_open and access.can(person, Action.ACKNOWLEDGE, access.scopes_of(plan.review)),
         can_start=access.can(person, Action.APPLY, access.scopes_of(plan.review)),

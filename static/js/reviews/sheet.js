@@ -1,13 +1,14 @@
 /**
- * The approve sheet: opens the form of the approve page beside the review.
+ * The sheet: opens the form of the approve page, or of the requested reviewers, beside the review.
  * Ctrl or Cmd with Enter sends it; an answer with problems puts focus on the first of them.
  */
 const sheet = document.querySelector("dialog[data-sheet]");
-const APPROVE = /\/plans\/\d+\/confirm\/$/;
+const OPENED = /\/plans\/\d+\/confirm\/$|\/reviews\/\d+\/reviewers\/$/;
+const FIRST = ['[aria-invalid="true"]', '[name="then"]:checked', '[name="then"]:enabled', '[type="search"]', '[name="reviewers"]'];
 let opener;
 
 function form() {
-  return document.querySelector("form[data-approval]");
+  return document.querySelector("form[data-sheet-form]");
 }
 
 function reveal() {
@@ -18,9 +19,10 @@ function reveal() {
 }
 
 function focusFirst() {
-  const wrong = form()?.querySelector('[aria-invalid="true"]');
-  const first = wrong ?? form()?.querySelector('[name="then"]:checked') ?? form()?.querySelector('[name="then"]:enabled');
-  first?.focus();
+  for (const one of FIRST) {
+    const found = form()?.querySelector(one);
+    if (found) return found.focus();
+  }
 }
 
 async function open(link) {
@@ -46,7 +48,7 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     sheet.close();
   } else if (event.target === sheet) sheet.close();
-  else if (sheet && link && !event.ctrlKey && !event.metaKey && !event.shiftKey && APPROVE.test(new URL(link.href, location.href).pathname)) {
+  else if (sheet && link && !event.ctrlKey && !event.metaKey && !event.shiftKey && OPENED.test(new URL(link.href, location.href).pathname)) {
     event.preventDefault();
     open(link);
   }
@@ -59,7 +61,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 document.addEventListener("htmx:after:swap", () => {
-  if (!sheet?.open) return;
+  if (!sheet?.open || form()?.contains(document.activeElement)) return;
   reveal();
   focusFirst();
 });

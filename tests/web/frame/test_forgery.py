@@ -38,7 +38,7 @@ WRITING = {
     "schedule-start", "cancel-start", "hand-over", "add-own-context", "retry-run", "choose-object", "plan-others",
     "replace-objects", "adopt-objects", "choose-addon",
     "take-fields", "move-ownership", "edit-last-applied", "add-preset", "show-preset", "archive-preset",
-    "follow-branch", "add-repository-push", "rotate-repository-push", "remove-repository-push",
+    "follow-branch", "request-reviewers", "add-repository-push", "rotate-repository-push", "remove-repository-push",
     "collected-comments", "drop-comment",
     "link-person-identity", "verify-person-identity", "remove-person-identity",
     "claim-identity", "remove-identity", "verify-identity",

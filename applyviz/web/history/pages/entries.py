@@ -165,9 +165,17 @@ def _describe_changes(entry: AuditEntry, wanted: str) -> str:
     return ngettext("%(first)s, +%(n)d field", "%(first)s, +%(n)d fields", left) % facts if left else first
 
 
+def _describe_reviewers(detail: Mapping[str, Any]) -> str:
+    """Return who was asked for a review, and whose request was withdrawn."""
+    named = [(_("requested %(names)s"), detail.get("requested")), (_("withdrew %(names)s"), detail.get("withdrawn"))]
+    return "; ".join(text % {"names": ", ".join(names)} for text, names in named if names)
+
+
 def _about(entry: AuditEntry, wanted: str) -> str:
     if changed := _describe_changes(entry, wanted):
         return changed
+    if entry.action == AuditAction.REVIEWERS_CHANGED:
+        return _describe_reviewers(entry.detail)
     for name in ("title", "reason", "note", "name"):
         text = entry.detail.get(name)
         if isinstance(text, str) and text:

@@ -60,6 +60,7 @@ class NextActs:
     revoke_url: str = ""
     close_url: str = ""
     schedule_url: str = ""
+    reviewers_url: str = ""
 
     @property
     def has_any(self) -> bool:
@@ -164,7 +165,11 @@ def present_next_acts(
     if not is_open or not access.can(for_user, Action.WRITE, access.scopes_of(review)):
         return NextActs(revoke_url=revoke, schedule_url=schedule)
     if plan.state == PlanState.PLANNING:
-        return NextActs(revoke_url=revoke, close_url=reverse("reviews:close-review", args=here))
+        return NextActs(
+            revoke_url=revoke,
+            close_url=reverse("reviews:close-review", args=here),
+            reviewers_url=reverse("reviews:request-reviewers", args=here),
+        )
     return NextActs(
         replan_url=reverse("reviews:replan", args=here),
         replan_options=() if review.applied_by else _list_replan_options(plan),
@@ -174,4 +179,5 @@ def present_next_acts(
         revoke_url=revoke,
         close_url=reverse("reviews:close-review", args=here),
         schedule_url=schedule,
+        reviewers_url=reverse("reviews:request-reviewers", args=here),
     )

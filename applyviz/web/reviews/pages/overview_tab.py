@@ -16,6 +16,7 @@ from applyviz.records.models import ApplyRun, Plan
 from applyviz.sources.git.model import GIT
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice, PlanFact
+from applyviz.web.components.requested_reviewers import ReviewerRow, present_requested
 from applyviz.web.components.server_text import fold
 from applyviz.web.history.pages.entries import EntryRow
 from applyviz.web.reviews.pages.activity_tab import count_entries, list_latest
@@ -62,6 +63,7 @@ class OverviewTab:
     quotas: tuple[QuotaRow, ...]
     has_no_quota: bool
     facts: tuple[PlanFact, ...]
+    reviewers: tuple[ReviewerRow, ...]
     acts: NextActs
     picture: tuple[KindRow, ...]
     objects: int
@@ -224,6 +226,7 @@ def present_overview(context: PlanContext) -> OverviewTab:
         quotas=list_quotas(summary),
         has_no_quota=has_no_quota(summary),
         facts=_present_facts(context),
+        reviewers=present_requested(context.state.facts.requested),
         acts=context.acts,
         picture=draw_picture(context.changes, url_of=url_of),
         objects=len(context.changes),

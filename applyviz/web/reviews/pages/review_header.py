@@ -98,6 +98,8 @@ def _step_approve(plan: Plan, approval: ApprovalState, run: ApplyRun | None, *, 
         return HeaderStep(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(approval.approved_by)})
     note = _("%(given)d of %(needed)d") % {"given": needed - approval.missing, "needed": needed}
     asked = _name_candidates(approval)
+    if approval.facts.awaited:
+        asked = _("requested: %(names)s") % {"names": asked}
     note = f"{note} · {asked}" if asked else note
     if not is_ready:
         return HeaderStep(_("approve"), StepState.NEXT, note)
@@ -184,10 +186,27 @@ def _describe(plan: Plan) -> str:
 
 
 def _name_candidates(approval: ApprovalState) -> str:
-    """Return whom to ask, if that is one or two people."""
+    """Return the requested reviewers who are waited for; without any, whom to ask, if that is one or two people."""
+    awaited = approval.facts.awaited
+    if len(awaited) > NAMED:
+        more = len(awaited) - NAMED
+        text = ngettext("%(names)s or %(n)d more", "%(names)s or %(n)d more", more)
+        return text % {"names": ", ".join(awaited[:NAMED]), "n": more}
+    if awaited:
+        return _(" or ").join(awaited)
     if not approval.missing or not 0 < len(approval.facts.candidates) <= NAMED:
         return ""
     return _(" or ").join(approval.facts.candidates)
+
+
+def _name_awaited(approval: ApprovalState) -> str:
+    """Return whom the plan waits for, as a sentence; "" when nobody was asked."""
+    names = _name_candidates(approval)
+    return _("Waiting for %(name)s.") % {"name": names} if approval.facts.awaited else ""
+
+
+def _note_request(approval: ApprovalState) -> str:
+    return _("Your review was requested.") if approval.facts.is_asked else ""
 
 
 def _join_own(approval: ApprovalState) -> str:
@@ -206,7 +225,7 @@ def _present_preparation(approval: ApprovalState, text: str, url: str) -> Button
     """Return the button of what this person does before the plan can be approved, and who approves then."""
     asked = _name_candidates(approval)
     later = _("then %(names)s approves") % {"names": asked} if asked and _join_own(approval) else ""
-    return Button(text, url=url, blockers=_list_all(approval), note=later)
+    return Button(text, url=url, blockers=_list_all(approval), note=later or _note_request(approval))
 
 
 def _present_blocked_approval(plan: Plan, approval: ApprovalState, whose: StepOwner) -> Button:
@@ -214,10 +233,13 @@ def _present_blocked_approval(plan: Plan, approval: ApprovalState, whose: StepOw
     facts, asked = approval.facts, _name_candidates(approval)
     if facts.reader.has_approved and not facts.blockers:
         lacking = sentences.join_clauses(facts.quorum.lacking)
-        return Button(note=_("You approved this plan; %(lacking)s.") % {"lacking": lacking})
+        given = _("You approved this plan; %(lacking)s.") % {"lacking": lacking}
+        return Button(note=" ".join(filter(None, (given, _name_awaited(approval)))))
     notes = [_join_own(approval)]
     if whose is StepOwner.AUTHOR:
         notes.append(_("Waiting for %(name)s.") % {"name": plan.review.author.get_username()})
+    elif facts.awaited:
+        notes.append(_name_awaited(approval))
     elif notes[0] and asked:
         notes.append(_("Ask %(names)s.") % {"names": asked})
     text = _("Approve plan %(number)d") % {"number": plan.number}
@@ -225,11 +247,12 @@ def _present_blocked_approval(plan: Plan, approval: ApprovalState, whose: StepOw
 
 
 def _present_approve(plan: Plan, approval: ApprovalState) -> Button:
+    note = _note_request(approval)
     url = reverse("reviews:confirm-plan", args=[plan.review.number, plan.number])
     text = _("Approve plan %(number)d…") % {"number": plan.number}
     if approval.waiting is not None and approval.waiting.starts_on_approval:
         text = _("Approve and start run…")
-    return Button(text, url=url, about=_describe(plan))
+    return Button(text, url=url, about=_describe(plan), note=note)
 
 
 def _name_start(plan: Plan) -> str:

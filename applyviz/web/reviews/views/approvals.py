@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.records.models import Plan
 from applyviz.web.frame import reauthentication
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, lead, requires
 from applyviz.web.reviews.forms.reviews import ApprovalAct, ApprovalForm, DigestForm, EmergencyApplyForm
 from applyviz.web.reviews.pages.approve_page import present_confirmation
 from applyviz.web.reviews.pages.comments import find_place
@@ -45,22 +45,13 @@ def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm | ScheduleFo
     return not wrong
 
 
-def _lead(request: PageRequest, address: str) -> HttpResponse:
-    """Go to an address; a form in the sheet has the whole page go there."""
-    if not is_fragment(request):
-        return redirect(address)
-    answer = HttpResponse()
-    answer["HX-Redirect"] = address
-    return answer
-
-
 def _approve(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpResponse:
     digest, note = form.cleaned_data["digest"], form.cleaned_data["note"]
     match form.act:
         case ApprovalAct.APPLY:
             waits = form.cleaned_data["waits"]
             run = runs.approve_and_run(plan, by=request.user, digest=digest, note=note, waits_for_rollout=waits)
-            return _lead(request, reverse("runs:show-run", args=[run.number]))
+            return lead(request, reverse("runs:show-run", args=[run.number]))
         case ApprovalAct.SCHEDULE:
             last = clock.now() + timedelta(hours=DAY)
             waits = form.cleaned_data["waits"]
@@ -76,11 +67,11 @@ def _approve(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpRespon
         case ApprovalAct.COMMENT:
             access.require(request.user, Action.COMMENT, access.scopes_of(plan.review))
             made = comments.add_comment(plan, by=request.user, text=note)
-            return _lead(request, find_place(made, plan, None))
+            return lead(request, find_place(made, plan, None))
         case ApprovalAct.APPROVE:
             approving.approve_plan(plan, by=request.user, digest=digest, note=note)
             messages.success(request, _("You approved plan %(number)d.") % {"number": plan.number})
-    return _lead(request, reverse("reviews:show-plan", args=[plan.review.number, plan.number]))
+    return lead(request, reverse("reviews:show-plan", args=[plan.review.number, plan.number]))
 
 
 @requires(Action.APPROVE, "GET", "POST")

@@ -15,8 +15,9 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import Plan
 from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
+from applyviz.web.components.requested_reviewers import ReviewerRow, present_requested
 from applyviz.web.settings.pages.policies import describe_policy, describe_progress
-from applyviz.workflow.approvals import approving, plan_blockers, quorum
+from applyviz.workflow.approvals import approving, plan_blockers, quorum, requested_reviewers
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.foundation import access, sentences
 from applyviz.workflow.foundation.access import Action, Person
@@ -53,6 +54,7 @@ class ApprovalForPage:
     given: tuple[GivenRow, ...]
     may: tuple[str, ...]
     may_more: int
+    requested: tuple[ReviewerRow, ...]
     closed: tuple[str, ...]
     emergency_url: str = ""
 
@@ -69,6 +71,7 @@ def present_approval(plan: Plan, found: Quorum, *, for_user: Person) -> Approval
         given=tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in found.approvals),
         may=tuple(may[:_SHOWN]),
         may_more=max(0, len(may) - _SHOWN),
+        requested=present_requested(requested_reviewers.find_reviewers(plan, found)),
         closed=sentences.describe_all(plan_blockers.find_start_blockers(plan, found.policy)),
         emergency_url=reverse("reviews:emergency-apply", args=[plan.review.number, plan.number]) if can_break else "",
     )

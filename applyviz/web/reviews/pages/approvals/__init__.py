@@ -1,0 +1,1 @@
+"""What a review shows of the people who approve it."""
