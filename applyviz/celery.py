@@ -57,11 +57,13 @@ app.conf.update(
 def _check_keys(**_: object) -> None:
     """Refuse to start a worker without its keys; of a signal's errors Celery respects only `SystemExit`."""
     from applyviz import process_keys  # noqa: PLC0415 - models exist only after the applications are loaded
+    from applyviz.clusters import connect  # noqa: PLC0415 - as above
 
     try:
         process_keys.require_worker_keys()
     except ImproperlyConfigured as error:
         raise SystemExit(str(error)) from error
+    connect.load_live_client()
 
 
 @task_prerun.connect

@@ -1,8 +1,13 @@
-"""Connect to a cluster by its row; the only module that knows both kinds of clusters."""
+"""Connect to a cluster by its row; the only module that knows both kinds of clusters.
+
+The client of live clusters is imported with the first connection to one: it takes half a second that commands, web
+processes and sandboxes need not wait for. A worker that forks imports it before (`load_live_client`).
+"""
 
 from __future__ import annotations
 
-from applyviz.clusters import live
+from typing import TYPE_CHECKING
+
 from applyviz.clusters.identity import Identity
 from applyviz.clusters.kubeconfig import Credential
 from applyviz.clusters.read_log import ReadLog
@@ -14,11 +19,21 @@ from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.models import Cluster
 
+if TYPE_CHECKING:
+    from applyviz.clusters.live import LiveTransport
+
 _OWN = Identity()
 OWN_CONTEXT, SERVICE_ACCOUNT, UPLOADED = "own-context", "service-account", "uploaded"
 
 
-def _open_live(credential: JSONObject) -> live.LiveTransport:
+def load_live_client() -> None:
+    """Import the client of live clusters, so that forked processes share it and no task waits for it."""
+    from applyviz.clusters import live  # noqa: F401, PLC0415  # slow import
+
+
+def _open_live(credential: JSONObject) -> LiveTransport:
+    from applyviz.clusters import live  # noqa: PLC0415  # slow import
+
     match credential.get("form"):
         case "own-context":
             return live.from_own_context(credential.get("context", ""), path=credential.get("path", ""))

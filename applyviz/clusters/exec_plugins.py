@@ -1,6 +1,6 @@
 """Run the credential plugin (`exec`) of this machine's own kubeconfig, with a deadline and without a terminal.
 
-Only `own_kubeconfig` calls this: the plugin is a command that the person chose for their own machine. An uploaded
+Only `own_connection` calls this: the plugin is a command that the person chose for their own machine. An uploaded
 kubeconfig never reaches it. Rule: https://kubernetes.io/docs/reference/access-authn-authz/authentication/
 #client-go-credential-plugins (ExecCredential, in and out).
 """

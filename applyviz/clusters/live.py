@@ -25,7 +25,7 @@ from urllib3 import HTTPHeaderDict
 from urllib3.exceptions import HTTPError
 
 from applyviz import __version__
-from applyviz.clusters import own_kubeconfig
+from applyviz.clusters import own_connection
 from applyviz.clusters.deadlines import install_deadline
 from applyviz.clusters.failures import explain_failure
 from applyviz.clusters.identity import Identity
@@ -234,7 +234,7 @@ def from_own_context(context: str = "", *, path: str = "") -> LiveTransport:
 
     - Only for clusters that an administrator added on this machine, because its plugins run.
     """
-    made, folder = own_kubeconfig.load_context(context, given=path)
+    made, folder = own_connection.load_context(context, given=path)
     return LiveTransport(made, folder=folder)
 
 

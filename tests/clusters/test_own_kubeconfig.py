@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from applyviz.clusters import exec_plugins, own_kubeconfig
+from applyviz.clusters import exec_plugins, own_connection, own_kubeconfig
 from applyviz.engine.objects.errors import ClusterError
 
 
@@ -140,7 +140,7 @@ def test_context_that_cannot_be_used_says_why(tmp_path, clusters, users, problem
 
     assert context.problem == problem
     with pytest.raises(ClusterError, match="the context x of this machine cannot be used"):
-        own_kubeconfig.load_context("x", given=path)
+        own_connection.load_context("x", given=path)
 
 
 def test_current_context_of_the_first_file_is_loaded(tmp_path):
@@ -150,7 +150,7 @@ def test_current_context_of_the_first_file_is_loaded(tmp_path):
     )
     (tmp_path / "a").write_text((tmp_path / "a").read_text() + "current-context: a\n")
 
-    made, _folder = own_kubeconfig.load_context(given=f"{first}{os.pathsep}{second}")
+    made, _folder = own_connection.load_context(given=f"{first}{os.pathsep}{second}")
 
     assert made.host == "https://first"
 
@@ -160,7 +160,7 @@ def test_relative_paths_are_relative_to_their_file(tmp_path):
     (tmp_path / "sub" / "token").write_text("from-file")
     path = one(tmp_path / "sub" / "config", tokenFile="token")
 
-    made, _folder = own_kubeconfig.load_context("kind", given=path)
+    made, _folder = own_connection.load_context("kind", given=path)
 
     assert made.api_key["BearerToken"] == "Bearer from-file"
 
@@ -174,13 +174,13 @@ def test_file_that_is_missing_is_named(tmp_path):
     )
 
     with pytest.raises(ClusterError, match="File does not exist"):
-        own_kubeconfig.load_context("kind", given=path)
+        own_connection.load_context("kind", given=path)
 
 
 @pytest.mark.parametrize(("name", "sentence"), [("none", "there is no context none"), ("", "no context is chosen")])
 def test_unknown_context_is_named(tmp_path, name, sentence):
     with pytest.raises(ClusterError, match=sentence):
-        own_kubeconfig.load_context(name, given=one(tmp_path / "config"))
+        own_connection.load_context(name, given=one(tmp_path / "config"))
 
 
 def test_plugin_gives_the_token_and_sees_nothing_of_applyviz(tmp_path, monkeypatch):
@@ -192,7 +192,7 @@ def test_plugin_gives_the_token_and_sees_nothing_of_applyviz(tmp_path, monkeypat
     given |= {"args": ["get-token", 7], "env": [{"name": "AWS_PROFILE", "value": "dev"}], "provideClusterInfo": True}
     path = one(tmp_path / "config", exec=given)
 
-    made, _folder = own_kubeconfig.load_context("kind", given=path)
+    made, _folder = own_connection.load_context("kind", given=path)
 
     environment, arguments = json.loads(seen.read_text())
     info = json.loads(environment["KUBERNETES_EXEC_INFO"])
@@ -206,7 +206,7 @@ def test_plugin_gives_a_client_certificate_in_private_files(tmp_path):
     status = {"clientCertificateData": "CERT", "clientKeyData": "KEY", "expirationTimestamp": "2030-01-01T00:00:00Z"}
     given = plugin(tmp_path, f"print(json.dumps({{'kind': 'ExecCredential', 'status': {status!r}}}))")
 
-    made, folder = own_kubeconfig.load_context("kind", given=one(tmp_path / "config", exec=given))
+    made, folder = own_connection.load_context("kind", given=one(tmp_path / "config", exec=given))
 
     key = Path(made.key_file)
     assert key.read_text() == "KEY"
@@ -229,7 +229,7 @@ def test_plugin_that_fails_says_so_in_a_sentence(tmp_path, body, sentence, detai
     path = one(tmp_path / "config", exec=plugin(tmp_path, body))
 
     with pytest.raises(ClusterError) as error:
-        own_kubeconfig.load_context("kind", given=path)
+        own_connection.load_context("kind", given=path)
 
     assert sentence in str(error.value)
     assert detail in error.value.detail

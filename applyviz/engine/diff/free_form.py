@@ -9,9 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from deepdiff import DeepDiff
-from deepdiff.helper import NotPresent
-
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.walk import MISSING
 
@@ -31,15 +28,17 @@ class FreeDifference:
         return text.removeprefix(".")
 
 
-def _side(value: Any) -> Any:
-    return MISSING if isinstance(value, NotPresent) or value is NotPresent else value
-
-
 def _list_differences(before: JSONValue, after: JSONValue) -> Iterator[FreeDifference]:
+    from deepdiff import DeepDiff  # noqa: PLC0415  # slow import
+    from deepdiff.helper import NotPresent  # noqa: PLC0415  # as above
+
+    def side(value: Any) -> Any:
+        return MISSING if isinstance(value, NotPresent) or value is NotPresent else value
+
     found = DeepDiff(before, after, view="tree", zip_ordered_iterables=True, threshold_to_diff_deeper=0)
     for levels in found.values():
         for level in levels:
-            yield FreeDifference(tuple(level.path(output_format="list")), _side(level.t1), _side(level.t2))
+            yield FreeDifference(tuple(level.path(output_format="list")), side(level.t1), side(level.t2))
 
 
 def diff_free(before: JSONValue, after: JSONValue) -> tuple[FreeDifference, ...]:

@@ -30,7 +30,6 @@ from applyviz.sources.git.http import PinnedGitClient, too_large
 from applyviz.sources.git.model import GIT, Credential, DeployKey, FetchedFiles, GitLimits, GitLogin, GitSource
 from applyviz.sources.git.pack_cache import PackCache, PackName, mark_credential
 from applyviz.sources.git.refs import FoundRef, check_ref, find_ref, is_commit, list_prefixes
-from applyviz.sources.git.ssh import PinnedSshClient
 from applyviz.sources.git.tree import is_glob
 from applyviz.sources.pinned import FetchPolicy, FetchTarget, PinnedClient, Resolver, connecting, resolve_name
 from applyviz.sources.rendering.choose import Runner, run_here
@@ -231,6 +230,8 @@ def _open_client(
             f"no deploy key is registered for {name_repository(target)} that you may use: an administrator registers"
             " one in the settings, or enter the https address of a public repository"
         )
+    from applyviz.sources.git.ssh import PinnedSshClient  # noqa: PLC0415  # slow import
+
     client = PinnedSshClient(target, pinned, key=credential, limits=limits)
     try:
         yield client

@@ -5,9 +5,12 @@ A host key is accepted only if it was registered before: there is no trust on fi
 
 from __future__ import annotations
 
-import asyncssh
+from typing import TYPE_CHECKING
 
 from applyviz.engine.objects.errors import SourceError
+
+if TYPE_CHECKING:
+    import asyncssh
 
 _MOST, _MOST_TEXT = 20, 16_384
 _COMMENT = "applyviz"
@@ -15,6 +18,8 @@ _COMMENT = "applyviz"
 
 def make_key() -> tuple[str, str]:
     """Return a new Ed25519 key: the private half, and the line that a git host registers as a deploy key."""
+    import asyncssh  # noqa: PLC0415  # slow import
+
     key = asyncssh.generate_private_key("ssh-ed25519", comment=_COMMENT)
     return key.export_private_key("openssh").decode(), _write_public(key)
 
@@ -25,6 +30,8 @@ def _write_public(key: asyncssh.SSHKey) -> str:
 
 def read_key(text: str) -> str:
     """Return the public half of a private key; raises `SourceError` for what is none, without repeating it."""
+    import asyncssh  # noqa: PLC0415  # slow import
+
     try:
         return _write_public(asyncssh.import_private_key(text.strip() + "\n"))
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError) as error:
@@ -39,6 +46,8 @@ def _describe_unread(reason: str) -> str:
 
 def _read_line(line: str) -> str:
     """Return type and content of one host key: a line of known_hosts, or of a public key file."""
+    import asyncssh  # noqa: PLC0415  # slow import
+
     words = line.split()
     start = next((n for n, word in enumerate(words) if word.startswith(("ssh-", "ecdsa-", "sk-"))), None)
     if start is None or words[0].startswith("@"):
@@ -64,4 +73,6 @@ def read_host_keys(text: str) -> tuple[str, ...]:
 
 def fingerprint(public_key: str) -> str:
     """Return the SHA-256 fingerprint of a public key, as `ssh-keygen -l` prints it."""
+    import asyncssh  # noqa: PLC0415  # slow import
+
     return str(asyncssh.import_public_key(public_key).get_fingerprint())

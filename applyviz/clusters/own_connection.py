@@ -1,0 +1,79 @@
+"""The connection of one context of this machine's kubeconfig, read by the `kubernetes` client.
+
+Loading a context may run its credential plugin (`exec`) as the user of this process, so only callers on a personal
+installation, or commands on this machine, may load one.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, cast
+
+from kubernetes import client, config
+from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader
+
+from applyviz.clusters.exec_plugins import run_plugin
+from applyviz.clusters.own_kubeconfig import SECTIONS, MergedKubeconfig, find_paths, find_problem, merge_files
+from applyviz.engine.objects.errors import ClusterError
+
+
+def _write_node(merged: MergedKubeconfig) -> ConfigNode:
+    """Return the form that the `kubernetes` client reads; each entry knows its file, for relative paths."""
+    value: dict[str, Any] = {"current-context": merged.current}
+    for section, named in merged.found.items():
+        value[section] = [
+            ConfigNode(f"{path}/{name}", {"name": name, SECTIONS[section]: dict(inner)}, path)  # type: ignore[no-untyped-call]
+            for name, (inner, path) in named.items()
+        ]
+    return ConfigNode("kubeconfig", value, "")  # type: ignore[no-untyped-call]  # the client has incomplete types
+
+
+class _Loader(KubeConfigLoader):
+    """The client's loader; a plugin that fails raises a sentence, instead of a line in the log and no credential.
+
+    - `folder` holds the client certificate that a plugin returned; None without one.
+    """
+
+    folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def _load_from_exec_plugin(self) -> bool | None:
+        user, cluster = cast("ConfigNode", self._user), cast("ConfigNode", self._cluster)
+        taken = user.value.get("exec")
+        if taken is None:
+            return None
+        found = run_plugin(taken, folder=str(Path(str(user.path)).parent), cluster=cluster.value)
+        if found.token:
+            self.token = f"Bearer {found.token}"
+        if found.certificate:
+            self.folder = tempfile.TemporaryDirectory(prefix="applyviz-")
+            self.cert_file, self.key_file = found.write_certificate(Path(self.folder.name))
+        self.expiry = found.expires_at
+        return True
+
+
+def load_context(
+    context: str = "", *, given: str = ""
+) -> tuple[client.Configuration, tempfile.TemporaryDirectory[str] | None]:
+    """Return the connection settings of a context ("": the current one) and its private folder; runs its plugin.
+
+    - Raises `ClusterError` with a sentence for what the files, the context or the plugin lack.
+    - Rule: kubectl impersonates as the kubeconfig says. The client would ignore that and send requests with more
+      rights, so such a context is refused.
+    """
+    merged, problems = merge_files(find_paths(given))
+    name = context or merged.current
+    known = merged.get("contexts", name)
+    if known is None:
+        missing = f"there is no context {name}" if name else "no context is chosen (`current-context`)"
+        raise ClusterError(f"the kubeconfig of this machine cannot be used: {'; '.join((*problems, missing))}")
+    problem = find_problem(known, merged)
+    if problem:
+        raise ClusterError(f"the context {name} of this machine cannot be used: {problem}")
+    made = client.Configuration()
+    try:
+        loader = _Loader(config_dict=_write_node(merged), active_context=name, config_base_path=None)  # type: ignore[no-untyped-call]
+        loader.load_and_set(made)  # type: ignore[no-untyped-call]
+    except (config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
+        raise ClusterError(f"the context {name} of this machine cannot be used: {error}") from error
+    return made, loader.folder
