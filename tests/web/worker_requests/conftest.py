@@ -1,23 +1,22 @@
 """A team whose web process holds no key that opens: a run, a review of two plans that differ, and an administrator."""
 
+from collections.abc import Iterator
+from copy import deepcopy
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from applyviz.records.models import ApplyRun, Webhook
 from applyviz.records.models import Team as TeamRow
-from applyviz.records.models import Webhook
 from applyviz.records.sealing import Unsealed
 from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.worker_requests import asking
 from tests.builders import make_policy
 from tests.keyless import go_without_keys
+from tests.shared_rows import share_rows
 from tests.stories import Team, config_map, secret
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
 
 
 def replan(team, plan):
@@ -26,19 +25,44 @@ def replan(team, plan):
     return made
 
 
-@pytest.fixture
-def run(team):
+def play() -> tuple[Team, ApplyRun]:
     """A run of review 1; review 2 has two plans that differ, in a Secret too."""
-    run = team.apply(config_map(colour="red"), secret(password="canary-1"))
-    first = team.plan(config_map(colour="blue"), secret(password="canary-2"))
-    team.edit("/api/v1/namespaces/default/configmaps/settings", {"data": {"colour": "green"}})
-    team.edit("/api/v1/namespaces/default/secrets/login", {"stringData": {"password": "canary-3", "other": "x"}})
-    replan(team, first)
+    with pytest.MonkeyPatch.context() as patch:
+        team = Team().wire_up(patch)
+        run = team.apply(config_map(colour="red"), secret(password="canary-1"))
+        first = team.plan(config_map(colour="blue"), secret(password="canary-2"))
+        team.edit("/api/v1/namespaces/default/configmaps/settings", {"data": {"colour": "green"}})
+        team.edit("/api/v1/namespaces/default/secrets/login", {"stringData": {"password": "canary-3", "other": "x"}})
+        replan(team, first)
     now, sealed = timezone.now(), Unsealed.of_bytes(b"canary-1")
     Webhook.objects.create(name="chat", url="https://chat.example", secret=sealed, created_at=now, created_by=team.bob)
     make_policy("box")
     TeamRow.objects.create(slug="box", name="Box", created_at=now)
-    return run
+    return team, run
+
+
+@pytest.fixture(scope="module")
+def played(django_db_setup, django_db_blocker) -> Iterator[tuple[Team, ApplyRun]]:
+    """The team and its run, made once."""
+    yield from share_rows(django_db_blocker, play)
+
+
+@pytest.fixture
+def story(played, db, monkeypatch) -> tuple[Team, ApplyRun]:
+    """The same for one test, which may change it."""
+    team, run = deepcopy(played)
+    return team.wire_up(monkeypatch), run
+
+
+@pytest.fixture
+def team(story) -> Team:
+    return story[0]
+
+
+@pytest.fixture
+def run(story) -> ApplyRun:
+    """The run of review 1."""
+    return story[1]
 
 
 @pytest.fixture

@@ -94,12 +94,8 @@ def test_every_page_is_as_with_keys(run, root, settings, monkeypatch, time_machi
     assert [path for path in with_keys if without[path] != with_keys[path]] == []
     assert {"inventory", "holdings", "state", "adoption", "compare"} <= set(web.served)
     assert not [one for one in CANARIES for _status, text in without.values() if one in text]
-
-
-def test_answers_hold_no_secret(web, root):
-    crawl(root)
-
     kept = json.dumps(list(WorkerRequest.objects.values("question", "result", "reasons")))
+    assert kept != "[]"
     assert [one for one in CANARIES if one in kept] == []
 
 
