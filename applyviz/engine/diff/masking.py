@@ -39,6 +39,7 @@ from applyviz.engine.diff.embedded import (
     parse_embedded,
 )
 from applyviz.engine.diff.encoded import decode_all, find_parts, looks_encoded
+from applyviz.engine.diff.entry_names import mask_names, write_object
 from applyviz.engine.diff.marks import is_masked
 from applyviz.engine.diff.mask_policy import DEFAULT_POLICY, Beside, MaskPolicy
 from applyviz.engine.diff.patch_parts import list_written
@@ -53,6 +54,7 @@ __all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "Masker", "find_secrets", "
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _DIRECTIVES = frozenset({"delete", "replace", "merge"})
 _ANNOTATIONS = ("metadata", "annotations")
+_OWNERS = ("metadata", "managedFields")
 _EMBEDDED = "embedded"  # the step of a path into the object that a text holds
 Path = tuple[str, ...]
 
@@ -156,7 +158,28 @@ class Masker:
                 masked[key] = self._walk(value, (*path, key))
         # An object in a text may leave out what it is: last-applied is of the kind of its object.
         gvk = self.gvk if not path or path[-1] == _EMBEDDED else None
-        return dict(self.policy.passwords.hide(obj, masked, gvk, path, self.mask_value))
+        shown = dict(self.policy.passwords.hide(obj, masked, gvk, path, self.mask_value))
+        owners = get_at(obj, _OWNERS)
+        if isinstance(owners, list) and isinstance(shown["metadata"], Mapping):
+            listed = [self._mask_owner(obj, owner, path, is_secret=is_secret) for owner in owners]
+            shown["metadata"] = {**shown["metadata"], "managedFields": listed}
+        return shown
+
+    def _mask_owner(self, obj: Mapping[str, Any], owner: JSONValue, path: Path, *, is_secret: bool) -> Any:
+        """Return an entry of managedFields with every name masked that repeats a masked value."""
+        below = (*path, *_OWNERS)
+        if not isinstance(owner, Mapping) or not isinstance(owner.get("fieldsV1"), Mapping):
+            return self._walk(owner, below)
+        names: Mapping[str, Any] = owner["fieldsV1"]
+        written = write_object(names)
+        claimed = {name: obj[name] for name in ("apiVersion", "kind") if name in obj}
+        fields = {**(written if isinstance(written, Mapping) else {}), **claimed}
+        shown = replace(self, beside=()).mask_object(fields, path, is_secret=is_secret)
+        rest = self._walk({name: value for name, value in owner.items() if name != "fieldsV1"}, below)
+        return {
+            **rest,
+            "fieldsV1": mask_names(names, shown, lambda one: self.tags.make(encode(one[-1]), (*path, *one))),
+        }
 
     def _mask_item(self, item: JSONValue, path: Path, *, is_secret: bool) -> Any:
         if isinstance(item, Mapping):
@@ -277,7 +300,8 @@ class Masker:
         return self.mask_value(value, path) if self._is_credential(path[-1]) else value
 
     def _walk_map(self, value: Mapping[str, Any], path: Path) -> dict[str, Any]:
-        if holds_secret(value) or self.policy.passwords.claims_any(value):
+        has_owners = isinstance(get_at(value, _OWNERS), list)
+        if holds_secret(value) or has_owners or self.policy.passwords.claims_any(value):
             return self.mask_object(value, path, is_secret=holds_secret(value))
         masked = {k: self._walk(v, (*path, k)) for k, v in value.items()}
         named = value.get("value")

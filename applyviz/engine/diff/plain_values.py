@@ -114,11 +114,11 @@ class PlainValues:
         return found
 
     def _may_be_secret(self, value: dict[str, object]) -> bool:
-        """Return whether a map claims to be of a kind with secrets, or gives a value to the name of a credential."""
+        """Return whether a map claims to be of a kind with secrets, or names fields, or values a credential's name."""
         kind, names = value.get("kind"), (value.get("name"), value.get("key"))
         is_named = "value" in value and any(isinstance(name, str) and not self._is_plain_name(name) for name in names)
         is_kind = isinstance(kind, str) and (names_secret(kind) or self._passwords.claims_any(value))
-        return is_named or is_kind
+        return is_named or is_kind or "managedFields" in value
 
     def _find_in_list(self, items: list[object]) -> bool:
         is_plain = True

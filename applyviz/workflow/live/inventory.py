@@ -22,11 +22,12 @@ from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.schema.model import Resource
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.records.models import Cluster
-from applyviz.workflow.clusters import impersonation
+from applyviz.workflow.clusters import impersonation, masking_settings
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry
+from applyviz.workflow.live.shown_owners import show_owners
 from applyviz.workflow.plans.live_values import find_readable
 
 _LEFT_OUT = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "APIService"})
@@ -214,8 +215,9 @@ def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdi
     try:
         with impersonation.open_reader(cluster, for_user=person) as reader:
             listing = Listing(reader, cluster.server)
+            policy = masking_settings.policy_for(cluster)
             for ref, item in listing.walk():
-                holdings.extend(_find_holdings(ref, item, manager))
+                holdings.extend(_find_holdings(ref, show_owners(item, ref, policy, listing.catalog), manager))
     except (ClusterError, NotPossibleError) as error:
         return Holdings(problem=str(error))
     seen = access.list_visible_scopes(for_user, {ScopeEntry(cluster.slug, one.ref.namespace) for one in holdings})

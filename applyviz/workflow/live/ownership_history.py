@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from django.db.models import F, QuerySet
 
+from applyviz.engine.diff.marks import remove_tags
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.ownership.managed_fields import read_owners
@@ -129,7 +130,8 @@ class _Owned(NamedTuple):
 def _read(reading: Observation) -> _Owned:
     paths: dict[FieldOwner, frozenset[FieldPath]] = {}
     times: dict[FieldOwner, datetime] = {}
-    for entry in read_owners({"metadata": {"managedFields": reading.entries or []}}).entries:
+    # Tags differ between plans, so two readings are compared without them.
+    for entry in read_owners({"metadata": {"managedFields": remove_tags(reading.entries or [])}}).entries:
         owner = FieldOwner(entry.owner.manager, entry.owner.operation, entry.owner.subresource)
         owned = frozenset(path for path in entry.fields if path != _LAST_APPLIED)
         if not owned:

@@ -42,6 +42,7 @@ from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, Wo
 from applyviz.workflow.foundation.nuls import draw_nuls
 from applyviz.workflow.live.drift import find_drift
 from applyviz.workflow.live.inventory import Listing
+from applyviz.workflow.live.shown_owners import show_owners
 from applyviz.workflow.live.unreviewed_changes import find_unreviewed_changes, is_controller, is_made_by_controller
 from applyviz.workflow.live.written_objects import Key, KnownRuns, is_touched, key_of, list_refs, select_touched
 from applyviz.workflow.plans import changes
@@ -226,12 +227,13 @@ def _find_objects(scan: ClusterScan, renewer: LeaseRenewer) -> list[ScannedObjec
     known = KnownRuns.load(scan.cluster, touched)
     met: set[Key] = set()
     found: list[ScannedObject] = []
+    policy = masking_settings.policy_for(scan.cluster)
     with connect.open_reader(scan.cluster) as reader:
         listing = Listing(reader, scan.cluster.server)
         for ref, live in listing.walk() if touched is None else listing.read(list_refs(touched)):
             renewer.check()
             met.add(key_of(ref))
-            found += _find_changed(ref, live, known)
+            found += _find_changed(ref, show_owners(live, ref, policy, listing.catalog), known)
             found += _find_drifted(ref, live, known, listing)
     if not listing.is_cut:
         found += _find_missing(known, met, listing.unread)

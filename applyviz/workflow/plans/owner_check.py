@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, FieldSetMemo
 from applyviz.engine.objects.paths import FieldPath
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, LeafFinder
@@ -30,6 +30,11 @@ class OwnerDifference:
     path: FieldPath
     promised: tuple[str, ...]
     got: tuple[str, ...]
+
+    def name_owners(self) -> dict[str, JSONValue]:
+        """Return the promised owners and those found, as they are recorded."""
+        pairs = (("promised", self.promised), ("got", self.got))
+        return {name: f"owners: {', '.join(owners) or 'none'}" for name, owners in pairs}
 
 
 def states_owners(promised: JSONObject, *, memo: FieldSetMemo | None = None) -> bool:

@@ -18,6 +18,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects import conflict_rules
+from applyviz.engine.planning.objects.name_masking import show_paths
 from applyviz.engine.planning.objects.progress import has_moved, is_rest, leave_record
 from applyviz.engine.requests.calls import changes_no_value, moves_ownership
 from applyviz.engine.requests.options import PRODUCT_MANAGER
@@ -93,10 +94,6 @@ def read_patience(run: ApplyRun) -> float:
 def _find_before(change: PlannedObject) -> JSONObject | None:
     """Return the object that a change starts from; None for a change that replaces the object."""
     return None if change.operation is Operation.REPLACE else change.versions.live
-
-
-def _list_owners(owners: tuple[str, ...]) -> str:
-    return f"owners: {', '.join(owners) or 'none'}"
 
 
 def _is_close(one: str, other: str) -> bool:
@@ -374,11 +371,10 @@ class ObjectRun:
             has_moved=self._has_moved,
             memo=memo,
         )
-        return [
-            {"path": render_path(o.path), "promised": _list_owners(o.promised), "got": _list_owners(o.got)}
-            for o in found
-            if not conflict_rules.is_left_out(self._change, o.path)
-        ]
+        found = [one for one in found if not conflict_rules.is_left_out(self._change, one.path)]
+        policy = masking_settings.policy_of(self._access.claim.run.plan)
+        shown = show_paths(self._change, self._access.tag_key, policy, [one.path for one in found])
+        return [{"path": path, **one.name_owners()} for path, one in zip(shown, found, strict=True)]
 
     def _wait_until_gone(self, live: JSONObject | None) -> ObjectFlow[JSONObject | None]:
         uid = identity(live or self._change.versions.live).get("uid")

@@ -22,6 +22,7 @@ from applyviz.engine.objects.lookups import FieldFinder
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.model.plan import PlannedObject, Versions
+from applyviz.engine.planning.objects.name_masking import PathNames, mask_paths, mask_risk_names, read_names
 from applyviz.engine.planning.objects.operation_masking import MaskedPatch, mask_operations
 from applyviz.engine.planning.objects.resolution_masking import ResolutionMask
 from applyviz.engine.planning.objects.withheld_messages import holds_masked, withhold
@@ -108,6 +109,9 @@ class _Mask:
     def pair(self, raw: JSONObject | None, shown: JSONObject | None) -> tuple[Beside, ...]:
         return () if raw is None or shown is None else (Beside(raw, shown, self.plain),)
 
+    def read_names(self) -> PathNames:
+        return read_names(self.change, self.tag_key, self.policy)
+
 
 def _begin(change: PlannedObject, tag_key: bytes, policy: MaskPolicy) -> _Mask:
     return _Mask(change, tag_key, policy, PlainValues(policy.names, policy.paths, policy.passwords))
@@ -128,11 +132,16 @@ def _is_hidden(manifest: FieldFinder, path: FieldPath) -> bool:
 
 
 def mask_risks(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = DEFAULT_POLICY) -> tuple[Risk, ...]:
-    """Return the risks of a change as `mask_change` shows them; only a risk that quotes the manifest needs masking."""
-    if all(risk.kind is not RiskKind.RETYPED_VALUE for risk in change.risks):
-        return change.risks
-    finder = FieldFinder(_begin(change, tag_key, policy).mask_one(change.versions.manifest))
-    return tuple(_mask_risk(risk, finder) for risk in change.risks)
+    """Return the risks of a change as `mask_change` shows them."""
+    if not change.risks:
+        return ()
+    using = _begin(change, tag_key, policy)
+    names = using.read_names()
+    risks = tuple(mask_risk_names(risk, names) for risk in change.risks) if names.paths else change.risks
+    if all(risk.kind is not RiskKind.RETYPED_VALUE for risk in risks):
+        return risks
+    finder = FieldFinder(using.mask_one(change.versions.manifest))
+    return tuple(_mask_risk(risk, finder) for risk in risks)
 
 
 def mask_change(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = DEFAULT_POLICY) -> PlannedObject:
@@ -162,6 +171,7 @@ def mask_change(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = D
         answers=tuple(settling.mask_answer(answer) for answer in change.answers),
         patch=settling.mask_patch(change.patch, [a.edit for a in change.answers if a.edit]),
     )
+    shown = mask_paths(shown, using.read_names())
     if not holds_masked(shown, using.plain) or _is_of_the_manifest(change, policy):
         return shown
     return withhold(shown, raw.manifest)
