@@ -168,9 +168,9 @@ class Masker:
     def _mask_owner(self, obj: Mapping[str, Any], owner: JSONValue, path: Path, *, is_secret: bool) -> Any:
         """Return an entry of managedFields with every name masked that repeats a masked value."""
         below = (*path, *_OWNERS)
-        if not isinstance(owner, Mapping) or not isinstance(owner.get("fieldsV1"), Mapping):
+        names = owner.get("fieldsV1") if isinstance(owner, Mapping) else None
+        if not isinstance(owner, Mapping) or not isinstance(names, Mapping):
             return self._walk(owner, below)
-        names: Mapping[str, Any] = owner["fieldsV1"]
         written = write_object(names)
         claimed = {name: obj[name] for name in ("apiVersion", "kind") if name in obj}
         fields = {**(written if isinstance(written, Mapping) else {}), **claimed}

@@ -134,7 +134,7 @@ class AccountClaim(models.Model):
 
 
 class OpenSession(models.Model):
-    """A session of a person, so that they can end their other sessions."""
+    """A session of a person, so that they can end their other sessions; `session_key` is the hash of its key."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="open_sessions")
     session_key = models.CharField(max_length=40, unique=True)

@@ -116,7 +116,8 @@ def reauthenticate(request: PageRequest) -> HttpResponse:
 @requires(Action.USE_ACCOUNT)
 def show_account(request: PageRequest) -> HttpResponse:
     """Show the person's own account: sessions, and a link to change the password."""
-    context = {"sessions": sessions.list_open(request.user), "here": request.session.session_key}
+    here = sessions.name_row(request.session.session_key or "")
+    context = {"sessions": sessions.list_open(request.user), "here": here}
     return render(request, "accounts/account.html", context)
 
 

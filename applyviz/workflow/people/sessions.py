@@ -1,4 +1,7 @@
-"""The signed-in sessions of a person: listed for them, and ended by them."""
+"""The signed-in sessions of a person: listed for them, and ended by them.
+
+Rule: a session is stored under the keyed hash of its key, the cookie; whoever reads the database signs in as nobody.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,25 @@ from django.db import transaction
 
 from applyviz import clock
 from applyviz.records.enums import AuditAction
+from applyviz.records.keyed_hashes import hash_token
 from applyviz.records.models import OpenSession
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation.access import Person
 
 KEPT = timedelta(days=30)
+_NAME_LENGTH = 40  # that of Django's column
+
+
+def name_row(session: str) -> str:
+    """Return what a session is stored under."""
+    return hash_token(session, purpose="sessions")[:_NAME_LENGTH]
 
 
 def remember(person: Person, *, session: str, address: str, agent: str, before: str = "") -> None:
     """Record the session of a person; `before` is the key that it had until now."""
-    OpenSession.objects.filter(session_key=before).delete()
+    OpenSession.objects.filter(session_key=name_row(before)).delete()
     given = {"person": person, "address": address[:45], "agent": agent[:120], "started_at": clock.now()}
-    OpenSession.objects.update_or_create(session_key=session, defaults=given)
+    OpenSession.objects.update_or_create(session_key=name_row(session), defaults=given)
 
 
 def list_open(person: Person) -> list[OpenSession]:
@@ -31,12 +41,13 @@ def list_open(person: Person) -> list[OpenSession]:
 
 def end(session: str) -> None:
     """End one session; its browser is signed out."""
-    Session.objects.filter(session_key=session).delete()
+    Session.objects.filter(session_key=name_row(session)).delete()
 
 
 def end_others(person: Person, *, keep: str) -> int:
     """End every session of a person but one, in the caller's transaction; return how many."""
-    keys = [one.session_key for one in list_open(person) if one.session_key != keep]
+    kept = name_row(keep)
+    keys = [one.session_key for one in list_open(person) if one.session_key != kept]
     Session.objects.filter(session_key__in=keys).delete()
     return len(keys)
 

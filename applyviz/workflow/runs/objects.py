@@ -371,10 +371,10 @@ class ObjectRun:
             has_moved=self._has_moved,
             memo=memo,
         )
-        found = [one for one in found if not conflict_rules.is_left_out(self._change, one.path)]
+        wrong = [one for one in found if not conflict_rules.is_left_out(self._change, one.path)]
         policy = masking_settings.policy_of(self._access.claim.run.plan)
-        shown = show_paths(self._change, self._access.tag_key, policy, [one.path for one in found])
-        return [{"path": path, **one.name_owners()} for path, one in zip(shown, found, strict=True)]
+        shown = show_paths(self._change, self._access.tag_key, policy, [one.path for one in wrong])
+        return [{"path": path, **one.name_owners()} for path, one in zip(shown, wrong, strict=True)]
 
     def _wait_until_gone(self, live: JSONObject | None) -> ObjectFlow[JSONObject | None]:
         uid = identity(live or self._change.versions.live).get("uid")

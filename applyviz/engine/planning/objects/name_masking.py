@@ -46,8 +46,11 @@ class PathNames:
 
 
 def _list_paths(change: PlannedObject) -> Iterator[FieldPath]:
-    for one in (*change.fields, *change.conflicts, *change.open_fields, *change.blocked_removals, *change.risks):
-        yield one.path
+    yield from (one.path for one in change.fields)
+    yield from (one.path for one in change.conflicts)
+    yield from (one.path for one in change.open_fields)
+    yield from (one.path for one in change.blocked_removals)
+    yield from (one.path for one in change.risks)
     for answer in change.answers:
         yield answer.path
         yield from () if answer.edit is None else (answer.edit.path,)

@@ -1,0 +1,84 @@
+"""Sessions in the database, where no value opens one: a row is found by the keyed hash of the cookie.
+
+The content of a row is signed for that row, so that it opens nothing in another one, and only as long as a session
+lasts. Neither key is in the database.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.contrib.sessions.backends import db
+from django.contrib.sessions.base_session import AbstractBaseSession
+from django.contrib.sessions.models import Session
+from django.core import signing
+
+from applyviz import clock
+from applyviz.workflow.people.sessions import name_row
+
+
+class SessionStore(db.SessionStore):
+    """One session; its key is the cookie, which is stored nowhere."""
+
+    @property
+    def key_salt(self) -> str:
+        """Return what the signature of the content is made for: this row."""
+        return f"applyviz session {name_row(self.session_key or '')}"
+
+    def decode(self, session_data: bytes | str) -> dict[str, Any]:
+        """Return the content of this row; {} if it was not written for it, or too long ago."""
+        try:
+            text = session_data.decode() if isinstance(session_data, bytes) else session_data
+            found = signing.loads(
+                text, salt=self.key_salt, serializer=self.serializer, max_age=self.get_session_cookie_age()
+            )
+        except (signing.BadSignature, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def load(self) -> dict[str, Any]:
+        """Return the content of the session; without one, its key is forgotten."""
+        row = self._find(self.session_key)
+        if row is None:
+            self._session_key = None
+            return {}
+        return self.decode(row.session_data)
+
+    async def aload(self) -> dict[str, Any]:
+        """Return what `load` returns."""
+        return await sync_to_async(self.load)()
+
+    def exists(self, session_key: str) -> bool:
+        """Return whether there is a session with this key."""
+        return Session.objects.filter(session_key=name_row(session_key)).exists()
+
+    async def aexists(self, session_key: str) -> bool:
+        """Return what `exists` returns."""
+        return await sync_to_async(self.exists)(session_key)
+
+    def create_model_instance(self, data: dict[str, Any]) -> AbstractBaseSession:
+        """Return the unsaved row of the session."""
+        row = super().create_model_instance(data)
+        row.session_key = name_row(row.session_key)
+        return row
+
+    async def acreate_model_instance(self, data: dict[str, Any]) -> AbstractBaseSession:
+        """Return what `create_model_instance` returns."""
+        return await sync_to_async(self.create_model_instance)(data)
+
+    def delete(self, session_key: str | None = None) -> None:
+        """End a session, by default this one."""
+        key = session_key or self.session_key
+        if key is not None:
+            Session.objects.filter(session_key=name_row(key)).delete()
+
+    async def adelete(self, session_key: str | None = None) -> None:
+        """End a session as `delete` does."""
+        await sync_to_async(self.delete)(session_key)
+
+    @staticmethod
+    def _find(key: str | None) -> Session | None:
+        if key is None:
+            return None
+        return Session.objects.filter(session_key=name_row(key), expire_date__gt=clock.now()).first()
