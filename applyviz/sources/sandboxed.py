@@ -2,15 +2,23 @@
 
 Answers come one line per file, which identifies the file that killed the child: that file is refused with a plain
 reason and the rest goes to a new child. Safe from any thread: no memory of ours is forked.
+
+The lines can be kept and decoded again without a child, by the same version of the reader (`name_reader`).
 """
 
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
 
 from applyviz.engine.manifests.documents import DocumentProblem, ParsedFile
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
@@ -22,7 +30,32 @@ from applyviz.sources.wire import decode_file
 
 CHILD = "applyviz.sources.reading_child"
 DEFAULT_CHILD_LIMITS = ChildLimits()
+READING = ("engine/objects", "engine/manifests", "engine/channels", "sources")
+"""The folders of this product whose code decides how a file is read."""
+_PRODUCT = Path(__file__).resolve().parents[1]
 _TOO_MUCH = "reading it needs more memory or a deeper stack than is allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFiles:
+    """The parsed files of a bundle, in order.
+
+    - `lines`: what the child answered for each; None unless it answered for all, because limits of time depend on the
+      machine.
+    """
+
+    files: tuple[ParsedFile, ...]
+    lines: tuple[bytes, ...] | None
+
+
+@lru_cache(maxsize=1)
+def name_reader() -> str:
+    """Return the version of the reader: a digest of the code that decides how a file is read."""
+    found = hashlib.sha256(f"{yaml.__version__} {sys.version_info[:2]}".encode())
+    for folder in READING:
+        for path in sorted((_PRODUCT / folder).glob("*.py")):
+            found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
 
 
 def _ask_child(files: Sequence[BundledFile], limits: ReadLimits, child_limits: ChildLimits) -> tuple[list[bytes], str]:
@@ -57,26 +90,47 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
+def _decode(file: BundledFile, line: bytes) -> ParsedFile:
+    found = decode_file(file.name, line)
+    # JSON always spells a NUL like this; most files skip the search.
+    return refuse_nuls(found) if b"\\u0000" in line else found
+
+
+def decode_lines(bundle: SourceBundle, lines: Sequence[bytes]) -> tuple[ParsedFile, ...]:
+    """Return the files that kept lines describe; raises `ValueError` for lines of other files."""
+    with _collector_paused():
+        return tuple(_decode(file, line) for file, line in zip(bundle.files, lines, strict=True))
+
+
 def read_bundle(
     bundle: SourceBundle,
     *,
     limits: ReadLimits = DEFAULT_LIMITS,
     child_limits: ChildLimits = DEFAULT_CHILD_LIMITS,
 ) -> tuple[ParsedFile, ...]:
+    """Parse every file of a bundle as `read_files` does, and keep no lines."""
+    return read_files(bundle, limits=limits, child_limits=child_limits).files
+
+
+def read_files(
+    bundle: SourceBundle,
+    *,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    child_limits: ChildLimits = DEFAULT_CHILD_LIMITS,
+) -> ReadFiles:
     """Parse every file of a bundle outside this process; return one `ParsedFile` per file, in order.
 
     - Never raises for the content of a file: a file that kills its child becomes one problem that names it.
     """
     waiting = [file for file in bundle.files if len(file.data) <= limits.file_bytes]
     parsed: dict[str, ParsedFile] = {}
+    kept: list[bytes] = []
     broken = 0
     while waiting:
         lines, reason = _ask_child(waiting, limits, child_limits)
         with _collector_paused():
-            for file, line in zip(waiting, lines, strict=False):
-                found = decode_file(file.name, line)
-                # JSON always spells a NUL like this; most files skip the search.
-                parsed[file.name] = refuse_nuls(found) if b"\\u0000" in line else found
+            parsed.update((file.name, _decode(file, line)) for file, line in zip(waiting, lines, strict=False))
+        kept += lines[: len(waiting)]
         waiting = waiting[len(lines) :]
         if not waiting:
             break
@@ -88,4 +142,5 @@ def read_bundle(
             parsed.update((file.name, _refuse(file, reason)) for file in waiting)
             break
     too_large = f"the file is larger than {limits.file_bytes:,} bytes"
-    return tuple(parsed.get(file.name) or _refuse(file, too_large) for file in bundle.files)
+    files = tuple(parsed.get(file.name) or _refuse(file, too_large) for file in bundle.files)
+    return ReadFiles(files, tuple(kept) if len(kept) == len(files) else None)

@@ -31,7 +31,7 @@ from applyviz.workflow.approvals import approving
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.foundation import failpoints
-from applyviz.workflow.plans import calculation, planner, reviews
+from applyviz.workflow.plans import parsed_sources, planner, reviews
 from tests.builders import make_person, open_dangers
 from tests.faults import mutants
 from tests.faults.apiserver import TOKEN
@@ -48,7 +48,7 @@ from tests.faults.hosts import (  # those that the forge is asked for by name
     read_lease,
     work_and_listen,
 )
-from tests.model.world import read_here
+from tests.model.world import read_files_here
 
 __all__ = [
     "find_waiting",
@@ -94,7 +94,7 @@ def plan(*, texts: list[str], cluster: str = "box", is_client: bool = False, by:
         bundle=SourceBundle(tuple(BundledFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))),
     )
     made = review.plans.get()
-    with patch.object(calculation, "read_bundle", read_here):  # planning is not what is tried; it may be quick
+    with patch.object(parsed_sources, "read_files", read_files_here):  # planning is not what is tried; it may be quick
         planner.make_plan(made.pk)
     deadline = time.monotonic() + 60
     while Plan.objects.get(pk=made.pk).state == "planning":  # a worker of the installation was quicker to take it

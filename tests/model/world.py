@@ -24,7 +24,9 @@ from applyviz.records.models import AuditEntry, Cluster
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.store import MemoryStore
 from applyviz.sources.bundle import SourceBundle
-from applyviz.workflow.plans import calculation
+from applyviz.sources.sandboxed import ReadFiles
+from applyviz.sources.wire import encode_file
+from applyviz.workflow.plans import parsed_sources
 from tests.faults.history import Exchange
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -39,6 +41,12 @@ def _parse(name: str, data: bytes) -> ParsedFile:
 def read_here(bundle: SourceBundle, **_: Any) -> tuple[ParsedFile, ...]:
     """What the reading child answers, without the child."""
     return tuple(_parse(file.name, file.data) for file in bundle.files)
+
+
+def read_files_here(bundle: SourceBundle) -> ReadFiles:
+    """What a worker reads with the child, without the child."""
+    files = read_here(bundle)
+    return ReadFiles(files, tuple(encode_file(file).rstrip() for file in files))
 
 
 class World:
@@ -57,7 +65,7 @@ class World:
     def wire_up(self, monkeypatch: Any) -> None:
         """Put this cluster where the product connects to."""
         monkeypatch.setattr(connect, "open_transport", self._open)
-        monkeypatch.setattr(calculation, "read_bundle", read_here)
+        monkeypatch.setattr(parsed_sources, "read_files", read_files_here)
 
     def _open(self, cluster: Cluster) -> World:
         return self

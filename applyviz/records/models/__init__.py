@@ -57,7 +57,7 @@ from applyviz.records.models.sandboxes import SandboxChange, SandboxMeta, Sandbo
 from applyviz.records.models.scans import ClusterScan, LiveFinding
 from applyviz.records.models.scheduled_starts import ScheduledStart
 from applyviz.records.models.secret_values import PlannedSecretValue
-from applyviz.records.models.sources import SourceFile, SourceRevision
+from applyviz.records.models.sources import ParsedSource, SourceFile, SourceRevision
 from applyviz.records.models.tokens import ApiToken, ServiceAccount
 from applyviz.records.models.worker_requests import WorkerRequest
 
@@ -97,6 +97,7 @@ __all__ = [
     "ObjectResult",
     "OpenSession",
     "OutboxMessage",
+    "ParsedSource",
     "PendingChange",
     "Plan",
     "PlannedSecretValue",

@@ -1,4 +1,4 @@
-"""Frozen manifests: a source revision and its files, byte for byte, sealed."""
+"""Frozen manifests: a source revision and its files, byte for byte, sealed; and their parsed form."""
 
 from __future__ import annotations
 
@@ -22,6 +22,22 @@ class SourceRevision(models.Model):
 
     def __str__(self) -> str:
         return self.digest[:16]
+
+
+class ParsedSource(models.Model):
+    """The parsed form of the files of a source revision, so that they are parsed once.
+
+    - Made and checked by `workflow/plans/parsed_sources.py`.
+    - `reader` names the version of the reader; `mac` covers reader, files and content under the key of workers.
+    """
+
+    revision = models.OneToOneField(SourceRevision, on_delete=models.PROTECT, related_name="parsed")
+    reader = models.CharField(max_length=64)
+    mac = models.CharField(max_length=64)
+    content = SealedField(bound_to=("revision_id", "reader", "mac"))
+
+    def __str__(self) -> str:
+        return f"parsed source {self.revision_id}"
 
 
 class SourceFile(models.Model):

@@ -42,10 +42,9 @@ from applyviz.records.models import Plan, SourceRevision
 from applyviz.sandbox.api.estimates import with_estimates
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.collector import defer_full_gc
-from applyviz.sources.sandboxed import read_bundle
 from applyviz.workflow import policies
 from applyviz.workflow.foundation.scopes import ScopeEntry
-from applyviz.workflow.plans import channels
+from applyviz.workflow.plans import channels, parsed_sources
 from applyviz.workflow.plans.conflict_rules import rules_from_json
 from applyviz.workflow.plans.prune_history import find_earlier_prune
 from applyviz.workflow.plans.resolutions import read_decisions
@@ -157,10 +156,10 @@ def load_bundle(revision: SourceRevision) -> SourceBundle:
     )
 
 
-def read_sources(revision: SourceRevision) -> dict[str, EditedText]:
-    """Return the text of each frozen file, with the tool that rendered it; skip files that are not UTF-8."""
+def read_sources(bundle: SourceBundle) -> dict[str, EditedText]:
+    """Return the text of each file, with the tool that rendered it; skip files that are not UTF-8."""
     found = {}
-    for file in load_bundle(revision).files:
+    for file in bundle.files:
         with suppress(UnicodeDecodeError):
             found[file.name] = EditedText(file.data.decode(), _RENDERED.get(file.provenance.get("from", ""), ""))
     return found
@@ -195,9 +194,9 @@ class _ReadSource:
 
 
 def _read_source(revision: SourceRevision) -> _ReadSource:
-    """Parse the frozen files in a child process with limits; keep every problem."""
+    """Parse the frozen files, or read how they were parsed before; keep every problem."""
     bundle = load_bundle(revision)
-    files = read_bundle(bundle)
+    files = parsed_sources.parse_source(revision, bundle)
     return _ReadSource(bundle, files, channels.read_channel(files, bundle))
 
 
@@ -300,7 +299,7 @@ def prepare(
         related=related,
         decisions=read_decisions(plan),
         rules=rules_from_json(plan.rules),
-        sources=read_sources(plan.revision),
+        sources=read_sources(source.bundle),
         earlier=find_earlier_prune(plan, documents) if has_notes else None,
         find_critical=policies.find_critical_kinds(plan) if has_notes else None,
     )
