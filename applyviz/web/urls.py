@@ -146,7 +146,6 @@ review_urls = [  # reviews/
         comments.show_thread,
         name="field-comments",
     ),
-    path("<int:number>/plans/<int:plan>/objects/<int:position>/<slug:tab>/", reviews.show_object, name="show-object"),
     path(
         "<int:number>/plans/<int:plan>/objects/<int:position>/fields/<int:index>/",
         reviews.show_field,

@@ -50,7 +50,7 @@ def list_addresses(world: World) -> Iterator[str]:
     """Where the calculation and the reads of the Secret are shown."""
     (plan,), (run,) = world.plans, world.runs
     address = [plan.review.number, plan.number]
-    yield reverse("reviews:show-object", args=[*address, SECRET, "requests"])
+    yield f"{reverse('reviews:show-changes', args=address)}?only={SECRET}&view=requests"
     yield reverse("reviews:show-requests", args=address)
     yield reverse("reviews:keep-requests", args=address)
     yield reverse("runs:list-requests", args=[run.number])

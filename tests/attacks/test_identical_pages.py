@@ -48,14 +48,14 @@ RIGHT, WRONG = "q7Rz0xWv-right", "q7Rz0xWv-wrong"
 SECRET = 0
 # Reading every page in two worlds takes a minute: client-side plans are read in the long lane.
 MODES = (ApplyMode.SERVER, pytest.param(ApplyMode.CLIENT, marks=pytest.mark.long))
-TABS = ("changes", "diff", "requests", "owners", "yaml")
+VIEWS = ("fields", "diff", "requests", "owners", "yaml", "fields&show=all&aligned=1", "diff&split=1&complete=1")
 # Who reads, and which routes: those that show a viewer nothing, or something else than a viewer.
 READERS: dict[str, tuple[Role, str]] = {
     "viewer": (Role.VIEWER, ""),
     "auditor": (Role.AUDITOR, r"history:"),
     "mapped-author": (
         Role.AUTHOR,
-        r"reviews:(show-plan|show-changes|show-risks|show-object|show-patch|propose-rule|compare|hand-over|take-fields"
+        r"reviews:(show-plan|show-changes|show-risks|show-patch|propose-rule|compare|hand-over|take-fields"
         r"|move-ownership|edit-last-applied|plan-others)|runs:|search",
     ),
     "mapped-approver": (
@@ -130,7 +130,7 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
     **{
         name: partial(World.of_plans, name=name)
         for name in (
-            *("reviews:show-overview", "reviews:show-changes", "reviews:show-requests", "reviews:show-activity"),
+            *("reviews:show-overview", "reviews:show-requests", "reviews:show-activity"),
             *("reviews:show-addons", "reviews:show-risks", "reviews:live-comparison", "reviews:show-source-changes"),
         )
     },
@@ -161,10 +161,15 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
         for query in ("", "?q=login", "?q=data", "?q=changed", "?q=removed", "?q=masked")
         for address in w.of_plans("reviews:list-changes")
     ),
+    "reviews:show-changes": lambda w: (
+        f"{address}{query}"
+        for address in w.of_plans("reviews:show-changes")
+        for query in ("", *(f"?only={SECRET}&view={view}" for view in VIEWS))
+    ),
     "reviews:scroll-objects": lambda w: (
         f"{a}?only={SECRET}{q}"
         for a in w.of_plans("reviews:scroll-objects")
-        for q in ("", "&view=diff", "&view=yaml", "&show=all")
+        for q in ("", "&view=diff", "&view=yaml", "&show=all", "&alone=on", "&alone=on&view=owners")
     ),
     "reviews:confirm-plan": lambda w: w.of_plans("reviews:confirm-plan"),
     "reviews:emergency-apply": lambda w: w.of_plans("reviews:emergency-apply"),
@@ -179,7 +184,6 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
         for name in ("manifest.yaml", "after.yaml", "live.yaml", "last-applied.yaml", "request.json")
         for address in w.of_objects("reviews:show-file", name)
     ),
-    "reviews:show-object": lambda w: (a for tab in TABS for a in w.of_objects("reviews:show-object", tab)),
     "reviews:field-comments": lambda w: (
         a for index in range(3) for a in w.of_objects("reviews:field-comments", index)
     ),

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 import pytest
 import yaml
 from django.test import Client
-from django.urls import reverse
 
 from applyviz.engine.diff.masking import is_masked, mask
 from applyviz.engine.diff.patch_masking import mask_patch
 from applyviz.engine.objects.exchange import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.requests.options import ApplyMode
+from applyviz.web.components.object_links import link_alone
 from tests.attacks.answers import read_words
 from tests.attacks.conftest import find_leaks
 from tests.attacks.test_identical_pages import READ, World
@@ -68,7 +68,7 @@ def test_no_page_shows_a_misspelled_field(team, name, mode) -> None:
 
     assert shown == []
     assert find_leaks(CANARY) == []
-    page = client.get(reverse("reviews:show-object", args=[plan.review.number, plan.number, 0, "yaml"]))
+    page = client.get(link_alone(plan, 0, "yaml"))
     assert page.status_code == 200
 
 

@@ -13,7 +13,7 @@ from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError, Playgrou
 from applyviz.records.enums import Role
 from applyviz.records.models import PlaygroundInput
 from applyviz.web.playground import answering, answers, pages
-from applyviz.web.reviews.pane.object_pane import Tab
+from applyviz.web.reviews.pane.object_content import ObjectView
 from tests.builders import make_person
 from tests.pace import measure
 
@@ -44,7 +44,7 @@ def test_nothing_is_computed_in_the_web_process(client, monkeypatch):
 
     asked = ask(client)
     address = asked.headers["Location"].partition("#")[0]
-    shown = [client.get(f"{address}{tab.value}/") for tab in Tab]
+    shown = [client.get(f"{address}{tab.value}/") for tab in ObjectView]
     other = client.get(f"{address}diff/?view=split")
 
     assert asked.status_code == 302
@@ -73,7 +73,7 @@ def test_web_process_spends_no_time_on_a_large_question(client, mode, monkeypatc
 
     seconds = [measure(lambda: answered.append(client.post("/playground/", given)))[1]]
     address = answered[0].headers.get("Location", "/playground/").partition("#")[0]
-    addresses = [f"{address}{tab.value}/" for tab in Tab] if address != "/playground/" else []
+    addresses = [f"{address}{tab.value}/" for tab in ObjectView] if address != "/playground/" else []
     # The least of three: garbage of other tests may be collected meanwhile.
     seconds += [min(measure(client.get, one)[1] for _ in range(3)) for one in addresses]
 

@@ -166,7 +166,7 @@ def tell(pages: Pages, before: Mapping[str, JSONObject], after: Mapping[str, JSO
     found, you = [], options_from_json(pages.plan.options).field_manager
     for row in pages.plan.changes.order_by("position"):
         change, key = changes.read_masked(row), name_change(changes.open_sealed(row))
-        url = pages.address("show-object", row.position, "changes")
+        url = f"{pages.address('show-changes')}?only={row.position}"
         found.append(Told(change, row.position, url, before.get(key), after.get(key), find_root(change.ref.gvk), you))
     return found
 

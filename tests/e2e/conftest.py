@@ -148,11 +148,11 @@ def open_tab(page: Page, name: str) -> None:
 
 
 def show_alone(page: Page, name: str = "") -> None:
-    """Leave the scroll of all changes for one object on a page of its own, the first that holds the text."""
+    """Leave the scroll of all changes for one object alone, the first that holds the text."""
     expect(page.locator("[data-scroll-object]").first).to_be_visible()
     link = page.locator("[data-scroll-object]", has_text=name).first.locator("[data-alone]")
     page.goto(link.get_attribute("href") or "")
-    expect(page.locator("#pane .pane-head")).to_be_visible()
+    expect(page.locator("#pane .object-head")).to_be_visible()
 
 
 def forget_views(page: Page, address: str) -> None:

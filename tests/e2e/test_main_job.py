@@ -141,7 +141,7 @@ def test_values_of_secrets_reach_no_page(sign_in):
     open_tab(alice, "Changes")
     show_alone(alice, "Secret/")
     expect(alice.locator("#pane")).to_contain_text("password")
-    for tab in ("Changes", "Diff", "Requests", "Field owners", "YAML"):
+    for tab in ("Fields", "Diff", "Requests", "Field owners", "YAML"):
         alice.locator(".tabs a", has_text=tab).click()
         expect(alice.locator(".tabs a[aria-current]")).to_contain_text(tab)
         assert "canary" not in alice.content()

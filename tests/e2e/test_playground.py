@@ -34,16 +34,16 @@ def test_rule_leads_to_a_question_and_a_link(visitor, browser):
     visitor.get_by_role("link", name="When does the server reject").click()
     visitor.get_by_role("link", name="Open in the playground Rejected").click()
     expect(visitor.get_by_text('conflict with "platform"').first).to_be_visible()
-    expect(visitor.get_by_text("Choose a resolution:")).to_be_visible()
+    expect(visitor.locator(".resolution-options").first).to_be_visible()
 
     visitor.get_by_label("Force conflicts").check()
     visitor.get_by_role("button", name="Explain").click()
-    expect(visitor.locator("#pane")).to_contain_text("Update ConfigMap")
-    expect(visitor.get_by_text("Choose a resolution:")).to_have_count(0)
+    expect(visitor.locator("#pane")).to_contain_text("Update")
+    expect(visitor.locator(".resolution-options")).to_have_count(0)
 
     visitor.get_by_role("link", name="Requests 1").click()
     expect(visitor.locator("#pane")).to_contain_text("application/apply-patch+yaml")
-    visitor.get_by_role("link", name="Changes 1").click()
+    visitor.get_by_role("link", name="Fields 1").click()
     visitor.locator("[data-field-row] > summary").first.click()
     expect(visitor.locator(".schema").first).to_contain_text("string")
 
@@ -87,7 +87,7 @@ def test_hostile_manifest_runs_nothing(visitor):
     visitor.get_by_label("Live object").fill(json.dumps(live))
     visitor.get_by_role("button", name="Explain").click()
     expect(visitor.locator("#pane")).to_contain_text("window.hit")
-    for tab in ("Diff", "Requests", "Field owners", "YAML", "Changes"):
+    for tab in ("Diff", "Requests", "Field owners", "YAML", "Fields"):
         visitor.locator("#pane .tabs").get_by_role("link", name=tab).click()
         expect(visitor.locator("#pane .tabs [aria-current=page]")).to_contain_text(tab)
         expect(visitor.locator("#pane")).to_contain_text("window.hit")

@@ -65,7 +65,7 @@ def apply(page: Page, address: str) -> None:
 
 
 def open_object(page: Page, address: str, name: str) -> None:
-    """The object on a page of its own; filtered, because objects with identical changes are one block."""
+    """The object alone; filtered, because objects with identical changes are one block."""
     page.goto(address)
     open_tab(page, "Changes")
     page.goto(f"{page.url.partition('#')[0].partition('?')[0]}?q={name}")
@@ -96,9 +96,9 @@ def count_chosen(alice: Page, address: str) -> None:
 
 def send_nothing(alice: Page) -> None:
     """Without a choice nothing is sent: the first option says so, and the reason stays where it was typed."""
-    here, reason = alice.url, alice.locator("#deciding-note")
+    here, reason = alice.url, alice.locator('[id^="deciding-note"]')
     reason.fill("half a thought")
-    alice.locator('#deciding button[value="decide"]').click()
+    alice.locator('form[id^="deciding-"] button[value="decide"]').click()
     assert alice.evaluate("document.activeElement.validationMessage") == "Choose a resolution first."
     assert (alice.url, reason.input_value()) == (here, "half a thought")
     reason.fill("")
@@ -119,7 +119,7 @@ def decide_mixed(alice: Page, address: str) -> None:
         "2",
         "3",
     ]
-    expect(alice.locator(".decide-bar")).to_contain_text("--force-conflicts applies to the whole request")
+    expect(alice.locator("[data-resolve].is-many")).to_contain_text("--force-conflicts applies to the whole request")
     alice.get_by_role("button", name="Preview request").click()
     expect(alice.locator(".preview")).to_contain_text("force affects only the fields that you overwrite")
     assert find_violations(alice) == []

@@ -63,12 +63,12 @@ def boutique(sign_in, public_manifests, addresses) -> Page:
 
 
 def choose(page: Page, kind: str, name: str) -> None:
-    """Open one object by its kind and name on the page that has it alone."""
+    """Open one object alone by its kind and name."""
     open_tab(page, "Changes")
     page.locator("[data-find]").fill(f"{kind} {name}")
     expect(page.locator("[data-item]").nth(4)).to_be_hidden()  # an object whose values say so is found as well
     show_alone(page, f"{kind}/{name}")
-    expect(page.locator(".pane-head")).to_contain_text(name)
+    expect(page.locator("#pane .object-head")).to_contain_text(name)
 
 
 def copy(page: Page, name: str) -> str:
@@ -160,9 +160,9 @@ def test_escape_and_f_do_not_race(boutique):
 
 def test_what_was_clicked_last_is_what_is_shown(boutique):
     page, held, ended = boutique, [], []
-    page.route("**/diff/**", lambda route: held.append(route))
+    page.route(re.compile("view=diff"), lambda route: held.append(route))
     for event in ("requestfinished", "requestfailed"):
-        page.on(event, lambda request: ended.append(request.url) if "/diff/" in request.url else None)
+        page.on(event, lambda request: ended.append(request.url) if "view=diff" in request.url else None)
     page.locator(".tabs a", has_text="Diff").click()
     page.locator(".tabs a", has_text="Requests").click()
     expect(page.locator(".tabs a[aria-current]")).to_contain_text("Requests")
@@ -174,7 +174,7 @@ def test_what_was_clicked_last_is_what_is_shown(boutique):
     page.wait_for_timeout(QUIET)
 
     expect(page.locator(".tabs a[aria-current]")).to_contain_text("Requests")
-    expect(page).to_have_url(re.compile("/requests/"))
+    expect(page).to_have_url(re.compile("view=requests"))
 
 
 def test_versions_stand_side_by_side_and_a_field_tells_all(boutique):
@@ -190,7 +190,7 @@ def test_versions_stand_side_by_side_and_a_field_tells_all(boutique):
 
     expect(row.locator(".schema")).to_contain_text("Container image name")
     expect(row.locator(".schema")).to_contain_text("No earlier run changed it on this cluster.")
-    expect(row.locator(".field-more")).to_contain_text(re.compile(r"boutique\.yaml:\d+"))
+    expect(row.locator(".opened-field")).to_contain_text(re.compile(r"boutique\.yaml:\d+"))
 
 
 def test_requests_can_be_copied_and_kept(boutique):
@@ -235,7 +235,7 @@ def test_row_that_is_opened_while_another_filter_is_under_way_stays_open(boutiqu
     choose(page, "Deployment", "frontend")
     held = []
     page.route("**/*show=all*", lambda route: held.append(route))
-    row = page.locator("[data-field-row]", has=page.locator("summary .label", has_text="serviceAccountName"))
+    row = page.locator("[data-field-row]", has=page.locator("summary .path", has_text="serviceAccountName"))
     chosen = page.get_by_role("link", name=re.compile("All fields"))
 
     with page.expect_request("**/*show=all*"):
@@ -253,14 +253,14 @@ def test_address_of_a_field_holds_for_others_who_first_sign_in(boutique, sign_in
     page = boutique
     choose(page, "Deployment", "frontend")
     show_all_fields(page)
-    label = page.locator("summary .label", has_text="serviceAccountName")
+    label = page.locator("summary .path", has_text="serviceAccountName")
     row = page.locator("[data-field-row]", has=label)
     row.locator("summary").click()
-    row.get_by_role("link", name="link to this field").click()
-    page.wait_for_url(re.compile(r"\?field=\d+#field-\d+"))
+    row.get_by_role("link", name="Link to this field").click()
+    page.wait_for_url(re.compile(r"&field=\d+#object-\d+-field-\d+"))
     page.reload()
-    expect(page.locator("[data-linked]")).to_have_attribute("open", "")
-    expect(page.locator("[data-linked] .schema")).to_contain_text("ServiceAccount")
+    expect(page.locator(":target [data-field-row]")).to_have_attribute("open", "")
+    expect(page.locator(":target .schema")).to_contain_text("ServiceAccount")
 
     context = browser.new_context(base_url=product.url)
     visitor = context.new_page()
@@ -268,8 +268,8 @@ def test_address_of_a_field_holds_for_others_who_first_sign_in(boutique, sign_in
     visitor.get_by_label("Name").fill("charlie")
     visitor.get_by_label("Password").fill(product.passwords["charlie"])
     visitor.get_by_role("button", name="Sign in").click()
-    expect(visitor.locator("[data-linked]")).to_contain_text("serviceAccountName")
-    expect(visitor.locator("[data-linked]")).to_be_in_viewport()
+    expect(visitor.locator(":target")).to_contain_text("serviceAccountName")
+    expect(visitor.locator(":target")).to_be_in_viewport()
     context.close()
 
 

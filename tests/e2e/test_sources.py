@@ -106,7 +106,7 @@ def test_sources_are_mixed_named_and_fetched_again(sign_in, server, repository):
     page.go_back()
     page.locator("[data-review-tab]", has_text="Changes").click()
     show_alone(page, "of-link")
-    expect(page.locator("#pane .pane-head")).to_contain_text(f"fetched {git.origin}{RAW}")
+    expect(page.locator("#pane")).to_contain_text(f"fetched {git.origin}{RAW}")
 
 
 def test_newer_commit_is_fetched_by_one_click(sign_in, server, repository):

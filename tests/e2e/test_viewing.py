@@ -76,15 +76,17 @@ def test_tick_that_was_taken_away_stays_away(changes):
     assert count_viewed(page) == viewed - 1
 
 
-def test_page_of_one_object_has_a_button_and_counts_what_was_on_the_screen(changes):
+def test_object_alone_has_its_box_and_counts_what_was_on_the_screen(changes):
     page = changes
     position = page.locator("[data-watched]").first.get_attribute("data-watched")
     page.set_viewport_size(SIZES[0])
-    page.goto(f"/reviews/2/plans/1/objects/{position}/changes/")
-    button = page.locator("[data-viewed-button]")
+    page.goto(f"/reviews/2/plans/1/changes/?only={position}")
+    box = page.locator("#pane [data-viewed-box]")
 
     look_through(page)
-    expect(button).to_have_attribute("aria-pressed", "true")
-    button.click()
+    expect(box).to_be_checked()
+    box.uncheck()
 
-    expect(page.locator("[data-viewed-button]")).to_have_attribute("aria-pressed", "false")
+    expect(page.locator("#viewed")).to_contain_text("Viewed")
+    page.reload()
+    expect(page.locator("#pane [data-viewed-box]")).not_to_be_checked()

@@ -34,7 +34,7 @@ from applyviz.web.reviews.pages.addons.table import list_addons
 from applyviz.web.reviews.pages.plan_summary import describe_deletion, describe_prune, present_impact, present_sentence
 from applyviz.web.reviews.pages.sources.staying import list_stays
 from applyviz.web.reviews.pane.equal_values import is_equal_to_live
-from applyviz.web.reviews.pane.fields import FieldFilter, present_sections
+from applyviz.web.reviews.pane.fields import FieldFilter, present_rows, select_reasons
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals.plan_facts import PlanFacts, find_plan_facts
 from applyviz.workflow.clusters import impersonation
@@ -176,14 +176,7 @@ def present_fields(change: engine.PlannedObject, options: ApplyOptions) -> list[
     """Return the changes of one object field by field; none if nothing of it is written."""
     if not change.has_effect:
         return []
-    sections = present_sections(
-        change,
-        mode=options.mode,
-        you=options.field_manager,
-        chosen=FieldFilter.CHANGES,
-        explain=render_reason,
-        url_of=lambda index: "",
-    )
+    reasons = select_reasons(change, FieldFilter.CHANGES)
     return [
         {
             "path": row.path,
@@ -192,8 +185,7 @@ def present_fields(change: engine.PlannedObject, options: ApplyOptions) -> list[
             "after": row.after.text if row.after else None,
             "why": row.why,
         }
-        for section in sections
-        for row in section.rows
+        for row in present_rows(change, reasons, options=options, explain=render_reason, url_of=lambda index: "")
     ]
 
 

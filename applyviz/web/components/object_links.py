@@ -26,6 +26,12 @@ def link_change(plan: Plan, position: int) -> str:
     return f"{changes}?at={position}#object-{position}"
 
 
-def link_details(plan: Plan, position: int, tab: str = "changes") -> str:
-    """Return the address of the page with everything about one object of a plan, in one of its tabs."""
-    return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, tab])
+def link_alone(plan: Plan, position: int, view: str = "") -> str:
+    """Return the address of one object of a plan alone, with everything about it, in one of its views."""
+    changes = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
+    return f"{changes}?only={position}{f'&view={view}' if view else ''}"
+
+
+def link_field(plan: Plan, position: int, index: int) -> str:
+    """Return the address of one field of an object alone."""
+    return f"{link_alone(plan, position)}&field={index}#object-{position}-field-{index}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -24,25 +24,25 @@ from applyviz.web.components.badges import LEVEL_STYLES
 from applyviz.web.components.notices import Notice
 from applyviz.web.playground.patch_kinds import render_kinds
 from applyviz.web.reviews.pane.fields import FieldFilter
-from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab, present_pane
+from applyviz.web.reviews.pane.object_addresses import AloneLinks, ObjectLinks
+from applyviz.web.reviews.pane.object_content import ObjectChoice, ObjectView
+from applyviz.web.reviews.pane.object_notices import present_notices
 from applyviz.web.reviews.pane.resolutions import show_conflicts
+from applyviz.web.reviews.pane.scroll_object import present_alone
 
-# The other tabs are rendered too, so that they open at once, while the answer stays quick and small.
+# The other views are rendered too, so that they open at once, while the answer stays quick and small.
 SPARE_SECONDS = 1.5
 SPARE_CHARACTERS = 1_000_000
-_CHOSEN = tuple(f.name for f in fields(PaneChoice) if f.name.startswith("is_") or f.name == "has_server_managed")
-_TEXTS = ("version", "start", "field", "find")
 
 
-def choice_to_json(choice: PaneChoice) -> JSONObject:
+def choice_to_json(choice: ObjectChoice) -> JSONObject:
     """Return what an address chooses as plain JSON values."""
-    chosen = {name: getattr(choice, name) for name in (*_CHOSEN, *_TEXTS)}
-    return {"tab": choice.tab.value, "show": choice.show.value, **chosen}
+    return {**asdict(choice), "view": choice.view.value, "show": choice.show.value}
 
 
-def choice_from_json(data: Mapping[str, Any]) -> PaneChoice:
+def choice_from_json(data: Mapping[str, Any]) -> ObjectChoice:
     """Return a choice from the JSON of `choice_to_json`."""
-    return PaneChoice(**{**data, "tab": Tab(data["tab"]), "show": FieldFilter(data["show"])})
+    return ObjectChoice(**{**data, "view": ObjectView(data["view"]), "show": FieldFilter(data["show"])})
 
 
 def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[Notice]:
@@ -60,26 +60,38 @@ def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[
         yield Notice(LEVEL_STYLES[RiskLevel.INFO], _("kubectl does this differently"), lines=tuple(lines))
 
 
-def render_answer(change: PlannedObject, given: PlaygroundQuery, choice: PaneChoice, base_url: str) -> str:
-    """Return the pane of an answer with the chosen tab as HTML; `base_url` is the address of the answer."""
+def render_answer(change: PlannedObject, given: PlaygroundQuery, choice: ObjectChoice, base_url: str) -> str:
+    """Return the object of an answer with the chosen view as HTML; `base_url` is the address of the answer."""
     options = playground.options_for(change, given)
-    pane = present_pane(
+    links = ObjectLinks(
+        focus=base_url,
+        history="",
+        self_of=lambda view: f"{base_url}{view.value}/",
+        field_of=lambda index: f"{base_url}fields/{index}/",
+        risk_of=lambda _kind, _level: "",
+        conflict="",
+        has_comments=False,
+    )
+    shown = present_alone(
         change,
+        choice,
+        position=0,
         options=options,
-        choice=choice,
-        url_of=lambda tab: f"{base_url}{tab.value}/",
-        field_url_of=lambda index: f"{base_url}fields/{index}/",
+        links=links,
+        alone_links=AloneLinks(
+            page_of=lambda view: f"{base_url}{view.value}/?", part_of=lambda view: f"{base_url}{view.value}/?"
+        ),
+        notices=(*present_notices(change), *_present_kubectl(change, given)),
         resolution=show_conflicts(change, you=options.field_manager),
     )
-    pane = replace(pane, notices=(*pane.notices, *_present_kubectl(change, given)))
-    return render_to_string("reviews/_pane.html", {"pane": pane})
+    return render_to_string("reviews/changes/_object.html", {"one": replace(shown, can_view=False)})
 
 
 def _render(asked: JSONObject, kept: PlaygroundQuery, *, began: float) -> JSONObject:
     change = playground.explain(kept, now=asked["now"])
     wanted, kinds = choice_from_json(asked["choice"]), render_kinds(kept, now=asked["now"])
     panes = [[choice_to_json(wanted), render_answer(change, kept, wanted, asked["base_url"]) + kinds]]
-    for choice in (PaneChoice(tab=tab) for tab in Tab):
+    for choice in map(ObjectChoice, ObjectView):
         is_large = sum(len(html) for _choice, html in panes) > SPARE_CHARACTERS
         if is_large or time.process_time() - began > SPARE_SECONDS:
             break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from django.http import HttpResponse
@@ -18,8 +19,8 @@ from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.playground import answers
 from applyviz.web.playground import pages as presenter
 from applyviz.web.playground.forms import PlaygroundForm
-from applyviz.web.reviews.forms.reviews import PaneForm
-from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab
+from applyviz.web.reviews.forms.reviews import ObjectForm
+from applyviz.web.reviews.pane.object_content import ObjectChoice, ObjectView
 from applyviz.web.templatetags.applyviz import moment_text
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -47,7 +48,7 @@ def _put(request: PageRequest, given: PlaygroundQuery) -> str:
     at, key = clock.now(), playgrounds.make_key()
     now, url = at.strftime(presenter.TIME), presenter.answer_url(key)
     question = answers.ChildQuestion(key, given, now, url, _pool_of(request), is_masked=False)
-    answer = answers.ask(question, PaneChoice())
+    answer = answers.ask(question, ObjectChoice())
     playgrounds.keep_input(key, answer.kept.to_json(), at=at)
     return key
 
@@ -82,22 +83,23 @@ def ask(request: PageRequest) -> HttpResponse:
 @requires(Action.EXPLORE)
 def show_answer(request: PageRequest, key: str) -> HttpResponse:
     """Show an input and its answer."""
-    return _show(request, key, Tab.CHANGES)
+    return _show(request, key, ObjectView.FIELDS)
 
 
 @requires(Action.EXPLORE)
 def show_tab(request: PageRequest, key: str, tab: str) -> HttpResponse:
-    """Show an input and its answer in one of its tabs."""
-    if tab not in set(Tab):
+    """Show an input and its answer in one of the views of the object."""
+    if tab not in set(ObjectView):
         raise NotVisibleError(f"there is no view {tab}")
-    return _show(request, key, Tab(tab))
+    return _show(request, key, ObjectView(tab))
 
 
-def _show(request: PageRequest, key: str, tab: Tab) -> HttpResponse:
+def _show(request: PageRequest, key: str, view: ObjectView) -> HttpResponse:
     question = presenter.find_question(key, pool=_pool_of(request))
-    pane = SafeString(presenter.render_pane(question, PaneForm.read_choice(request.GET, tab)))  # rendered by a template
+    choice = replace(ObjectForm.read_choice(request.GET), view=view)
+    pane = SafeString(presenter.render_pane(question, choice))  # rendered by a template
     if is_fragment(request):
-        return HttpResponse(pane)
+        return HttpResponse(pane, headers={"HX-Push-Url": request.get_full_path()})
     context = {"form": PlaygroundForm.of(question.given), "question": question, "pane": pane}
     context["share_url"] = request.build_absolute_uri(question.url)
     context["groups"] = presenter.list_example_groups(key)

@@ -95,10 +95,12 @@ def opened_field(flat: Any, one: Any, resolution: Any) -> SafeString:
     row = flat.row
     proposes = bool(row.can_ignore and resolution.propose_url)
     versions = tuple((None if v.value is None else v.value.is_cut) for v in row.versions)
-    form = (row.is_conflict, len(row.conflicts), bool(row.position), proposes, flat.has_long, versions)
+    is_shown = row.is_conflict or row.index == one.content.linked
+    links = (one.links.has_comments, is_shown)
+    form = (row.is_conflict, len(row.conflicts), bool(row.position), proposes, flat.has_long, links, versions)
 
     def put(marks: Sequence[TextMark]) -> dict[str, object]:
-        picture, why, position, index, about, focus, propose, *rest = marks
+        picture, why, position, index, about, link, propose, *rest = marks
         names, rest = rest[: len(versions)], rest[len(versions) :]
         values, conflicts = rest[: len(versions)], rest[len(versions) :]
         named = [
@@ -119,11 +121,14 @@ def opened_field(flat: Any, one: Any, resolution: Any) -> SafeString:
             "flat": {"has_long": flat.has_long},
             "row": fields,
             "opened": picture,
-            "one": {"links": {"focus": focus}},
+            "link": link,
+            "has_comments": one.links.has_comments,
+            "is_shown": is_shown,
             "resolution": {"propose_url": propose if proposes else ""},
         }
 
-    texts = (opened_strip(row.opened), row.why, row.position, row.index, row.about_url, one.links.focus)
+    link = one.link_field(row.index)
+    texts = (opened_strip(row.opened), row.why, row.position, row.index, row.about_url, link)
     names, values = (v.name for v in row.versions), ("" if v.value is None else v.value.text for v in row.versions)
     texts = (*texts, resolution.propose_url, *names, *values, *row.conflicts)
     return skeletons.draw("reviews/changes/_opened.html", form, texts, put)

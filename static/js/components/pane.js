@@ -23,7 +23,7 @@ async function copy(button) {
 }
 
 function shownObject() {
-  return document.querySelector("#pane .pane-head")?.textContent;
+  return document.querySelector("#pane .object-head h3")?.textContent;
 }
 
 /** Rows that a reader opened stay open when the same object is shown again, even when its answer was under way. */
@@ -31,12 +31,12 @@ let opened = { of: undefined, rows: [] };
 
 function remember() {
   const rows = [...document.querySelectorAll("#pane [data-field-row][open]")];
-  opened = { of: shownObject(), rows: rows.map((row) => row.id) };
+  opened = { of: shownObject(), rows: rows.map((row) => row.closest("[id]").id) };
 }
 
 function reopen() {
   if (shownObject() !== opened.of) return;
-  for (const id of opened.rows) document.getElementById(id)?.setAttribute("open", "");
+  for (const id of opened.rows) document.querySelector(`#${CSS.escape(id)} > [data-field-row]`)?.setAttribute("open", "");
 }
 
 function reveal() {

@@ -80,6 +80,7 @@ function choose(event) {
   const link = event.target.closest?.("[data-item] a");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   if (new URL(link.href).pathname !== location.pathname) return; // the link leads to another page
+  if (document.getElementById("pane")) return; // one object alone: the link leads to all of them
   const position = link.closest("[data-item]").dataset.item;
   event.preventDefault();
   const list = link.closest("[popover]");
@@ -94,7 +95,14 @@ function step(by) {
   const all = heads();
   const at = all.indexOf(current());
   const next = all[Math.min(Math.max(at + by, 0), all.length - 1)];
-  if (next) goTo(next);
+  if (document.getElementById("pane")) stepInList(by);
+  else if (next) goTo(next);
+}
+
+/** From an object alone to its neighbor in the list. */
+function stepInList(by) {
+  const links = [...document.querySelectorAll("[data-item] a")];
+  links[links.indexOf(shown()) + by]?.click();
 }
 
 function rows(selector = "") {
@@ -131,6 +139,12 @@ const keys = {
     hold(object);
     object.querySelector("[data-viewed-box]")?.click();
   },
+  m: () => {
+    const thread = document.querySelector("#pane [data-thread]:not(.field-comments *)");
+    if (!thread) return;
+    thread.open = true;
+    thread.querySelector("[data-say]")?.focus();
+  },
   "?": () => document.querySelector("[data-keys-help]").showModal(),
 };
 
@@ -155,8 +169,10 @@ function press(event) {
     return;
   }
   if (target.closest("textarea, select, dialog, input:not([type=checkbox], [type=radio])")) return;
-  if (!keys[event.key]) return;
-  keys[event.key]();
+  const view = /^[1-5]$/.test(event.key) && document.querySelector(`[data-tab="${event.key}"]`);
+  if (view) view.click();
+  else if (keys[event.key]) keys[event.key]();
+  else return;
   event.preventDefault();
 }
 
@@ -200,6 +216,7 @@ function openTarget() {
   if (!named) return;
   for (let fold = named.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   named.querySelector(":scope > [data-field-row]")?.setAttribute("open", "");
+  if (named.closest("#pane")) named.scrollIntoView({ block: "center" });
 }
 
 addEventListener("scroll", followSoon, { passive: true });

@@ -1,7 +1,7 @@
 /**
- * Records that an object was viewed, once all of its rows were on the screen: in the scroll of all changes, in the
- * drawer of risks, and on the page of the object. What is flung past does not count: a part counts when it stays on the
- * screen from one look to the next. Without script the box beside each object says the same.
+ * Records that an object was viewed, once all of its rows were on the screen: in the scroll of all changes, alone, and
+ * in the drawer of risks. What is flung past does not count: a part counts when it stays on the screen from one look to
+ * the next. Without script the box beside each object says the same.
  */
 const LOOK = 250;
 const SLACK = 3;
@@ -115,21 +115,9 @@ function tick() {
     if (box) box.checked = true;
     const mark = document.querySelector(`[data-item="${position}"] [data-tick]`);
     if (mark) mark.textContent = "✓";
-    for (const element of document.querySelectorAll(`[data-watched="${position}"]`)) {
-      press(element.closest("#pane"));
-      element.removeAttribute("data-watched");
-    }
+    for (const element of document.querySelectorAll(`[data-watched="${position}"]`)) element.removeAttribute("data-watched");
   }
   if (waiting.length) send();
-}
-
-/** The button of an object's own page, pressed by what was seen. */
-function press(pane) {
-  const button = pane?.querySelector("[data-viewed-button]");
-  if (!button || button.getAttribute("aria-pressed") === "true") return;
-  button.setAttribute("aria-pressed", "true");
-  button.querySelector("[aria-hidden]").textContent = "✓";
-  button.form.elements.viewed?.remove();
 }
 
 /** A reader who takes a tick away means it: the object is not ticked again before the page is loaded anew. */

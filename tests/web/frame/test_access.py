@@ -34,7 +34,6 @@ LOOKED_AT = {
     "show-risks",
     "list-changes",
     "scroll-objects",
-    "show-object",
     "show-record",
     "show-run",
     "show-result",

@@ -10,7 +10,8 @@ from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.planning.model.plan import Operation, Versions
-from applyviz.web.reviews.pane.object_pane import Tab
+from applyviz.web.components.object_links import link_alone
+from applyviz.web.reviews.pane.object_content import ObjectView
 from applyviz.web.templatetags.applyviz import breakable, visible
 from tests.web import builders, rows
 
@@ -45,19 +46,18 @@ def build_hostile(payload: str):
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_payload_is_text_on_every_tab(as_viewer, alice, payload):
+def test_payload_is_text_in_every_view(as_viewer, alice, payload):
     plan = rows.make_plan(alice, [build_hostile(payload)], title=payload[:200])
 
-    for tab in Tab:
-        address = reverse("reviews:show-object", args=[plan.review.number, 1, 0, tab.value])
-        page = as_viewer.get(address).content.decode()
+    for view in ObjectView:
+        page = as_viewer.get(link_alone(plan, 0, view.value)).content.decode()
 
         assert "<script>alert" not in page
         assert "<img src=x" not in page
         assert "<svg onload" not in page
         assert "' onmouseover='" not in page
         assert 'href="javascript:' not in page
-        head = page.partition('class="pane-head"')[2].partition("</header>")[0]
+        head = page.partition('class="object-head"')[2].partition("</header>")[0]
         assert "14" not in re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", head)
 
 

@@ -19,8 +19,9 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import AuditAction
+from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.pages.tabs import ReviewTab
-from applyviz.web.reviews.pane.object_pane import Tab
+from applyviz.web.reviews.pane.object_content import ObjectView
 from applyviz.workflow.approvals import comments
 from applyviz.workflow.audit import trail
 from tests.web import builders, rows
@@ -126,12 +127,12 @@ def read_pages(browser, author, texts):
             f"objects {start}": reverse("reviews:list-changes", args=[number, 1]) + f"?group=attention&start={start}"
             for start in range(0, len(texts), 150)
         },
-        "versions": reverse("reviews:show-object", args=[number, 1, 0, "changes"]) + "?show=all&aligned=1",
+        "versions": link_alone(plan, 0) + "&show=all&aligned=1",
         "history": reverse("history:list-entries"),
         "search": reverse("history:list-entries") + "?text=window.hit",
-        "named": reverse("reviews:show-object", args=[number, 1, 25, "changes"]),
+        "named": link_alone(plan, 25),
         "field": reverse("reviews:show-field", args=[number, 1, 0, len(texts) // 3]),
-        **{tab.value: reverse("reviews:show-object", args=[number, 1, 0, tab.value]) for tab in Tab},
+        **{view.value: link_alone(plan, 0, view.value) for view in ObjectView},
     }
     part = {"HX-Request": "true"}
     answers = {n: browser.get(a, headers=part if n.startswith("objects") else {}) for n, a in addresses.items()}

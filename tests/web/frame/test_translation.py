@@ -15,7 +15,7 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import ObjectChange, Review
 from applyviz.web.reviews.pages.tabs import ReviewTab
-from applyviz.web.reviews.pane.object_pane import Tab
+from applyviz.web.reviews.pane.object_content import ObjectView
 from applyviz.web.templatetags import skeletons
 from applyviz.workflow.audit import trail
 from tests.builders import grant_role, make_policy
@@ -98,7 +98,8 @@ def list_addresses(number, run):
     for tab in ReviewTab:
         yield reverse(f"reviews:show-{tab}", args=[number, 1])
     yield reverse("reviews:show-risks", args=[number, 1])
-    yield from (reverse("reviews:show-object", args=[number, 1, 0, tab.value]) for tab in Tab)
+    changes = reverse("reviews:show-changes", args=[number, 1])
+    yield from (f"{changes}?only=0&view={view.value}" for view in ObjectView)
     yield reverse("reviews:confirm-plan", args=[number, 1])
     yield reverse("reviews:show-record", args=[number, 1])
     yield reverse("runs:show-run", args=[run.number])

@@ -13,7 +13,7 @@ from applyviz.guide.answers import compute_answers
 from applyviz.guide.given import PlaygroundQueryError, PlaygroundQueryProblem
 from applyviz.records.models import PlaygroundInput
 from applyviz.records.sealing import Sealed, SealError
-from applyviz.web.reviews.pane.object_pane import Tab
+from applyviz.web.reviews.pane.object_content import ObjectView
 from applyviz.workflow.ops import playgrounds, recovery
 from tests.web.frame.test_escaping import PAYLOADS
 
@@ -199,13 +199,13 @@ def test_every_problem_is_told_at_once(client, db):
 @pytest.mark.parametrize("name", library.list_examples())
 def test_example_opens_in_every_view(client, db, name):
     page = client.get(reverse("playground:show-answer", args=[name]))
-    parts = [client.get(reverse("playground:show-tab", args=[name, tab.value]), headers=HTMX) for tab in Tab]
+    parts = [client.get(reverse("playground:show-tab", args=[name, tab.value]), headers=HTMX) for tab in ObjectView]
 
     assert page.status_code == 200
     is_refused = bool(compute_answers(library.list_examples()[name]).refused)
     assert ("could not be planned" in page.content.decode()) is is_refused
-    assert [part.status_code for part in parts] == [200] * len(Tab)
-    assert [tab.value for tab, part in zip(Tab, parts, strict=True) if "<html" in part.content.decode()] == []
+    assert [part.status_code for part in parts] == [200] * len(ObjectView)
+    assert [tab.value for tab, part in zip(ObjectView, parts, strict=True) if "<html" in part.content.decode()] == []
 
 
 def test_there_are_twenty_examples(client, db):
@@ -281,7 +281,7 @@ def test_oldest_question_goes_when_there_are_too_many(ask, monkeypatch):
 def test_link_shows_no_secret(client, ask, mode):
     live = SECRET.replace("stringData: {key: hunter2-is-the-key}", "data: {key: aHVudGVyMi1vbi1kaXNr}")
     address = ask(manifest=SECRET, live=live, last_applied=SECRET, mode=mode)
-    pages = [client.get(address), *(client.get(f"{address}{tab.value}/") for tab in Tab)]
+    pages = [client.get(address), *(client.get(f"{address}{tab.value}/") for tab in ObjectView)]
     kept = PlaygroundInput.objects.get()
     opened = json.dumps(playgrounds.open_input(address.split("/")[2]).content, ensure_ascii=False)
 
@@ -300,7 +300,7 @@ def test_payload_is_text_everywhere(client, ask, payload):
     address = ask(manifest=hostile, live=hostile.replace(f': "{literal}"}}', ': "old"}'))
     refused = client.post(ASK, question(manifest=f'"{literal}": [', field_manager=payload, owners=payload))
 
-    for text in [client.get(f"{address}{t.value}/").content.decode() for t in Tab] + [refused.content.decode()]:
+    for text in [client.get(f"{address}{t.value}/").content.decode() for t in ObjectView] + [refused.content.decode()]:
         assert "<script>alert" not in text
         assert "<img src=x" not in text
         assert "<svg onload" not in text

@@ -10,6 +10,7 @@ from applyviz.engine.planning.digest.serialize import change_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.models import Acknowledgment
+from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.approvals import acknowledgments
 from tests.builders import make_policy
 from tests.web import builders, rows
@@ -43,7 +44,7 @@ def link_object(plan, position):
 
 
 def show(browser, plan, position=0):
-    address = reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
+    address = link_alone(plan, position)
     return browser.get(address).content.decode()
 
 
@@ -58,7 +59,7 @@ def test_blocker_leads_to_the_risk(as_bob, dangerous):
 def test_note_is_taken_for_one_object_and_taken_back(as_bob, dangerous):
     answer = as_bob.post(url(dangerous), {"kind": KIND, "position": 0, "note": "at night"})
 
-    assert answer.headers["Location"].endswith(f"/objects/0/changes/#risk-{KIND}")
+    assert answer.headers["Location"].endswith(f"/changes/?only=0#risk-{KIND}")
     assert [(a.object_key, a.note) for a in Acknowledgment.objects.all()] == [("apps/Deployment/shop/one", "at night")]
     page = show(as_bob, dangerous)
     assert "at night" in page

@@ -12,6 +12,7 @@ from django.urls import reverse
 from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.engine.requests.options import ApplyMode, SetAction
 from applyviz.records.models import Plan
+from applyviz.web.components.object_links import link_alone
 from tests.stories import SETTINGS, Team, config_map, secret
 from tests.web.api.test_api import Program
 from tests.web.reading import lines_of, read
@@ -29,7 +30,7 @@ def show(team: Team, plan: Plan, position: int = 0) -> str:
     """The Requests view of an object, as its author reads it, a line for each block."""
     client = Client()
     client.force_login(team.alice)
-    address = reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "requests"])
+    address = link_alone(plan, position, "requests")
     return lines_of(read(client, address))
 
 

@@ -58,7 +58,7 @@ def test_new_object_is_printed_as_its_manifest(as_viewer, alice):
     record = change_record.present_record(plan, for_user=alice)
 
     assert record.objects[0].text.startswith("apiVersion: apps/v1\n")
-    assert record.objects[0].sections == ()
+    assert record.objects[0].rows == ()
 
 
 def test_what_is_left_out_is_counted(as_viewer, alice, monkeypatch):

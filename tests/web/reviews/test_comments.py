@@ -4,6 +4,7 @@ import pytest
 from django.urls import reverse
 
 from applyviz.records.models import Comment
+from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.pages.comments import render_markdown
 from tests.web.conftest import _person
 
@@ -24,10 +25,10 @@ def test_comment_on_the_review_is_shown(as_viewer, plan):
 def test_comment_on_a_field_links_to_it_and_is_named_in_the_review(as_viewer, plan):
     say(as_viewer, plan, "why?", position=0, field=1)
 
-    address = reverse("reviews:show-object", args=[plan.review.number, 1, 0, "changes"])
+    address = link_alone(plan, 0)
     page = as_viewer.get(address).content.decode()
     activity = as_viewer.get(reverse("reviews:show-activity", args=[plan.review.number, 1])).content.decode()
-    assert f'href="{address}?field=1#field-1"' in page
+    assert f'href="{address}&amp;field=1#object-0-field-1"' in page
     assert f'href="{address}#comment-{Comment.objects.get().pk}"' in activity
 
 
@@ -68,7 +69,7 @@ def test_own_comment_is_edited_and_keeps_its_past(as_viewer, as_alice, plan):
 
     answer = as_viewer.post(address, {"text": "because"})
 
-    place = reverse("reviews:show-object", args=[plan.review.number, 1, 0, "changes"])
+    place = link_alone(plan, 0)
     assert answer.headers["Location"] == f"{place}#comment-{made.pk}"
     page = as_viewer.get(place).content.decode()
     assert "<p>because</p>" in page

@@ -20,7 +20,7 @@ from applyviz.records.worker_enums import WorkerRequestKind
 from applyviz.sources.charts.model import ChartSource
 from applyviz.sources.git.model import GitSource
 from applyviz.sources.rendering.job import Rendered, RenderJob
-from applyviz.web.components.object_links import link_details
+from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.pages.sources.provenance import describe_origin, link_template
 from applyviz.web.reviews.pages.sources.source_changes import present_line
 from applyviz.workflow.plans import changes, charts, git_sources
@@ -130,9 +130,9 @@ def test_object_leads_to_its_template_and_the_commit_that_changed_it(stage, alic
     assert link_template(plan, position.file) == page
     assert present_line(plan, position).url == page
     row = plan.changes.get(name="settings")
-    pane = alice.get(link_details(plan, row.position)).content.decode()
+    pane = alice.get(link_alone(plan, row.position)).content.decode()
     assert f'href="{page}"' in pane
-    overview = text_of(alice.get(reverse("reviews:show-plan", args=[1, 1])))
+    overview = text_of(alice.get(reverse("reviews:show-overview", args=[1, 1])))
     assert f"at {newest[:10]} (branch main), chart shop 1.2.3 as release shop" in overview
 
 

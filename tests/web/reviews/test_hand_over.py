@@ -8,6 +8,7 @@ from django.urls import reverse
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyMode, Handover
 from applyviz.records.models import Plan
+from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans import changes, handovers, planner
 from tests.builders import make_person
 from tests.stories import Team
@@ -60,7 +61,7 @@ def address(plan, kind="Deployment"):
 
 
 def read_object(browser, plan):
-    url = reverse("reviews:show-object", args=[plan.review.number, plan.number, position_of(plan), "changes"])
+    url = link_alone(plan, position_of(plan))
     return browser.get(url).content.decode()
 
 

@@ -7,6 +7,8 @@ from django.urls import reverse
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyMode, ClearPatch, SetAction
 from applyviz.records.models import Plan, Review
+from applyviz.web.components.object_links import link_alone
+from applyviz.web.reviews.pane.object_content import ObjectView
 from applyviz.workflow.plans import planner
 from tests.stories import SETTINGS, Team, config_map, secret
 
@@ -34,7 +36,7 @@ def test_annotation_is_shown_and_an_edit_opens_a_review_that_sets_it(team):
     team.apply(config_map(a="1", b="1"), **CLIENT)
     plan = team.plan(config_map(a="1", b="1"), **CLIENT)
     browser = open_browser(team.alice)
-    shown = browser.get(reverse("reviews:show-object", args=[plan.review.number, plan.number, 0, "changes"]))
+    shown = browser.get(link_alone(plan, 0))
     assert address(plan) in shown.content.decode()
 
     page = browser.get(address(plan)).content.decode()
@@ -50,8 +52,8 @@ def test_annotation_is_shown_and_an_edit_opens_a_review_that_sets_it(team):
     assert options_from_json(made.options).action is SetAction.SET_LAST_APPLIED
     header = browser.get(reverse("reviews:show-plan", args=[review.number, 1])).content.decode()
     assert "set last-applied" in header
-    for tab in ("changes", "diff", "requests", "owners", "yaml"):
-        shown = browser.get(reverse("reviews:show-object", args=[review.number, 1, 0, tab]))
+    for view in ObjectView:
+        shown = browser.get(link_alone(made, 0, view.value))
         assert (shown.status_code, "Hand over fields" in shown.content.decode()) == (200, False)
     run = team.work(team.start(made))
     assert (run.state, '"b"' in team.live()["metadata"]["annotations"][ANNOTATION]) == ("applied", False)

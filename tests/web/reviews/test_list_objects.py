@@ -9,6 +9,7 @@ from django.urls import reverse
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.models import ViewedObject
+from applyviz.web.components.object_links import link_alone
 from tests.web import builders, rows
 
 HTMX = {"HX-Request": "true"}
@@ -77,24 +78,30 @@ def test_list_holds_what_is_asked_for(as_bob, many, query, expected):
     assert names(page) == expected
 
 
+def is_ticked(page):
+    """Whether the object that stands alone is viewed."""
+    (box,) = re.findall(r'<input type="checkbox" name="viewed" id="viewed-object-0"([^>]*)>', page)
+    return " checked" in f" {' '.join(box.split())}"
+
+
 def test_opening_an_object_ticks_nothing_off(as_bob, many):
-    address = reverse("reviews:show-object", args=[many.review.number, 1, 0, "changes"])
+    address = link_alone(many, 0)
 
-    switched = as_bob.get(address, headers=HTMX).content.decode()
+    opened = as_bob.get(address).content.decode()
 
-    assert ('aria-pressed="false"' in switched, ViewedObject.objects.count()) == (True, 0)
+    assert (is_ticked(opened), ViewedObject.objects.count()) == (False, 0)
 
 
-def test_button_of_the_page_ticks_the_object_off_for_this_person(as_bob, as_viewer, many):
+def test_box_of_an_object_alone_ticks_the_object_off_for_this_person(as_bob, as_viewer, many):
     marking = reverse("reviews:mark-viewed", args=[many.review.number, 1])
-    address = reverse("reviews:show-object", args=[many.review.number, 1, 0, "changes"])
+    address = link_alone(many, 0)
 
     answer = as_bob.post(marking, {"position": "0", "viewed": "on", "alone": "on"})
     pages = [browser.get(url(many)).content.decode() for browser in (as_bob, as_viewer)]
 
-    assert answer.headers["Location"] == address
+    assert answer.headers["Location"] == f"{address}#object-0"
     assert ['value="1" max="4"' in pages[0], 'value="0" max="4"' in pages[1]] == [True, True]
-    assert 'aria-pressed="true"' in as_bob.get(address).content.decode()
+    assert is_ticked(as_bob.get(address).content.decode())
 
 
 def test_blocker_links_to_a_high_risk_and_goes_when_it_was_seen(as_bob, many):
@@ -179,7 +186,8 @@ def test_list_asks_the_database_a_fixed_number_of_times(as_bob, alice, objects, 
 @pytest.mark.parametrize("objects", [3, 300])
 def test_switching_asks_the_database_a_fixed_number_of_times(as_bob, alice, objects, django_assert_num_queries):
     plan = rows.make_plan(alice, [_change(f"o{n}") for n in range(objects)])
-    address = reverse("reviews:show-object", args=[plan.review.number, 1, 1, "changes"])
+    scroll = reverse("reviews:scroll-objects", args=[plan.review.number, 1])
+    address = f"{scroll}?only=1&view=fields&alone=on"
     as_bob.get(address, headers=HTMX)
 
     with django_assert_num_queries(9):

@@ -8,6 +8,7 @@ from django.urls import reverse
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import Propagation, Replacement
+from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans import planner, reviews
 from tests.stories import Team
 
@@ -42,12 +43,11 @@ def author(client, team):
 
 
 def address(plan, name="choose-object"):
-    tab = ["changes"] if name == "show-object" else []
-    return reverse(f"reviews:{name}", args=[plan.review.number, plan.number, 0, *tab])
+    return reverse(f"reviews:{name}", args=[plan.review.number, plan.number, 0])
 
 
 def read(browser, plan):
-    return browser.get(address(plan, "show-object")).content.decode()
+    return browser.get(link_alone(plan, 0)).content.decode()
 
 
 def test_refused_object_offers_its_replacement_and_the_choice_makes_the_next_plan(author, refused):

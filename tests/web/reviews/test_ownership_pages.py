@@ -8,6 +8,7 @@ from django.urls import reverse
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyMode, TakenField
 from applyviz.records.models import Plan
+from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans import planner
 from tests.builders import make_person
 from tests.stories import SETTINGS, Team, config_map, secret
@@ -114,7 +115,7 @@ def test_only_an_author_may_and_only_for_the_latest_plan(team, url_of):
     author, approver = open_browser(team.alice), open_browser(team.bob)
     assert [one.get(url_of(plan)).status_code for one in (author, approver)] == [200, 403]
     assert open_browser(make_person("eve")).get(url_of(plan)).status_code in (403, 404)
-    shown = reverse("reviews:show-object", args=[plan.review.number, plan.number, 0, "changes"])
+    shown = link_alone(plan, 0)
     assert ("Take live fields" in author.get(shown).content.decode()) is True
     assert ("Take live fields" in approver.get(shown).content.decode()) is False
 
@@ -142,7 +143,7 @@ def test_hand_edits_are_taken_into_the_manifest_with_the_edit_of_the_file(team, 
     assert set(options_from_json(following.options).taken_fields) == {
         TakenField(KEY, ("f:data", name), manager, is_live=True) for name in ("f:a", "f:new")
     }
-    shown = browser.get(reverse("reviews:show-object", args=[plan.review.number, 2, 0, "changes"])).content.decode()
+    shown = browser.get(link_alone(following, 0)).content.decode()
     assert ("a: &#x27;by hand&#x27;" in shown, "new: x" in shown) == (True, True)
     patch = browser.get(reverse("reviews:show-patch", args=[plan.review.number, 2, 0, "all", 0, 0])).content.decode()
     assert "-  a: &#x27;1&#x27;" in patch or "-  a: '1'" in patch
@@ -189,7 +190,7 @@ def test_replicas_that_the_manifest_dropped_can_still_be_handed_over(team, mode)
     browser = open_browser(team.alice)
     link = f"{reverse('reviews:hand-over', args=[plan.review.number, plan.number, 0])}?field=.spec.replicas"
     assert plan.changes.get().risk_levels[0] == ["autoscaled-field", "high"]
-    shown = browser.get(reverse("reviews:show-object", args=[plan.review.number, plan.number, 0, "changes"]))
+    shown = browser.get(link_alone(plan, 0))
     assert link in shown.content.decode()
 
     page = browser.get(link).content.decode()

@@ -9,6 +9,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import Prune, PruneMode
 from applyviz.records.models import Plan
+from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans import planner, reviews
 from tests.stories import Team, config_map
 
@@ -83,9 +84,7 @@ def test_choice_makes_the_next_plan_and_both_it_and_its_record_say_so(author, bl
     assert "wrong port. They stay members of the set, and nothing is pruned this time." in overview
     assert "1 left out" in overview
     assert "Refers to an object that is left out" in overview
-    pane = author.get(
-        reverse("reviews:show-object", args=[plan.review.number, plan.number, position(plan, "web"), "changes"])
-    ).content.decode()
+    pane = author.get(link_alone(plan, position(plan, "web"))).content.decode()
     assert "Left out of this plan" in pane
     assert "it does not exist in the cluster" in pane
     record = read(author, plan, "show-record")

@@ -13,6 +13,7 @@ from applyviz.engine.objects import paths
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.web.components.object_links import link_alone
 from tests.web import builders, reading, rows
 
 ROLE = ObjectRef(GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role"), "shop", "deployer")
@@ -53,9 +54,7 @@ def test_every_permission_that_is_granted_is_shown(as_bob, alice):
     assert [sum(line.endswith("- patch") for line in lines), sum("other-" in line for line in lines)] == [10, 10]
     (link,) = [a for a in reading.find_all(page, "a") if "in the diff" in reading.text_of(a)]
     assert reading.text_of(link) == "and 10 more lines in the diff"
-    assert reading.attribute(link, "href") == reverse(
-        "reviews:show-object", args=[plan.review.number, plan.number, 0, "diff"]
-    )
+    assert reading.attribute(link, "href") == link_alone(plan, 0, "diff")
 
 
 @pytest.mark.parametrize("count", [20, 300])

@@ -1,4 +1,4 @@
-"""One object in its views, as page and as fragment."""
+"""One object alone in its views, as page and as part of it."""
 
 import re
 from dataclasses import replace
@@ -7,37 +7,45 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation, Versions
+from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans.changes import read_masked
 from tests.web import builders, reading, rows
 
 HTMX = {"HX-Request": "true"}
 
 
-def url(plan, tab="changes", position=0) -> str:
-    return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, tab])
+def url(plan, view="fields", position=0) -> str:
+    return link_alone(plan, position, view)
+
+
+def part(plan, query="", view="fields", position=0) -> str:
+    """The address of what a click on a view, a filter or a version loads."""
+    scroll = reverse("reviews:scroll-objects", args=[plan.review.number, plan.number])
+    return f"{scroll}?only={position}&view={view}&alone=on{query}"
 
 
 @pytest.mark.parametrize(
-    ("tab", "text"),
+    ("view", "text"),
     [
-        ("changes", "live → after"),
+        ("fields", "Compare values"),
         ("diff", "Live compared with after apply"),
         ("requests", "application/apply-patch+yaml"),
         ("owners", "Last write"),
         ("yaml", "terminationGracePeriodSeconds"),
     ],
 )
-def test_tab_is_a_page_and_a_fragment(as_viewer, plan, tab, text):
-    page = as_viewer.get(url(plan, tab)).content.decode()
-    fragment = as_viewer.get(url(plan, tab), headers=HTMX)
+def test_view_is_a_page_and_a_part(as_viewer, plan, view, text):
+    page = as_viewer.get(url(plan, view)).content.decode()
+    fragment = as_viewer.get(part(plan, view=view), headers=HTMX)
 
     assert text in page
     assert text in fragment.content.decode()
     assert ("<html" in page, "<html" in fragment.content.decode()) == (True, False)
     assert "HX-Request" in fragment.headers["Vary"]
+    assert fragment.headers["HX-Push-Url"] == url(plan, view)
 
 
-@pytest.mark.parametrize("view", ["unified", "split"])
+@pytest.mark.parametrize("view", ["0", "1"])
 @pytest.mark.parametrize("is_alone", [True, False])
 def test_diff_marks_the_line_of_a_conflict_and_never_folds_it(as_viewer, alice, view, is_alone):
     change = builders.build_change()
@@ -47,7 +55,7 @@ def test_diff_marks_the_line_of_a_conflict_and_never_folds_it(as_viewer, alice, 
     change = replace(change, versions=replace(change.versions, live=live, after=after))
     plan = rows.make_plan(alice, [change])
 
-    page = reading.read(as_viewer, url(plan, "diff") + f"?view={view}")
+    page = reading.read(as_viewer, url(plan, "diff") + f"&split={view}")
 
     marked = [reading.text_of(row) for row in reading.find_all(page, "tr") if "Conflict" in reading.text_of(row)]
     assert len(marked) == 1
@@ -62,24 +70,26 @@ def test_going_back_in_history_gets_the_whole_page(as_viewer, plan):
 
 
 def test_filter_leaves_only_what_it_names(as_viewer, plan):
-    removed = as_viewer.get(url(plan) + "?show=removed", headers=HTMX).content.decode().split("data-thread")[0]
+    removed = as_viewer.get(part(plan, "&show=removed"), headers=HTMX).content.decode().split("data-thread")[0]
 
     assert "DISABLE_PROFILER" in removed
     assert "ENABLE_SINGLE_SESSION" not in removed
 
 
 def test_unknown_filter_falls_back_to_changes(as_viewer, plan):
-    assert "ENABLE_SINGLE_SESSION" in as_viewer.get(url(plan) + "?show=nonsense", headers=HTMX).content.decode()
+    assert "ENABLE_SINGLE_SESSION" in as_viewer.get(part(plan, "&show=nonsense"), headers=HTMX).content.decode()
 
 
-@pytest.mark.parametrize(("tab", "position"), [("nonsense", 0), ("changes", 7)])
-def test_unknown_tab_or_object_is_not_found(as_viewer, plan, tab, position):
-    assert as_viewer.get(url(plan, tab, position)).status_code == 404
+def test_unknown_object_is_not_found_and_an_unknown_view_shows_the_fields(as_viewer, plan):
+    missing = [as_viewer.get(url(plan, position=7)), as_viewer.get(part(plan, position=7), headers=HTMX)]
+
+    assert [answer.status_code for answer in missing] == [404, 404]
+    assert "ENABLE_SINGLE_SESSION" in as_viewer.get(url(plan, "nonsense")).content.decode()
 
 
 def test_object_is_hidden_from_outsiders(as_charlie, plan):
     assert as_charlie.get(url(plan)).status_code == 404
-    assert as_charlie.get(url(plan), headers=HTMX).status_code == 404
+    assert as_charlie.get(part(plan), headers=HTMX).status_code == 404
 
 
 def test_field_tells_what_the_schema_says(as_viewer, plan):
@@ -104,34 +114,32 @@ def test_field_named_in_the_address_comes_open_whatever_is_filtered(as_viewer, p
     fields = read_masked(plan.changes.get()).fields
     calm = next(n for n, f in enumerate(fields) if f.path[-1] == "f:terminationGracePeriodSeconds")
 
-    page = as_viewer.get(f"{url(plan)}?field={calm}&show=removed").content.decode()
-    gone = as_viewer.get(f"{url(plan)}?field=999").content.decode()
+    page = as_viewer.get(f"{url(plan)}&field={calm}&show=removed").content.decode()
+    gone = as_viewer.get(f"{url(plan)}&field=999").content.decode()
 
-    assert f'id="field-{calm}" data-field-row open data-linked' in page
-    assert f'href="{url(plan)}?field={calm}#field-{calm}"' in page
+    assert re.search(rf'id="object-0-field-{calm}">\s*<details data-field-row open', page)
+    assert f'href="{link_alone(plan, 0)}&amp;field={calm}#object-0-field-{calm}"' in page
     assert re.search(r"show=all[^>]+ aria-current", page)
-    assert "data-linked" not in gone
+    assert page.count("data-field-row open") == gone.count("data-field-row open") + 1
 
 
 def test_search_in_a_version_stays_in_that_version(as_viewer, plan):
-    page = as_viewer.get(f"{url(plan, 'yaml')}?version=live").content.decode()
+    page = as_viewer.get(f"{url(plan, 'yaml')}&version=live").content.decode()
 
     form = page.split('class="find-text"')[1].split("</form>")[0]
     kept = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
-    assert kept == [("version", "live")]
+    assert kept == [("only", "0"), ("view", "yaml"), ("version", "live")]
 
 
 def test_owners_name_what_they_keep(as_viewer, plan):
-    page = as_viewer.get(url(plan, "owners"), headers=HTMX).content.decode().replace("<wbr>", "")
+    page = as_viewer.get(part(plan, view="owners"), headers=HTMX).content.decode().replace("<wbr>", "")
 
     autoscaler = page.split("<tbody>")[1].split("kube-controller-manager", 1)[1].split("</tr>")[0]
     assert re.search(r'data-label="Unchanged">.*?<code>spec.replicas</code>', autoscaler, re.DOTALL)
 
 
 def test_diff_beside_each_other_says_which_side_is_which(as_viewer, plan):
-    one, two = (
-        as_viewer.get(f"{url(plan, 'diff')}?view={v}", headers=HTMX).content.decode() for v in ("unified", "split")
-    )
+    one, two = (as_viewer.get(part(plan, f"&split={n}", "diff"), headers=HTMX).content.decode() for n in (0, 1))
 
     assert ["<b>+</b> after apply" in one, "<b>+</b> after apply" in two] == [True, False]
     assert "Left: live. Right: after apply." in two
@@ -145,13 +153,13 @@ def test_text_that_holds_yaml_is_compared_by_its_fields_or_as_it_stands(as_viewe
     change = replace(builders.build_change(), versions=Versions(None, after, live, after, after), conflicts=())
     plan = rows.make_plan(alice, [change])
 
-    inside = as_viewer.get(url(plan, "diff"), headers=HTMX).content.decode()
-    raw = as_viewer.get(f"{url(plan, 'diff')}?raw=1", headers=HTMX).content.decode()
+    inside = as_viewer.get(part(plan, view="diff"), headers=HTMX).content.decode()
+    raw = as_viewer.get(part(plan, "&raw=1", "diff"), headers=HTMX).content.decode()
 
     assert (inside.count('class="is-removed"'), raw.count('class="is-removed"')) == (1, 1)
     assert "YAML, compared by field" in inside
     assert "YAML, compared by field" not in raw
-    assert re.search(r'raw=1" hx-target[^>]+>Raw', inside)
+    assert re.search(r'raw=1"\s+hx-target[^>]+>Raw', inside)
 
 
 def test_error_of_the_server_is_folded_behind_a_sentence(as_viewer, alice):

@@ -86,8 +86,9 @@ def _where(moment: OwnershipEvent) -> tuple[str, str]:
     if reading.source is Source.RUN and reading.run is not None:
         url = reverse("runs:show-result", args=[reading.run, reading.position])
         return _("run %(number)d") % {"number": reading.run}, url
-    url = reverse("reviews:show-object", args=[reading.review, reading.plan, reading.position, "owners"])
-    return _("#%(review)d · plan %(plan)d") % {"review": reading.review, "plan": reading.plan}, url
+    changes = reverse("reviews:show-changes", args=[reading.review, reading.plan])
+    text = _("#%(review)d · plan %(plan)d") % {"review": reading.review, "plan": reading.plan}
+    return text, f"{changes}?only={reading.position}&view=owners"
 
 
 def _present_handover(one: OwnerChange) -> OwnerChangeRow:

@@ -26,7 +26,7 @@ from applyviz.web.reviews.forms.set_options import ActionForm, DeletionForm
 from applyviz.web.reviews.pages.available_actions import ReplanHow
 from applyviz.web.reviews.pages.object_list import TREE, ListChoice, ViewFilter
 from applyviz.web.reviews.pane.fields import FieldFilter
-from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab
+from applyviz.web.reviews.pane.object_content import ObjectChoice, ObjectView
 from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS
 from applyviz.workflow.clusters.registration import list_usable
 from applyviz.workflow.foundation.access import Person
@@ -277,11 +277,12 @@ class ObjectListForm(forms.Form):
         return ListChoice(**{name: value for name, value in form.cleaned_data.items() if value})
 
 
-class PaneForm(forms.Form):
-    """The fields and the version that the pane of an object shows."""
+class ObjectForm(forms.Form):
+    """What is shown of an object alone: its view, fields, displays and versions."""
 
+    view = forms.ChoiceField(choices=[(v.value, v.value) for v in ObjectView], required=False)
     show = forms.ChoiceField(choices=[(f.value, f.value) for f in FieldFilter], required=False)
-    view = forms.ChoiceField(choices=[("unified", "unified"), ("split", "split")], required=False)
+    split = forms.ChoiceField(choices=[("0", "0"), ("1", "1")], required=False)
     complete = forms.BooleanField(required=False)
     raw = forms.BooleanField(required=False)
     aligned = forms.BooleanField(required=False)
@@ -291,21 +292,22 @@ class PaneForm(forms.Form):
     find = forms.CharField(required=False, max_length=200)
 
     @classmethod
-    def read_choice(cls, given: Mapping[str, Any], tab: Tab) -> PaneChoice:
+    def read_choice(cls, given: Mapping[str, Any]) -> ObjectChoice:
         """Return the choice in an address, with defaults for invalid parts."""
         form = cls(given)
         form.is_valid()
-        return PaneChoice(
-            tab,
-            FieldFilter(form.cleaned_data.get("show") or FieldFilter.CHANGES),
-            form.cleaned_data.get("version") or "after",
-            start=form.cleaned_data.get("start") or 1,
-            field=form.cleaned_data.get("field"),
-            find=form.cleaned_data.get("find") or "",
-            is_split=form.cleaned_data.get("view") == "split",
-            has_server_managed=bool(form.cleaned_data.get("complete")),
-            is_raw=bool(form.cleaned_data.get("raw")),
-            is_aligned=bool(form.cleaned_data.get("aligned")),
+        found = form.cleaned_data
+        return ObjectChoice(
+            ObjectView(found.get("view") or ObjectView.FIELDS),
+            FieldFilter(found.get("show") or FieldFilter.CHANGES),
+            found.get("version") or "after",
+            start=found.get("start") or 1,
+            field=found.get("field"),
+            find=found.get("find") or "",
+            is_split=found.get("split") == "1",
+            has_server_managed=bool(found.get("complete")),
+            is_raw=bool(found.get("raw")),
+            is_aligned=bool(found.get("aligned")),
         )
 
 

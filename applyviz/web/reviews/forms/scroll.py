@@ -7,10 +7,10 @@ from typing import Any
 
 from django import forms
 
-from applyviz.web.reviews.forms.reviews import ObjectListForm
+from applyviz.web.reviews.forms.reviews import ObjectForm, ObjectListForm
 from applyviz.web.reviews.pages.scroll_parts import ScrollChoice
 from applyviz.web.reviews.pane.flat_rows import RowFilter
-from applyviz.web.reviews.pane.scroll_object import ObjectView
+from applyviz.web.reviews.pane.object_content import SCROLL_VIEWS, ObjectView
 
 _MOST = 1_000_000
 
@@ -19,10 +19,11 @@ class ScrollForm(forms.Form):
     """The query of the Changes tab beside the filters of the list."""
 
     show = forms.ChoiceField(choices=[(f.value, f.value) for f in RowFilter], required=False)
-    view = forms.ChoiceField(choices=[(v.value, v.value) for v in ObjectView], required=False)
+    view = forms.ChoiceField(choices=[(v.value, v.value) for v in SCROLL_VIEWS], required=False)
     start = forms.IntegerField(required=False, min_value=0, max_value=_MOST)
     at = forms.IntegerField(required=False, min_value=0, max_value=_MOST)
     only = forms.IntegerField(required=False, min_value=0, max_value=_MOST)
+    alone = forms.BooleanField(required=False)
     expand = forms.SlugField(required=False, max_length=60)
 
     @classmethod
@@ -39,6 +40,8 @@ class ScrollForm(forms.Form):
             at=found.get("at"),
             expand=found.get("expand") or "",
             only=found.get("only"),
+            is_alone=bool(found.get("alone")),
+            of_object=ObjectForm.read_choice(given),
         )
 
 
@@ -46,7 +49,7 @@ class ViewedForm(forms.Form):
     """One object, or a block of identical changes, and whether it is viewed.
 
     - `seen` holds the positions of objects that were on the reader's screen, with commas; then nothing else counts.
-    - `alone`: the box of an object's own page was used.
+    - `alone`: the box of an object that stands alone was used.
     """
 
     position = forms.IntegerField(required=False, min_value=0, max_value=_MOST)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.records.models import ApplyRun, Approval, Plan
-from applyviz.web.components.object_links import link_change, link_details
+from applyviz.web.components.object_links import link_alone, link_change
 from applyviz.web.reviews.pages.available_actions import NextActs
 from applyviz.web.reviews.pages.review_parts import Blocker
 from applyviz.web.runs.pages.scheduled_starts import WaitingStart
@@ -80,7 +80,7 @@ def name_approver(approval: Approval) -> str:
 def link_conflict(plan: Plan, position: int) -> str:
     """Return the address of the first open conflict of an object in the scroll of all changes.
 
-    An object whose conflict only the server names has no such row: then it is the page of the object.
+    An object whose conflict only the server names has no such row: then it is the object alone.
     """
     change = view_of(plan).read(plan.changes.get(position=position))
     found = [n for n, reason in enumerate(change.fields) if reason.operation is FieldOperation.CONFLICT]
@@ -88,7 +88,7 @@ def link_conflict(plan: Plan, position: int) -> str:
     indices = iter([n for n in found if change.fields[n].path in open_paths] or found)
     index = next(indices, None)
     if index is None:
-        return link_details(plan, position)
+        return link_alone(plan, position)
     scroll = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
     return f"{scroll}?at={position}#conflict-{position}-{index}"
 

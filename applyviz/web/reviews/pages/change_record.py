@@ -30,7 +30,7 @@ from applyviz.web.reviews.pages.plan_summary import describe_left_out, describe_
 from applyviz.web.reviews.pages.risks import HighRisk, list_high_risks
 from applyviz.web.reviews.pages.sources.presets import PresetChange, list_changed, name_preset
 from applyviz.web.reviews.pages.sources.provenance import FileOrigins, list_origins
-from applyviz.web.reviews.pane.fields import FieldFilter, FieldSection, present_sections
+from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, present_rows, select_reasons
 from applyviz.web.reviews.pane.object_notices import present_notices
 from applyviz.workflow import policies
 from applyviz.workflow.approvals.comments import list_comments
@@ -52,7 +52,7 @@ class PrintedObject:
     namespace: str
     where: str
     notices: tuple[Notice, ...]
-    sections: tuple[FieldSection, ...]
+    rows: tuple[FieldRow, ...]
     text: str
     others: tuple[str, ...]
     outcome: str
@@ -103,15 +103,9 @@ def _find_outcomes(run: ApplyRun | None) -> dict[int, str]:
     return {result.position: result.get_outcome_display() for result in run.results.all()}
 
 
-def _print_fields(change: engine.PlannedObject, options: ApplyOptions) -> tuple[FieldSection, ...]:
-    return present_sections(
-        change,
-        mode=options.mode,
-        you=options.field_manager,
-        chosen=FieldFilter.CHANGES,
-        explain=describe_reason,
-        url_of=lambda index: "",
-    )
+def _print_fields(change: engine.PlannedObject, options: ApplyOptions) -> tuple[FieldRow, ...]:
+    reasons = select_reasons(change, FieldFilter.CHANGES)
+    return tuple(present_rows(change, reasons, options=options, explain=describe_reason, url_of=lambda index: ""))
 
 
 def _print_object(
@@ -125,7 +119,7 @@ def _print_object(
         namespace=change.ref.namespace,
         where=str(change.position) if change.position.line else change.position.file,
         notices=present_notices(change),
-        sections=() if is_new else _print_fields(change, options),
+        rows=() if is_new else _print_fields(change, options),
         text=render_yaml(change.versions.manifest) if is_new and change.versions.manifest else "",
         others=others,
         outcome=outcome,

@@ -23,7 +23,7 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning.model import plan as engine
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import CollectedComment, Comment, ObjectChange, Plan
-from applyviz.web.components.object_links import link_change, link_details
+from applyviz.web.components.object_links import link_alone, link_change, link_field
 from applyviz.web.templatetags.applyviz import is_hidden
 from applyviz.workflow.approvals.collected_comments import list_collected
 from applyviz.workflow.approvals.comments import list_comments
@@ -153,7 +153,7 @@ def find_place(comment: Comment, plan: Plan, position: int | None) -> str:
     """Return the address of a comment: at its object, or at the review."""
     if position is None:
         return f"{reverse('reviews:show-activity', args=[plan.review.number, plan.number])}#comment-{comment.pk}"
-    return f"{link_details(plan, position)}#comment-{comment.pk}"
+    return f"{link_alone(plan, position)}#comment-{comment.pk}"
 
 
 def _present(
@@ -277,7 +277,7 @@ def read_marks(plan: Plan, *, for_user: Person) -> tuple[Mapping[tuple[str, str]
 
 
 def present_object_thread(
-    plan: Plan, comments: Sequence[Comment], change: engine.PlannedObject, position: int, *, url: str, for_user: Person
+    plan: Plan, comments: Sequence[Comment], change: engine.PlannedObject, position: int, *, for_user: Person
 ) -> CommentThread:
     """Return the comments on one object and its fields."""
     key = "/".join(change.ref.key)
@@ -286,7 +286,7 @@ def present_object_thread(
 
     def present(comment: Comment) -> CommentRow:
         index = index_of.get(comment.path)
-        address = f"{url}?field={index}#field-{index}" if index is not None else ""
+        address = link_field(plan, position, index) if index is not None else ""
         return _present(comment, plan, for_user, can_say=can_say, about=comment.path, url=address)
 
     moving = [n for n, r in enumerate(change.fields) if r.operation not in _CALM]

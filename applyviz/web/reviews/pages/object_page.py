@@ -1,9 +1,8 @@
-"""Everything about one object of a plan, on a page of its own: its fields, diff, requests, owners and versions."""
+"""Everything about one object of a plan, where the Changes tab shows it alone, and about one of its fields."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from django.urls import reverse
 
@@ -12,43 +11,27 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import PlanState, ReviewState
-from applyviz.records.models import Comment, ObjectChange, Plan
-from applyviz.web.components.object_links import link_change, link_details, link_object
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.web.components.object_links import link_alone, link_change
 from applyviz.web.reviews.pages.acknowledgments import present_acts
 from applyviz.web.reviews.pages.comments import CommentThread, present_object_thread
 from applyviz.web.reviews.pages.object_offers import find_others_url, present_offers
 from applyviz.web.reviews.pages.sources.provenance import describe_origin, link_template
 from applyviz.web.reviews.pages.sources.source_changes import LineOrigin, present_line
 from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema, with_past
-from applyviz.web.reviews.pane.fields import FieldFilter
-from applyviz.web.reviews.pane.object_pane import Pane, PaneChoice, Tab, present_pane
-from applyviz.web.reviews.pane.resolutions import is_edited, present_conflicts
+from applyviz.web.reviews.pane.object_addresses import AloneLinks, ObjectLinks
+from applyviz.web.reviews.pane.object_content import ObjectChoice
+from applyviz.web.reviews.pane.object_notices import present_notices
+from applyviz.web.reviews.pane.resolutions import ConflictPage
+from applyviz.web.reviews.pane.scroll_object import ScrollObject, present_alone
 from applyviz.workflow import worker_requests
 from applyviz.workflow.approvals import comments as use_cases
-from applyviz.workflow.approvals import viewed_objects
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.live import field_details as field_facts
 from applyviz.workflow.plans import git_sources
 from applyviz.workflow.plans.live_values import view_of
-
-
-@dataclass(frozen=True, slots=True)
-class ViewedBox:
-    """The box of an object's own page that says whether a person viewed the object.
-
-    - `is_watched`: it counts as viewed once all of its rows were on the screen; the page has all of them.
-    """
-
-    position: int
-    url: str
-    is_viewed: bool
-    is_watched: bool
-
-
-def _requests_url(plan: Plan) -> str:
-    return reverse("reviews:keep-requests", args=[plan.review.number, plan.number])
 
 
 def _find_row(plan: Plan, position: int, *left_out: str) -> ObjectChange:
@@ -85,55 +68,6 @@ def read_change(plan: Plan, position: int) -> engine.PlannedObject:
     return view_of(plan).read(_find_row(plan, position, "sealed"))
 
 
-def _present_pane(plan: Plan, position: int, change: engine.PlannedObject, choice: PaneChoice, person: Person) -> Pane:
-    return present_pane(
-        change,
-        options=options_from_json(plan.options),
-        origin=describe_origin(plan, change.position.file),
-        origin_url=link_template(plan, change.position.file),
-        choice=replace(
-            choice,
-            is_edited=is_edited(change),
-            archive_url=_requests_url(plan) if plan.state == PlanState.COMPLETE else "",
-            file_url_of=lambda name: reverse(
-                "reviews:show-file", args=[plan.review.number, plan.number, position, name]
-            ),
-            manager_url_of=lambda name: (
-                reverse("clusters:field-manager", args=[plan.target.cluster.slug, name]) if name else ""
-            ),
-        ),
-        url_of=lambda tab: link_details(plan, position, tab.value),
-        field_url_of=lambda index: reverse(
-            "reviews:show-field", args=[plan.review.number, plan.number, position, index]
-        ),
-        resolution=present_conflicts(plan, person, position, change),
-        acts=present_acts(plan, person, position, change),
-        offers=present_offers(plan, person, position, change),
-        life_url=link_object(plan.target.cluster.slug, *change.ref.key),
-        hand_over_url=_find_move_url("hand-over", plan, position, change, person),
-        take_url=_find_move_url("take-fields", plan, position, change, person),
-        last_applied_url=_find_last_applied_url(plan, position, change, person),
-        others_url=find_others_url(plan, person),
-    )
-
-
-def _present_viewing(
-    plan: Plan, row: ObjectChange, pane: Pane, choice: PaneChoice, viewed: Collection[str]
-) -> ViewedBox | None:
-    """Return the box of one object; None while the plan has no digest, and for an object that stays the same."""
-    if not plan.digest or row.operation == Operation.UNCHANGED:
-        return None
-    is_viewed = viewed_objects.name_object(row) in viewed
-    is_whole = choice.tab is Tab.CHANGES and choice.show in (FieldFilter.CHANGES, FieldFilter.ALL)
-    is_whole = is_whole and not pane.first_field and not pane.next_field
-    return ViewedBox(
-        row.position,
-        reverse("reviews:mark-viewed", args=[plan.review.number, plan.number]),
-        is_viewed,
-        is_watched=is_whole and not is_viewed and viewed_objects.must_be_viewed(row),
-    )
-
-
 def _find_move_url(name: str, plan: Plan, position: int, change: engine.PlannedObject, person: Person) -> str:
     """Return where this person chooses the fields that an object gives up or takes; "" if they may not, or not now."""
     is_written = change.operation in (Operation.UPDATE, Operation.UNCHANGED, Operation.BLOCKED)
@@ -153,25 +87,56 @@ def _find_last_applied_url(plan: Plan, position: int, change: engine.PlannedObje
     return reverse("reviews:edit-last-applied", args=[plan.review.number, plan.number, position])
 
 
-def _present_thread(
-    plan: Plan, position: int, change: engine.PlannedObject, comments: Sequence[Comment], person: Person
-) -> CommentThread:
-    return present_object_thread(plan, comments, change, position, url=link_details(plan, position), for_user=person)
-
-
 def get_row(plan: Plan, position: int) -> ObjectChange:
     """Return the row of one object of a plan, without its documents."""
     return _find_row(plan, position, "document", "sealed")
 
 
-def present_object(plan: Plan, row: ObjectChange, choice: PaneChoice, *, for_user: Person) -> dict[str, object]:
-    """Return the parts of the page by their names: the object with its chosen tab, the box "viewed", the comments."""
-    change = read_change(plan, row.position)
-    pane = _present_pane(plan, row.position, change, choice, for_user)
-    (shown,) = view_of(plan).show([row])
-    return {
-        "pane": pane,
-        "changes_url": link_change(plan, row.position),
-        "viewing": _present_viewing(plan, shown, pane, choice, viewed_objects.list_viewed(plan, by=for_user)),
-        "object_thread": _present_thread(plan, row.position, change, list(use_cases.list_comments(plan)), for_user),
-    }
+def _link_alone(plan: Plan, position: int, change: engine.PlannedObject, person: Person, part: str) -> AloneLinks:
+    here, cluster = [plan.review.number, plan.number], plan.target.cluster.slug
+    return AloneLinks(
+        page_of=lambda view: f"{link_alone(plan, position, view.value)}&",
+        part_of=lambda view: f"{part}?only={position}&view={view.value}&alone=on&",
+        file_of=lambda name: reverse("reviews:show-file", args=[*here, position, name]),
+        manager_of=lambda name: reverse("clusters:field-manager", args=[cluster, name]) if name else "",
+        archive=reverse("reviews:keep-requests", args=here) if plan.state == PlanState.COMPLETE else "",
+        changes=link_change(plan, position),
+        hand_over=_find_move_url("hand-over", plan, position, change, person),
+        take=_find_move_url("take-fields", plan, position, change, person),
+        last_applied=_find_last_applied_url(plan, position, change, person),
+    )
+
+
+def present_object(
+    plan: Plan,
+    position: int,
+    change: engine.PlannedObject,
+    choice: ObjectChoice,
+    links: ObjectLinks,
+    resolution: ConflictPage,
+    *,
+    part: str,
+    for_user: Person,
+) -> ScrollObject:
+    """Return one object alone in its chosen view; `part` is the address of parts of the Changes tab."""
+    alone_links = _link_alone(plan, position, change, for_user, part)
+    acts = present_acts(plan, for_user, position, change)
+    offers, others = present_offers(plan, for_user, position, change), find_others_url(plan, for_user)
+    return present_alone(
+        change,
+        choice,
+        position=position,
+        options=options_from_json(plan.options),
+        links=links,
+        alone_links=alone_links,
+        notices=present_notices(change, acts, offers, alone_links.hand_over, others),
+        resolution=resolution,
+        origin=describe_origin(plan, change.position.file),
+        origin_url=link_template(plan, change.position.file),
+    )
+
+
+def present_thread(plan: Plan, position: int, change: engine.PlannedObject, *, for_user: Person) -> CommentThread:
+    """Return the comments on one object and its fields."""
+    comments = list(use_cases.list_comments(plan))
+    return present_object_thread(plan, comments, change, position, for_user=for_user)

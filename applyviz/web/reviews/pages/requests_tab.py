@@ -15,7 +15,7 @@ from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.request_sequence import SequenceStep, StepPurpose, list_sequence
 from applyviz.records.models import ObjectChange
 from applyviz.web.components.badges import OBJECT_STYLES, Appearance
-from applyviz.web.components.object_links import link_details
+from applyviz.web.components.object_links import link_alone
 from applyviz.web.reviews.pages.plan_context import PlanContext
 from applyviz.web.reviews.pane.requests import present_request
 from applyviz.web.reviews.pane.sequence import describe_step
@@ -99,7 +99,7 @@ def _present_row(context: PlanContext, row: ObjectChange, change: PlannedObject)
         kind=row.kind,
         name=row.name,
         namespace=row.namespace,
-        url=link_details(context.plan, row.position, "requests"),
+        url=link_alone(context.plan, row.position, "requests"),
         lines=tuple(_present_lines(change)),
     )
 

@@ -22,7 +22,7 @@ from applyviz.engine.risks.sentences import title
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.badges import LEVEL_STYLES, Appearance
 from applyviz.web.components.notices import AcknowledgeAction
-from applyviz.web.components.object_links import link_details
+from applyviz.web.components.object_links import link_alone
 from applyviz.web.components.phrases import describe_risk
 from applyviz.web.reviews.pages.acknowledgments import present_all_acts
 from applyviz.web.reviews.pages.approval_state import link_conflict
@@ -195,7 +195,7 @@ def _present_entry(
         texts=tuple(texts),
         lines=chosen,
         more_lines=len(lines) - len(chosen),
-        diff_url=link_details(plan, row.position, "diff") if len(chosen) < len(lines) else "",
+        diff_url=link_alone(plan, row.position, "diff") if len(chosen) < len(lines) else "",
         act=acts.get((row.position, kind)),
     )
 

@@ -22,8 +22,8 @@ from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.notices import Notice
-from applyviz.web.components.object_links import link_change, link_details, link_object
-from applyviz.web.reviews.pages.comments import read_marks
+from applyviz.web.components.object_links import link_alone, link_change, link_object
+from applyviz.web.reviews.pages.comments import CommentThread, read_marks
 from applyviz.web.reviews.pages.object_groups import Arranged, SameChange, arrange
 from applyviz.web.reviews.pages.object_list import (
     ObjectIndex,
@@ -32,23 +32,18 @@ from applyviz.web.reviews.pages.object_list import (
     select_objects,
 )
 from applyviz.web.reviews.pages.object_offers import find_others_url, present_offers
+from applyviz.web.reviews.pages.object_page import present_object, present_thread
 from applyviz.web.reviews.pages.plan_context import list_changes
 from applyviz.web.reviews.pages.plan_overview import PlanOverview, read_for_reader
 from applyviz.web.reviews.pages.risks import name_place
 from applyviz.web.reviews.pages.scroll_parts import AlikeBlock, Chunk, MemberLink, ScrollChoice, ScrollPage
 from applyviz.web.reviews.pages.search.in_plan import find_by_field
 from applyviz.web.reviews.pane.flat_rows import ROW_FILTER_WORDS, RowFilter
+from applyviz.web.reviews.pane.object_addresses import ObjectLinks
+from applyviz.web.reviews.pane.object_content import OBJECT_VIEW_WORDS, SCROLL_VIEWS
 from applyviz.web.reviews.pane.object_notices import present_problems
 from applyviz.web.reviews.pane.resolutions import ConflictReader
-from applyviz.web.reviews.pane.scroll_object import (
-    OBJECT_VIEW_WORDS,
-    ObjectLinks,
-    ObjectView,
-    ScrollObject,
-    ViewLink,
-    present_scroll_object,
-    tag_risks,
-)
+from applyviz.web.reviews.pane.scroll_object import ScrollObject, ViewLink, present_scroll_object, tag_risks
 from applyviz.workflow.approvals import viewed_objects
 from applyviz.workflow.approvals.viewed_objects import name_object
 from applyviz.workflow.foundation.access import Person
@@ -166,7 +161,7 @@ class _Scroll:
         before, middle, end = self._field_parts
         choice = self._choice
         return ObjectLinks(
-            focus=link_details(self._context.plan, position),
+            focus=link_alone(self._context.plan, position),
             history=link_object(self._context.plan.target.cluster.slug, *change.ref.key),
             self_of=lambda view: f"{self.chunk_url}{replace(choice, view=view).write(only=position)}",
             field_of=lambda index: f"{before}{position}{middle}{index}{end}",
@@ -188,9 +183,13 @@ class _Scroll:
             links=self._link_object(row.position, change),
             problems=self._present_problems(row.position, change),
             resolution=self._desk.present(row.position, change),
-            is_viewed=name_object(row) in self._context.viewed,
-            must_be_viewed=viewed_objects.must_be_viewed(row),
         )
+        return self._mark(shown, row, change)
+
+    def _mark(self, shown: ScrollObject, row: ObjectChange, change: engine.PlannedObject) -> ScrollObject:
+        """Say of an object whether it is viewed, and on each of its rows how many comments are open."""
+        is_viewed, must_be_viewed = name_object(row) in self._context.viewed, viewed_objects.must_be_viewed(row)
+        shown = replace(shown, is_viewed=is_viewed, must_be_viewed=must_be_viewed)
         return self._mark_comments(shown, change)
 
     def _present_problems(self, position: int, change: engine.PlannedObject) -> tuple[Notice, ...]:
@@ -214,10 +213,6 @@ class _Scroll:
     def _link_member(self, row: ObjectChange) -> MemberLink:
         return MemberLink(row.name, row.kind, self.link(row.position))
 
-    def _link_similar(self, row: ObjectChange) -> MemberLink:
-        """Link an object that the filter may hide."""
-        return MemberLink(row.name, row.kind, link_change(self._context.plan, row.position))
-
     def _present_block(self, entry: _Entry, change: engine.PlannedObject, alike: SameChange) -> AlikeBlock:
         rows = entry.changes
         kinds = {row.kind for row in rows}
@@ -233,7 +228,11 @@ class _Scroll:
             sample=replace(sample, is_viewed=False),
             members=tuple(map(self._link_member, rows[:NAMED])),
             hidden_members=len(rows[NAMED:]),
-            similar=tuple(self._link_similar(by_position[n]) for n in alike.exceptions[:8] if n in by_position),
+            similar=tuple(
+                MemberLink(row.name, row.kind, link_change(self._context.plan, n))  # the filter may hide it
+                for n, row in ((n, by_position.get(n)) for n in alike.exceptions[:8])
+                if row is not None
+            ),
             expand_url=f"{self.page_url}{replace(self._choice, expand=entry.key).write(at=rows[0].position)}",
             expand_text=ngettext("Show as %(count)d object", "Show as %(count)d objects", len(rows))
             % {"count": len(rows)},
@@ -253,13 +252,33 @@ class _Scroll:
             else:
                 yield self.present_object(first, change)
 
-    def find_entry(self, position: int) -> ScrollObject:
-        """One object alone, drawn like in the scroll."""
+    def _find(self, position: int) -> tuple[ObjectChange, engine.PlannedObject]:
         row = next((c for c in self._context.changes if c.position == position), None)
         found = self._read([position]) if row is not None else {}
         if row is None or position not in found:
             raise NotVisibleError(f"plan {self._context.plan.number} has no object {position}")
-        return self.present_object(row, found[position])
+        return row, found[position]
+
+    def find_entry(self, position: int) -> ScrollObject:
+        """One object, drawn like in the scroll."""
+        return self.present_object(*self._find(position))
+
+    def find_alone(self, position: int) -> tuple[ScrollObject, CommentThread]:
+        """One object alone with everything about it, and the comments on it."""
+        context, (row, change) = self._context, self._find(position)
+        shown = present_object(
+            context.plan,
+            position,
+            change,
+            self._choice.of_object,
+            self._link_object(position, change),
+            self._desk.present(position, change),
+            part=self.chunk_url,
+            for_user=context.person,
+        )
+        can_view = shown.can_view and bool(context.plan.digest)
+        thread = present_thread(context.plan, position, change, for_user=context.person)
+        return self._mark(replace(shown, can_view=can_view), row, change), thread
 
     def find_block(self, key: str) -> AlikeBlock:
         """One block of identical changes alone."""
@@ -301,7 +320,7 @@ def _offer_filters(scroll: _Scroll, choice: ScrollChoice) -> tuple[ViewLink, ...
 def _offer_views(scroll: _Scroll, choice: ScrollChoice) -> tuple[ViewLink, ...]:
     return tuple(
         ViewLink(OBJECT_VIEW_WORDS[v], f"{scroll.page_url}{replace(choice, view=v).write()}", v is choice.view)
-        for v in ObjectView
+        for v in SCROLL_VIEWS
     )
 
 
@@ -311,18 +330,21 @@ def _present_listing(context: ScrollReader, scroll: _Scroll, choice: ScrollChoic
         choice.listed,
         url=reverse("reviews:list-changes", args=context.address),
         url_of=scroll.link,
-        current=choice.at,
+        current=choice.at if choice.only is None else choice.only,
         viewed=context.viewed,
         where=scroll.where,
     )
 
 
 def present_scroll(context: ScrollReader, choice: ScrollChoice) -> ScrollPage:
-    """The tab with the chunk that the choice asks for."""
+    """The tab with the chunk, or with the object, that the choice asks for."""
     scroll = _Scroll(context, choice)
+    alone, thread = scroll.find_alone(choice.only) if choice.only is not None else (None, None)
     return ScrollPage(
         listing=_present_listing(context, scroll, choice),
-        chunk=scroll.present_chunk(),
+        chunk=scroll.present_chunk() if alone is None else None,
+        alone=alone,
+        thread=thread,
         row_filters=_offer_filters(scroll, choice),
         object_views=_offer_views(scroll, choice),
         changes_url=scroll.page_url,
@@ -342,6 +364,11 @@ def present_chunk(context: ScrollReader, choice: ScrollChoice) -> Chunk:
 def present_one(context: ScrollReader, choice: ScrollChoice, position: int) -> ScrollObject:
     """One object of the scroll."""
     return _Scroll(context, choice).find_entry(position)
+
+
+def present_only(context: ScrollReader, choice: ScrollChoice, position: int) -> tuple[ScrollObject, CommentThread]:
+    """One object alone, and the comments on it."""
+    return _Scroll(context, choice).find_alone(position)
 
 
 def present_block(context: ScrollReader, choice: ScrollChoice, key: str) -> AlikeBlock:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from urllib.parse import urlencode
 
-from applyviz.web.reviews.pages.comments import CollectedBar
+from applyviz.web.reviews.pages.comments import CollectedBar, CommentThread
 from applyviz.web.reviews.pages.object_list import ListChoice, ObjectList
 from applyviz.web.reviews.pane.flat_rows import RowFilter
-from applyviz.web.reviews.pane.scroll_object import ObjectView, RiskTag, ScrollObject, ViewLink
+from applyviz.web.reviews.pane.object_content import ObjectChoice, ObjectView
+from applyviz.web.reviews.pane.scroll_object import RiskTag, ScrollObject, ViewLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,8 @@ class ScrollChoice:
     """The choices in the address.
 
     - `start`: the first entry, counted from 0; `at`: the object whose chunk is wanted instead.
-    - `expand`: the group of identical changes that is shown object by object; `only`: one object alone.
+    - `expand`: the group of identical changes that is shown object by object.
+    - `only`: one object; a page shows it alone, as `of_object` chooses, and so does a part that `is_alone`.
     """
 
     listed: ListChoice = field(default_factory=ListChoice)
@@ -26,6 +28,8 @@ class ScrollChoice:
     at: int | None = None
     expand: str = ""
     only: int | None = None
+    is_alone: bool = False
+    of_object: ObjectChoice = field(default_factory=ObjectChoice)
 
     def write(self, **values: object) -> str:
         """The query of the same choice with other values, with its question mark; "" when it asks for nothing."""
@@ -94,10 +98,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class ScrollPage:
-    """Everything that the tab prints below the frame."""
+    """Everything that the tab prints below the frame; one object alone, with its comments, stands for the chunk."""
 
     listing: ObjectList
-    chunk: Chunk
+    chunk: Chunk | None
     row_filters: tuple[ViewLink, ...]
     object_views: tuple[ViewLink, ...]
     changes_url: str
@@ -106,6 +110,8 @@ class ScrollPage:
     viewed_url: str
     choice: ScrollChoice
     collected: CollectedBar
+    alone: ScrollObject | None = None
+    thread: CommentThread | None = None
 
     def parts(self) -> dict[str, object]:
         """The parts by their names."""

@@ -1,12 +1,11 @@
 """One row per field: its change, values, owners before and after, and reason.
 
-Rows are grouped below their common path: a chain with one child is folded into the path, and a node with several rows
-becomes a section. Values come from masked versions and are looked up by path.
+Values come from masked versions and are looked up by path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -21,7 +20,7 @@ from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
-from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 from applyviz.web.components.badges import FIELD_STYLES, Appearance
 from applyviz.web.components.field_paths import name_element
@@ -32,7 +31,6 @@ from applyviz.web.reviews.pane import field_marks
 from applyviz.web.reviews.pane.blocked_removals import BlockedRemovalRow
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
 from applyviz.web.reviews.pane.field_strips import present_strips
-from applyviz.web.reviews.pane.path_tree import grow_tree, walk_sections
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ConflictRow
 
 
@@ -102,7 +100,6 @@ class FieldRow:
     """One field as a page shows it."""
 
     index: int
-    label: str
     path: str
     style: Appearance
     live: Shown | None
@@ -132,20 +129,6 @@ class FieldRow:
         """Return whether the owner changes."""
         before, after = ({o.identity for o in owners} for owners in (self.owners_before, self.owners_after))
         return before != after
-
-    @property
-    def is_long(self) -> bool:
-        """Return whether a value needs separate lines."""
-        return any(v is not None and v.is_long for v in (self.live, self.after))
-
-
-@dataclass(frozen=True, slots=True)
-class FieldSection:
-    """Rows that share a path; `path` is empty for rows that share none. `title` begins a group of sections."""
-
-    path: str
-    rows: tuple[FieldRow, ...]
-    title: str | Promise = ""
 
 
 def render_short(path: FieldPath) -> str:
@@ -205,63 +188,6 @@ def select_reasons(change: PlannedObject, chosen: FieldFilter) -> list[tuple[int
     ]
 
 
-def present_filters(change: PlannedObject, chosen: FieldFilter) -> tuple[FilterChoice, ...]:
-    """Return all filters with their counts."""
-    return tuple(
-        FilterChoice(f.value, FILTER_WORDS[f], len(select_reasons(change, f)), f is chosen) for f in FieldFilter
-    )
-
-
-def present_sections(
-    change: PlannedObject,
-    *,
-    mode: ApplyMode,
-    you: str,
-    chosen: FieldFilter,
-    explain: Callable[[FieldReason], str],
-    url_of: Callable[[int], str],
-    start: int = 0,
-    limit: int | None = None,
-    resolution: ConflictPage = NOTHING,
-) -> tuple[FieldSection, ...]:
-    """Return the rows of one object below their common paths; `explain` returns the sentence of a reason.
-
-    - `start` and `limit` cut a page out of the rows.
-    """
-    end = None if limit is None else start + limit
-    present = partial(
-        present_field,
-        change,
-        conflicts=name_conflicts(change),
-        mode=mode,
-        you=you,
-        explain=explain,
-        url_of=url_of,
-        resolution=resolution,
-    )
-    sections = []
-    for title, group in _group_kept(select_reasons(change, chosen)[start:end], chosen):
-        for path, found in walk_sections(grow_tree(group), ()):
-            rows = tuple(present(n, reason, label=render_short(below or path[-1:])) for below, n, reason in found)
-            sections.append(FieldSection(render_short(path), rows, title))
-            title = ""
-    return tuple(sections)
-
-
-def _group_kept(
-    reasons: list[tuple[int, FieldReason]], chosen: FieldFilter
-) -> Iterator[tuple[str | Promise, list[tuple[int, FieldReason]]]]:
-    """Yield the rows in groups with a title: of what is kept, first what others set, then the defaults."""
-    of_others = [one for one in reasons if one[1].reason is not Reason.LIVE_ONLY]
-    if chosen is not FieldFilter.KEPT or not of_others:
-        yield "", reasons
-        return
-    yield _("Set by other field managers"), of_others
-    rest = [one for one in reasons if one[1].reason is Reason.LIVE_ONLY]
-    if rest:
-        yield _("Server defaults and fields without another owner"), rest
-
-
 def _present_marks(change: PlannedObject, reason: FieldReason, mode: ApplyMode, you: str) -> field_marks.Marks:
     versions = change.versions
     manifest, live, after = (
@@ -316,20 +242,33 @@ def _find_values(change: PlannedObject, reason: FieldReason) -> tuple[JSONValue,
     )
 
 
-def present_field(
+def present_rows(
     change: PlannedObject,
-    index: int,
-    reason: FieldReason,
+    reasons: Iterable[tuple[int, FieldReason]],
     *,
-    conflicts: Mapping[FieldPath, tuple[str, ...]],
-    label: str,
-    mode: ApplyMode,
-    you: str,
+    options: ApplyOptions,
     explain: Callable[[FieldReason], str],
     url_of: Callable[[int], str],
     resolution: ConflictPage = NOTHING,
+) -> Iterator[FieldRow]:
+    """Yield the row of each reason; `explain` returns its sentence, and `url_of` the address of what opening shows."""
+    conflicts = name_conflicts(change)
+    for index, reason in reasons:
+        yield _present_row(change, index, reason, conflicts, options, explain, url_of, resolution)
+
+
+def _present_row(
+    change: PlannedObject,
+    index: int,
+    reason: FieldReason,
+    conflicts: Mapping[FieldPath, tuple[str, ...]],
+    options: ApplyOptions,
+    explain: Callable[[FieldReason], str],
+    url_of: Callable[[int], str],
+    resolution: ConflictPage,
 ) -> FieldRow:
     """Return one row, with everything that opening it shows; `conflicts` are those of the object by path."""
+    mode, you = options.mode, options.field_manager
     live, after = _find_values(change, reason)
     is_equal = _find_equality(change, reason)
     is_same = (live is ABSENT and after is ABSENT) or (
@@ -340,7 +279,6 @@ def present_field(
     path = render_path(reason.path)
     return FieldRow(
         index=index,
-        label=label,
         path=path,
         style=FIELD_STYLES[reason.operation],
         live=show_value(live),

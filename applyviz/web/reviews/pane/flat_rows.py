@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.explain.surprises import is_surprising
 from applyviz.engine.objects.lookups import FieldFinder
-from applyviz.engine.objects.paths import FieldPath, field, render_path
+from applyviz.engine.objects.paths import FieldPath, field
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import RiskKind
@@ -26,7 +26,7 @@ from applyviz.web.components.field_strip import LONGEST, FieldStrip
 from applyviz.web.components.phrases import describe_reason
 from applyviz.web.components.values import ABSENT, Shown
 from applyviz.web.reviews.pane.field_strips import present_result_strips
-from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, name_conflicts, present_field, select_reasons
+from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow, present_rows, select_reasons
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ResolutionCard
 from applyviz.workflow.plans.applied_manifests import is_kept_by_others
 
@@ -77,7 +77,7 @@ class ResultCard:
 class FlatRow:
     """One field: `parent` and `leaf` are its path, `move` its values when they are short, `summary` when not.
 
-    - `comments`: how many comments on it are open.
+    - `comments`: how many comments on it are open; `title` begins a group of rows.
     """
 
     row: FieldRow
@@ -88,6 +88,7 @@ class FlatRow:
     note: str
     cards: tuple[ResultCard, ...] = ()
     comments: int = 0
+    title: str = ""
 
     @property
     def tone(self) -> str:
@@ -226,21 +227,13 @@ def present_flat_rows(
     resolution: ConflictPage = NOTHING,
 ) -> tuple[FlatRow, ...]:
     """The rows of one object in the order of the object after apply."""
-    notes, conflicts = _find_notes(change), name_conflicts(change)
+    notes = _find_notes(change)
     rows = []
-    for index, reason in reasons:
-        row = present_field(
-            change,
-            index,
-            reason,
-            conflicts=conflicts,
-            label=render_path(reason.path).lstrip("."),
-            mode=options.mode,
-            you=options.field_manager,
-            explain=describe_reason,
-            url_of=url_of,
-            resolution=resolution,
-        )
+    shown = present_rows(
+        change, reasons, options=options, explain=describe_reason, url_of=url_of, resolution=resolution
+    )
+    for row in shown:
+        reason = change.fields[row.index]
         move = None if row.lines else _present_move(row, row.wanted)
         parent, leaf = split_path(reason.path)
         strips = present_result_strips(

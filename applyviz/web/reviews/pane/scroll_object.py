@@ -1,53 +1,39 @@
-"""One object in the scroll of all changes: its head, and its fields, its diff or its YAML.
-
-Only what the chosen view needs is computed. Values come masked.
-"""
+"""One object with its head, in the scroll of all changes or alone; its content is that of the chosen view."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
-from applyviz.engine.explain.reasons import FieldOperation
-from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
+from applyviz.engine.planning.model.plan import DELETIONS, Certainty, Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.engine.risks.sentences import title
 from applyviz.web.components.badges import CERTAINTY_STYLES, LEVEL_STYLES, OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
-from applyviz.web.components.phrases import describe_certainty
-from applyviz.web.reviews.pane.created_document import CreatedDocument, present_created
-from applyviz.web.reviews.pane.diff_lines import DiffPage, present_diff
+from applyviz.web.components.phrases import ORIGINS, describe_certainty, name_method
 from applyviz.web.reviews.pane.fields import FieldFilter
-from applyviz.web.reviews.pane.flat_rows import ROWS, FlatRow, RowFilter, present_flat_rows, select_rows
+from applyviz.web.reviews.pane.flat_rows import RowFilter
+from applyviz.web.reviews.pane.object_addresses import AloneLinks, ObjectLinks
+from applyviz.web.reviews.pane.object_content import (
+    OBJECT_VIEW_WORDS,
+    SCROLL_VIEWS,
+    ObjectChoice,
+    ObjectContent,
+    ObjectView,
+    fill_alone,
+    fill_scroll,
+    select_alone,
+)
 from applyviz.web.reviews.pane.object_notices import present_warnings
-from applyviz.web.reviews.pane.object_pane import explain_no_rows, locate_object
 from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage
-from applyviz.web.reviews.pane.withheld_fields import WithheldRow, present_withheld
-from applyviz.web.reviews.pane.yaml_document import Document, present_document
 
 Text = str | Promise
 _LEVELS = (RiskLevel.HIGH, RiskLevel.MEDIUM, RiskLevel.INFO)
-
-
-class ObjectView(StrEnum):
-    """How an object is shown."""
-
-    FIELDS = "fields"
-    DIFF = "diff"
-    YAML = "yaml"
-
-
-OBJECT_VIEW_WORDS: dict[ObjectView, Text] = {
-    ObjectView.FIELDS: gettext_lazy("Fields"),
-    ObjectView.DIFF: gettext_lazy("Diff"),
-    ObjectView.YAML: gettext_lazy("YAML"),
-}
+_UNCOUNTED = (*DELETIONS, Operation.NOT_FOUND, Operation.ERROR, Operation.LEFT_OUT)  # as a whole, or not at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,40 +46,33 @@ class RiskTag:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectLinks:
-    """The addresses of one object: alone on a page, its history, itself in each view, a field and a risk on its own.
-
-    - `conflict`: its row in the list of risks while conflicts block it.
-    """
-
-    focus: str
-    history: str
-    self_of: Callable[[ObjectView], str]
-    field_of: Callable[[int], str]
-    risk_of: Callable[[RiskKind, RiskLevel], str]
-    conflict: str
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectContent:
-    """The content below the head; parts of other views stay empty."""
-
-    rows: tuple[FlatRow, ...] = ()
-    more_rows: int = 0
-    empty_text: str = ""
-    created: CreatedDocument | None = None
-    withheld: tuple[WithheldRow, ...] = ()
-    diff: DiffPage | None = None
-    document: Document | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ViewLink:
-    """One view of the object."""
+    """One view of the object, or of the scroll; `part` is its address as a part of the page.
+
+    - `count` is the number of its entries, None for a view without one.
+    """
 
     word: Text
     url: str
     is_current: bool
+    part: str = ""
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AloneHead:
+    """What an object says of itself where it stands alone: how its result was calculated, and what can be done.
+
+    - `origin`: where its file comes from, if the plan has several sources or a template in a repository.
+    """
+
+    operation: str
+    method: str
+    certainty: Appearance
+    schema_origin: str
+    links: AloneLinks
+    origin: str = ""
+    origin_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +99,7 @@ class ScrollObject:
     is_viewed: bool = False
     can_view: bool = True
     must_be_viewed: bool = False
+    alone: AloneHead | None = None
     is_alike: bool = False
 
     @property
@@ -127,17 +107,21 @@ class ScrollObject:
         """Its name in the page."""
         return f"object-{self.position}"
 
+    def link_field(self, index: int) -> str:
+        """The address of one of its fields, with the object alone."""
+        focus = self.links.focus
+        return f"{focus}{'&' if '?' in focus else '?'}field={index}#{self.anchor}-field-{index}"
+
     @property
     def is_folded(self) -> bool:
-        """Whether its fields are folded away: it is viewed, and neither a high risk nor a conflict needs its rows."""
-        return self.is_viewed and not self.must_be_viewed and not self.deciding.conflict_rows
+        """Whether its fields are folded away: it is viewed, and nothing needs its rows."""
+        is_needed = self.alone is not None or self.must_be_viewed or bool(self.deciding.conflict_rows)
+        return self.is_viewed and not is_needed
 
     @property
     def is_watched(self) -> bool:
         """Whether it counts as viewed once all of its rows were on the screen; here it has all of them."""
-        created = self.content.created
-        is_whole = not created.hidden if created is not None else bool(self.content.rows) and not self.content.more_rows
-        return self.must_be_viewed and not self.is_viewed and is_whole
+        return self.can_view and self.must_be_viewed and not self.is_viewed and self.content.is_whole
 
     @property
     def fields_count(self) -> int:
@@ -162,40 +146,35 @@ def _tag_object(change: PlannedObject, links: ObjectLinks) -> tuple[RiskTag, ...
     return (blocked, *tag_risks(kinds, lambda _kind, _level: links.conflict))
 
 
-def _fill_fields(
-    change: PlannedObject, chosen: RowFilter, options: ApplyOptions, links: ObjectLinks, resolution: ConflictPage
-) -> ObjectContent:
-    created = present_created(change) if chosen is RowFilter.CHANGED else None
-    if created is not None:
-        return ObjectContent(created=created)
-    reasons = select_rows(change, chosen, resolution.applied)
-    if len(reasons) > ROWS:  # conflicts are never left out
-        reasons.sort(key=lambda one: one[1].operation is not FieldOperation.CONFLICT)
-    return ObjectContent(
-        rows=present_flat_rows(change, reasons[:ROWS], options=options, url_of=links.field_of, resolution=resolution),
-        more_rows=len(reasons[ROWS:]),
-        empty_text="" if reasons or change.error else explain_no_rows(change, FieldFilter.CHANGES),
-        withheld=present_withheld(change, mode=options.mode),
+def locate_object(change: PlannedObject) -> str:
+    """Where the manifest of an object is written: file and lines."""
+    if not change.position.line:
+        return change.position.file
+    end = f"–{change.end_line}" if change.end_line > change.position.line else ""  # noqa: RUF001 a range
+    return f"{change.position.file}:{change.position.line}{end}"
+
+
+def _present_head(
+    change: PlannedObject, position: int, links: ObjectLinks, content: ObjectContent, resolution: ConflictPage
+) -> ScrollObject:
+    is_sure = change.certainty is Certainty.CONFIRMED
+    return ScrollObject(
+        position=position,
+        name=change.ref.name,
+        kind=change.ref.gvk.kind,
+        namespace=change.ref.namespace,
+        style=OBJECT_STYLES[change.operation],
+        risks=(),
+        estimate=None if is_sure else CERTAINTY_STYLES[change.certainty],
+        estimate_reason=describe_certainty(change.certainty_reason),
+        source=locate_object(change),
+        notices=(),
+        links=links,
+        views=(),
+        content=content,
+        deciding=resolution,
+        can_view=change.operation is not Operation.UNCHANGED,
     )
-
-
-def _fill(
-    change: PlannedObject,
-    view: ObjectView,
-    chosen: RowFilter,
-    options: ApplyOptions,
-    links: ObjectLinks,
-    resolution: ConflictPage,
-) -> ObjectContent:
-    if view is ObjectView.FIELDS:
-        return _fill_fields(change, chosen, options, links, resolution)
-    if view is ObjectView.DIFF:
-        return ObjectContent(
-            diff=present_diff(change, you=options.field_manager, is_split=False, has_server_managed=False, is_raw=False)
-        )
-    versions = change.versions
-    shown = next((name for name in ("after", "live", "manifest") if getattr(versions, name) is not None), "")
-    return ObjectContent(document=present_document(change, shown) if shown else None)
 
 
 def present_scroll_object(
@@ -208,27 +187,56 @@ def present_scroll_object(
     links: ObjectLinks,
     problems: tuple[Notice, ...] = (),
     resolution: ConflictPage = NOTHING,
-    is_viewed: bool = False,
-    must_be_viewed: bool = False,
 ) -> ScrollObject:
     """One object of the scroll; `problems` say why nothing of it is sent."""
-    is_sure = change.certainty is Certainty.CONFIRMED
-    return ScrollObject(
-        position=position,
-        name=change.ref.name,
-        kind=change.ref.gvk.kind,
-        namespace=change.ref.namespace,
-        style=OBJECT_STYLES[change.operation],
+    content = fill_scroll(change, view, chosen, options, links.field_of, resolution)
+    return replace(
+        _present_head(change, position, links, content, resolution),
         risks=_tag_object(change, links),
-        estimate=None if is_sure else CERTAINTY_STYLES[change.certainty],
-        estimate_reason=describe_certainty(change.certainty_reason),
-        source=locate_object(change),
         notices=(*problems, *present_warnings(change)),
-        links=links,
-        views=tuple(ViewLink(OBJECT_VIEW_WORDS[v], links.self_of(v), v is view) for v in ObjectView),
-        content=_fill(change, view, chosen, options, links, resolution),
-        deciding=resolution,
-        is_viewed=is_viewed,
-        must_be_viewed=must_be_viewed,
-        can_view=change.operation is not Operation.UNCHANGED,
+        views=tuple(ViewLink(OBJECT_VIEW_WORDS[v], links.self_of(v), v is view) for v in SCROLL_VIEWS),
+    )
+
+
+def _link_views(
+    change: PlannedObject, chosen: ObjectView, links: AloneLinks, resolution: ConflictPage
+) -> tuple[ViewLink, ...]:
+    counts = {ObjectView.REQUESTS: len(change.requests)}
+    if change.operation not in _UNCOUNTED:
+        counts[ObjectView.FIELDS] = len(select_alone(change, FieldFilter.CHANGES, resolution))
+    return tuple(
+        ViewLink(word, links.page_of(v).rstrip("?&"), v is chosen, links.part_of(v).rstrip("?&"), counts.get(v))
+        for v, word in OBJECT_VIEW_WORDS.items()
+    )
+
+
+def present_alone(
+    change: PlannedObject,
+    choice: ObjectChoice,
+    *,
+    position: int,
+    options: ApplyOptions,
+    links: ObjectLinks,
+    alone_links: AloneLinks,
+    notices: tuple[Notice, ...],
+    resolution: ConflictPage,
+    origin: str = "",
+    origin_url: str = "",
+) -> ScrollObject:
+    """One object alone, in the view that its address chooses; its notices say everything that its tags say."""
+    content = fill_alone(change, choice, options, links.field_of, alone_links, resolution)
+    return replace(
+        _present_head(change, position, links, content, resolution),
+        estimate=None,
+        notices=notices,
+        views=_link_views(change, choice.view, alone_links, resolution),
+        alone=AloneHead(
+            operation=str(OBJECT_STYLES[change.operation].word),
+            method=name_method(change.method),
+            certainty=CERTAINTY_STYLES[change.certainty],
+            schema_origin=str(ORIGINS[change.schema_origin]),
+            links=alone_links,
+            origin=origin,
+            origin_url=origin_url,
+        ),
     )

@@ -36,7 +36,7 @@ def _go_back(number: int, plan: int, form: RiskForm) -> HttpResponse:
     if form.cleaned_data["back"] or position == acknowledgments.PLAN_ITSELF:
         address = reverse("reviews:show-risks", args=[number, plan])
     else:
-        address = reverse("reviews:show-object", args=[number, plan, position, "changes"])
+        address = f"{reverse('reviews:show-changes', args=[number, plan])}?only={position}"
     return redirect(f"{address}#risk-{kind}")
 
 

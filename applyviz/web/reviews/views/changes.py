@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -36,11 +37,24 @@ def scroll_objects(request: PageRequest, number: int, plan: int) -> HttpResponse
         return open_tab(request, number, plan, ReviewTab.CHANGES)
     context, choice = _read(request, number, plan), ScrollForm.read_choice(request.GET)
     parts: dict[str, object] = {"viewed_url": reverse("reviews:mark-viewed", args=context.address)}
+    if choice.only is not None and choice.is_alone:
+        return _render_alone(request, context, choice, choice.only)
     if choice.only is not None:
         one = scroll.present_one(context, choice, choice.only)
         return render(request, "reviews/changes/_object.html", {**parts, "one": replace(one, is_viewed=False)})
     chunk = scroll.present_chunk(context, choice)
     return render(request, "reviews/changes/_chunk.html", {**parts, "chunk": chunk})
+
+
+def _render_alone(request: PageRequest, context: ScrollReader, choice: ScrollChoice, position: int) -> HttpResponse:
+    """One object alone, as a part of its page; the address becomes that of the page."""
+    one, thread = scroll.present_only(context, choice, position)
+    viewed_url = reverse("reviews:mark-viewed", args=context.address)
+    parts = {"one": one, "thread": thread, "viewed_url": viewed_url}
+    response = render(request, "reviews/changes/_object.html", parts)
+    query = urlencode({name: value for name, value in request.GET.dict().items() if name != "alone"})
+    response["HX-Push-Url"] = f"{reverse('reviews:show-changes', args=context.address)}?{query}"
+    return response
 
 
 @requires(Action.VIEW)
@@ -81,11 +95,11 @@ def mark_viewed(request: PageRequest, number: int, plan: int) -> HttpResponse:
     change = viewed_objects.record_all_viewed if form.cleaned_data["viewed"] else viewed_objects.forget_viewed
     change(rows, context.plan, by=request.user)
     choice = ScrollForm.read_choice(request.POST)
-    if form.cleaned_data["alone"]:
-        return redirect("reviews:show-object", *context.address, rows[0].position, "changes")
+    is_alone = form.cleaned_data["alone"]
     if not is_fragment(request):
         url = reverse("reviews:show-changes", args=context.address)
-        return redirect(f"{url}{choice.write(at=rows[0].position)}#object-{rows[0].position}")
+        named = {"only" if is_alone else "at": rows[0].position}
+        return redirect(f"{url}{choice.write(**named)}#object-{rows[0].position}")
     return _render_viewed(request, _read(request, number, plan), choice, rows, form.cleaned_data.get("group"))
 
 
@@ -126,8 +140,7 @@ def _render_viewed(
     parts = {
         "one": one,
         "viewed_url": request.path,
-        "rows": rows,
-        "is_viewed": one.is_viewed,  # type: ignore[attr-defined]  # both have it
+        "is_alone": choice.is_alone,
         **_count_viewed(request, context),
     }
     return render(request, "reviews/changes/_ticked.html", parts)

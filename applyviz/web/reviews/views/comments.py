@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.objects.paths import render_path
 from applyviz.records.models import CollectedComment, Comment, ObjectChange, Plan
-from applyviz.web.components.object_links import link_details
+from applyviz.web.components.object_links import link_alone
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.forms.comments import CommentForm, EditForm, SendForm
 from applyviz.web.reviews.pages import object_page
@@ -40,7 +40,7 @@ def _render(request: PageRequest, form: EditForm, page: CommentPage) -> HttpResp
 def _refuse(request: PageRequest, found: Plan, form: CommentForm, row: ObjectChange | None) -> HttpResponse:
     back = reverse("reviews:show-plan", args=[found.review.number, found.number])
     if row is not None:
-        back = link_details(found, row.position)
+        back = link_alone(found, row.position)
     hidden = tuple((name, form.data[name]) for name in ("position", "field") if form.data.get(name))
     address = reverse("reviews:add-comment", args=[found.review.number, found.number])
     return _render(request, form, CommentPage(found.review.title, address, back, hidden, is_new=True))

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import HANDOVER_MANAGER, ApplyMode
-from applyviz.web.components.object_links import link_details
+from applyviz.web.components.object_links import link_alone
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.ownership import FieldsForm, HandOverForm, ManagersForm
 from applyviz.web.reviews.pages import object_page
@@ -48,7 +48,7 @@ def hand_over(request: PageRequest, number: int, plan: int, position: int) -> Ht
         "is_new": change.versions.live is None,
         "is_server_side": options_from_json(found.options).mode is ApplyMode.SERVER,
         "manager_help": _("Enter the field manager of its next write, or keep this one for an autoscaler."),
-        "back_url": link_details(found, position),
+        "back_url": link_alone(found, position),
     }
     return _answer(request, "reviews/hand_over.html", context)
 
@@ -64,7 +64,7 @@ def take_fields(request: PageRequest, number: int, plan: int, position: int) -> 
     if request.method == "POST" and form.is_valid():
         made = handovers.take_fields(found, change, form.chosen, by=request.user)
         return redirect("reviews:show-plan", number, made.number)
-    context: dict[str, object] = {"form": form, "page": page, "back_url": link_details(found, position)}
+    context: dict[str, object] = {"form": form, "page": page, "back_url": link_alone(found, position)}
     return _answer(request, "reviews/take_fields.html", context)
 
 

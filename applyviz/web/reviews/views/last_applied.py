@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
-from applyviz.web.components.object_links import link_details
+from applyviz.web.components.object_links import link_alone
 from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.ownership import LastAppliedForm
 from applyviz.web.reviews.pages import last_applied as pages
@@ -26,7 +26,7 @@ def edit_last_applied(request: PageRequest, number: int, plan: int, position: in
     change = object_page.read_change(found, position)
     page = pages.present_last_applied(change)
     form = LastAppliedForm(request.POST or None, initial={"text": page.text})
-    context: dict[str, object] = {"form": form, "page": page, "back_url": link_details(found, position)}
+    context: dict[str, object] = {"form": form, "page": page, "back_url": link_alone(found, position)}
     if request.method == "POST" and not page.why and form.is_valid():
         source = read_source(ReviewInput(text=form.cleaned_data["text"]), by=request.user)
         if source.can_be_planned:

@@ -1,4 +1,4 @@
-"""Reviews: the list, creating and closing one, and the objects of a plan, one by one and field by field."""
+"""Reviews: the list, creating and closing one, and the fields of the objects of a plan, one by one."""
 
 from __future__ import annotations
 
@@ -19,21 +19,17 @@ from applyviz.web.frame import streams
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.web.reviews.forms import manifests, patches, prune
 from applyviz.web.reviews.forms.presets import PresetChoiceForm, fill_review
-from applyviz.web.reviews.forms.reviews import ListForm, NewReviewForm, PaneForm, ReplanForm
+from applyviz.web.reviews.forms.reviews import ListForm, NewReviewForm, ReplanForm
 from applyviz.web.reviews.pages import object_page
-from applyviz.web.reviews.pages.plan_context import read_context
 from applyviz.web.reviews.pages.plan_events import find_arrivals
 from applyviz.web.reviews.pages.review_list import present_reviews
-from applyviz.web.reviews.pages.shell import present_shell
 from applyviz.web.reviews.pages.sources.found_objects import ReadSource, read_source
 from applyviz.web.reviews.pages.sources.presets import find_card, present_cards
 from applyviz.web.reviews.pages.sources.provenance import describe_same
-from applyviz.web.reviews.pages.tabs import ReviewTab
-from applyviz.web.reviews.pane.object_pane import Tab
 from applyviz.workflow.following import branches
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.foundation.errors import NotVisibleError, WorkflowError
+from applyviz.workflow.foundation.errors import WorkflowError
 from applyviz.workflow.plans import git_sources, planner, presets
 from applyviz.workflow.plans import reviews as use_cases
 from applyviz.workflow.plans.channels import as_source
@@ -120,21 +116,6 @@ def stream_arrivals(request: PageRequest, number: int, plan: int) -> HttpRespons
     """Stream each object when it is planned, as server-sent events."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     return streams.stream_events(request, partial(find_arrivals, found.pk))
-
-
-@requires(Action.VIEW)
-def show_object(request: PageRequest, number: int, plan: int, position: int, tab: str) -> HttpResponse:
-    """Show one object of a plan, in one of its tabs."""
-    if tab not in set(Tab):
-        raise NotVisibleError(f"there is no view {tab}")
-    found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    row = object_page.get_row(found, position)
-    choice = PaneForm.read_choice(request.GET, Tab(tab))
-    parts = object_page.present_object(found, row, choice, for_user=request.user)
-    if is_fragment(request):
-        return render(request, "reviews/_pane.html", parts)
-    frame = present_shell(read_context(found, for_user=request.user), ReviewTab.CHANGES).parts()
-    return render(request, "reviews/object.html", {**frame, **parts, "poll_url": ""})  # it does not poll
 
 
 @requires(Action.VIEW)

@@ -63,7 +63,8 @@ def _render_changes(request: PageRequest, plan: Plan) -> HttpResponse:
     context = read_context(plan, for_user=request.user)
     reader = ScrollReader(plan, request.user, context.options, context.changes, context.viewed)
     page = present_scroll(reader, ScrollForm.read_choice(request.GET))
-    return render_tab(request, context, ReviewTab.CHANGES, **page.parts())
+    still: dict[str, object] = {} if page.alone is None else {"poll_url": ""}  # what was opened in it stays open
+    return render_tab(request, context, ReviewTab.CHANGES, **page.parts(), **still)
 
 
 def _render_addons(request: PageRequest, plan: Plan) -> HttpResponse:

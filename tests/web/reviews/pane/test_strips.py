@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 from applyviz.engine.explain.three_way import MergeOutcome, Station, ThreeWay, Winner, withhold_three_way
 from applyviz.engine.planning.model.plan import Versions
 from applyviz.engine.planning.objects.live_values import withhold_live
-from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.components.field_strip import present_opened_strip, present_strip
 from applyviz.web.components.values import Shown
 from applyviz.web.reviews.pane import fields
@@ -35,10 +35,10 @@ def open_up(picture, values, tone="change"):
 
 
 def find_row(change, label, mode):
-    sections = fields.present_sections(
-        change, mode=mode, you="ci", chosen=FieldFilter.ALL, explain=lambda r: r.reason.value, url_of=str
-    )
-    return next(row for section in sections for row in section.rows if row.path.endswith(label))
+    reasons = fields.select_reasons(change, FieldFilter.ALL)
+    options = ApplyOptions(mode=mode, field_manager="ci")
+    found = fields.present_rows(change, reasons, options=options, explain=lambda r: r.reason.value, url_of=str)
+    return next(row for row in found if row.path.endswith(label))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,10 @@ import pytest
 from applyviz.engine.planning.model.plan import Certainty, Operation, Versions
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.web.reviews.pane.fields import FieldFilter
-from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab, _link_tabs, explain_no_rows
+from applyviz.web.reviews.pane.object_addresses import AloneLinks
+from applyviz.web.reviews.pane.object_content import ObjectView, explain_no_rows
+from applyviz.web.reviews.pane.resolutions import NOTHING
+from applyviz.web.reviews.pane.scroll_object import _link_views
 from tests.web.builders import build_change
 
 CHANGE = replace(build_change(), fields=(), conflicts=())
@@ -37,7 +40,8 @@ def test_changes_without_a_field_are_explained(change, text):
 
 @pytest.mark.parametrize("operation", [Operation.PRUNE, Operation.ERROR])
 def test_what_changes_as_a_whole_or_not_at_all_counts_no_fields(operation):
-    tabs = _link_tabs(replace(build_change(), operation=operation), PaneChoice(), str)
+    def count(change):
+        return _link_views(change, ObjectView.FIELDS, AloneLinks(str, str), NOTHING)[0].count
 
-    assert {t.count for t in tabs if t.word == _link_tabs(build_change(), PaneChoice(), str)[0].word} == {None}
-    assert Tab.CHANGES is next(iter(Tab))
+    assert count(build_change()) > 0
+    assert count(replace(build_change(), operation=operation)) is None
