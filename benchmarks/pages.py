@@ -169,7 +169,7 @@ def measure_pages(made: Any, *, is_large: bool = False) -> Iterator[Figure]:
     for label, query in (("list, filtered", "?q=orders"), ("list, as a tree", "?layout=tree")):
         took, _size, wire = get(browser, f"{base}plans/{made.number}/changes/list/{query}", is_fragment=True)
         yield Figure(f"{name}: {label} ({wire:.0f} kB on the wire)", took, "s", PAGE_AIM)
-    for view in ("fields", "fields&aligned=1&show=all", "diff", "diff&split=1", "requests", "owners", "yaml"):
+    for view in ("fields", "fields&compare=1&show=all", "diff", "diff&split=1", "requests", "owners", "yaml"):
         part = f"{base}plans/{made.number}/changes/objects/?alone=on&view={view}"
         step = max(1, count // 20)
         found = [get(browser, f"{part}&only={n}", is_fragment=True) for n in range(0, count, step)]

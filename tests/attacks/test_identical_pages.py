@@ -48,7 +48,7 @@ RIGHT, WRONG = "q7Rz0xWv-right", "q7Rz0xWv-wrong"
 SECRET = 0
 # Reading every page in two worlds takes a minute: client-side plans are read in the long lane.
 MODES = (ApplyMode.SERVER, pytest.param(ApplyMode.CLIENT, marks=pytest.mark.long))
-VIEWS = ("fields", "diff", "requests", "owners", "yaml", "fields&show=all&aligned=1", "diff&split=1&complete=1")
+VIEWS = ("fields", "diff", "requests", "owners", "yaml", "fields&show=all&compare=1", "diff&split=1&complete=1")
 # Who reads, and which routes: those that show a viewer nothing, or something else than a viewer.
 READERS: dict[str, tuple[Role, str]] = {
     "viewer": (Role.VIEWER, ""),

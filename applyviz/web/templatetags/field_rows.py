@@ -34,7 +34,6 @@ def field_strip(strip: Any) -> SafeString:
     )
 
 
-@register.simple_tag
 def opened_strip(strip: Any) -> SafeString:
     """Draw the strip as opening a row shows it, with its values; its labels are always the same four."""
     stations = (*strip.stations, strip.after)

@@ -87,7 +87,8 @@ def _find_time_problems(windows: tuple[Window, ...], freezes: tuple[Freeze, ...]
 
 
 def _find_problems(rules: Rules) -> Iterator[str]:
-    named = {*rules.asking_teams, rules.approving_team, *(d.team for d in (*rules.for_risks, *rules.owners))} - {""}
+    of_parts = (*(d.team for d in rules.for_risks), *(one.team for one in rules.owners))
+    named = {*rules.asking_teams, rules.approving_team, *of_parts} - {""}
     known = set(Team.objects.filter(slug__in=named, archived_at=None).values_list("slug", flat=True))
     yield from (_("team %(slug)s not found") % {"slug": slug} for slug in sorted(named - known))
     numbers = (

@@ -127,7 +127,7 @@ def read_pages(browser, author, texts):
             f"objects {start}": reverse("reviews:list-changes", args=[number, 1]) + f"?group=attention&start={start}"
             for start in range(0, len(texts), 150)
         },
-        "versions": link_alone(plan, 0) + "&show=all&aligned=1",
+        "versions": link_alone(plan, 0) + "&show=all&compare=1",
         "history": reverse("history:list-entries"),
         "search": reverse("history:list-entries") + "?text=window.hit",
         "named": link_alone(plan, 25),

@@ -285,7 +285,7 @@ class ObjectForm(forms.Form):
     split = forms.ChoiceField(choices=[("0", "0"), ("1", "1")], required=False)
     complete = forms.BooleanField(required=False)
     raw = forms.BooleanField(required=False)
-    aligned = forms.BooleanField(required=False)
+    compare = forms.BooleanField(required=False)
     version = forms.ChoiceField(choices=[(v, v) for v in VERSION_WORDS], required=False)
     start = forms.IntegerField(required=False, min_value=1, max_value=100_000_000)
     field = forms.IntegerField(required=False, min_value=0, max_value=1_000_000)
@@ -307,7 +307,7 @@ class ObjectForm(forms.Form):
             is_split=found.get("split") == "1",
             has_server_managed=bool(found.get("complete")),
             is_raw=bool(found.get("raw")),
-            is_aligned=bool(found.get("aligned")),
+            is_aligned=bool(found.get("compare")),
         )
 
 

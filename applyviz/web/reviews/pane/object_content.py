@@ -141,7 +141,7 @@ class ObjectContent:
     @property
     def rows_query(self) -> str:
         """The query of these fields, without their page."""
-        return f"show={self.show}{'&aligned=1' if self.is_aligned else ''}"
+        return f"show={self.show}{'&compare=1' if self.is_aligned else ''}"
 
     @property
     def toggle_query(self) -> str:
