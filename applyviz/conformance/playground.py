@@ -4,8 +4,10 @@ A case agrees if the outcome is the same: applied, in conflict with the same man
 in the server's words. Where it was applied, the values, the field owners, whether any row is shown and whether pods
 restart must be right too; where it was not, no row may be shown.
 
-applyviz moves ownership first, kubectl afterwards: a conflict that stops only kubectl must be named as such. Left out
-are values that only a real server can choose, and the annotation last-applied, which kubectl keeps.
+applyviz moves ownership first, kubectl afterwards: a conflict that stops only kubectl must be named as such, and what
+kubectl writes although the server refuses its second apply must be right. An input that cannot be read must be refused
+in kubectl's words, behind the position. Left out are values that only a real server can choose, and the annotation
+last-applied, which kubectl keeps.
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.ownership.managed_fields import read_owners
+from applyviz.engine.ownership.migrate import upgrade
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.requests.migrate import LAST_APPLIED_MANAGER
 from applyviz.engine.risks.model import RiskKind
 from applyviz.guide import playground
 from applyviz.guide.given import PlaygroundQuery, PlaygroundQueryError
-from applyviz.guide.kubectl_order import find_difference
+from applyviz.guide.kubectl_order import KubectlDifference, find_difference
 
 NOW = "2026-06-01T00:00:00Z"
 _CHOSEN = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
@@ -38,6 +41,8 @@ _RECORD = f".metadata.annotations.{ANNOTATION}"
 _BOOKKEEPING = (_RECORD, ".metadata.generation", ".metadata.managedFields", ".status")
 _SHOWN = (FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, FieldOperation.DEFAULTED)
 _INVALID = "not valid: "
+# Where in the text the product found what it cannot read.
+_POSITION = re.compile(r"^line \d+(, column \d+)?( \.\S*)?: ")
 # Only Go can print its own structs with their capitalized names, and the lines of two of them that differ.
 _GO_NAME = re.compile(r'"[A-Z]\w*":')
 _STRUCT = re.compile(r"(?<=value: )\{.*\}(?=: )", re.DOTALL)
@@ -65,18 +70,27 @@ def judge_input(family: str, case: JSONObject) -> CaseResult:
     try:
         change = playground.estimate(given, now=NOW)
     except PlaygroundQueryError as error:
-        got = [problem.reason for problem in error.problems]
-        refusal = expected.get("refusal", "")
-        return CaseResult(family, name, bool(refusal) and all(r in refusal for r in got), "not read", refusal, got)
-    stopped = find_difference(given).conflicts if not change.conflicts else ()
-    if stopped and "refusal" in expected:
-        judged = iter([_compare_conflicts(read_conflicts(expected["refusal"]), stopped)])
+        return _judge_unread(family, case, [problem.reason for problem in error.problems])
+    found = find_difference(given) if not change.conflicts else KubectlDifference()
+    if found.conflicts and "refusal" in expected:
+        judged = iter([_compare_conflicts(read_conflicts(expected["refusal"]), found.conflicts)])
+    elif found.first_apply is not None and "after" in expected:
+        judged = _judge_first_apply(found.first_apply, expected, given.field_manager)
+    elif "refusal" in expected:
+        judged = _judge_refusal(change, expected)
     else:
-        judged = _judge_refusal(change, expected) if "refusal" in expected else _judge_result(change, expected, stopped)
+        judged = _judge_result(change, expected, found.conflicts)
     for reason, wanted, found in judged:
         if not is_same_json(wanted, found):
             return CaseResult(family, name, False, reason, wanted, found)
     return CaseResult(family, name, True)
+
+
+def _judge_unread(family: str, case: JSONObject, got: list[str]) -> CaseResult:
+    refusal = case["expected"].get("refusal", "")
+    said = [_POSITION.sub("", reason) for reason in got]
+    agrees = bool(refusal) and all(refusal.strip().endswith(reason) for reason in said)
+    return CaseResult(family, str(case["name"]), agrees, "not read", refusal, got)
 
 
 Comparison = tuple[str, JSONValue, JSONValue]
@@ -142,6 +156,14 @@ def _judge_result(change: PlannedObject, expected: JSONObject, stopped: Iterable
     yield "is changed", _compared(live) != _compared(after), bool(_list_rows(change))
     restarts = RiskKind.PODS_RESTART in {risk.kind for risk in change.risks}
     yield "restarts", restarts and _template(live) != _template(after), restarts
+
+
+def _judge_first_apply(ours: JSONObject, expected: JSONObject, manager: str) -> Iterator[Comparison]:
+    """Compare what kubectl writes before it moves the fields, and the owners after it did."""
+    after = without_chosen(expected["after"], {}, ours)
+    yield "values", _compared(after), _compared(ours)
+    moved = {**ours, "metadata": {**ours["metadata"], "managedFields": upgrade(ours, manager=manager)}}
+    yield "owners", _list_owners(after), _list_owners(moved)
 
 
 def _template(obj: JSONObject) -> JSONValue:

@@ -1,7 +1,8 @@
 """Find where kubectl does something else than applyviz with the same server-side apply to a client-side object.
 
 Rule: `docs/semantics/migration.md`. kubectl applies first and moves the fields of client-side apply afterwards, so a
-conflict ends it; applyviz moves first.
+conflict ends it; applyviz moves first. What kubectl then removes is a second apply: if the server refuses that one,
+kubectl prints a warning, and what the first apply wrote stays.
 """
 
 from __future__ import annotations
@@ -10,21 +11,29 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError
+from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership import server_side
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.requests.takeover import find_managers
 from applyviz.guide import playground
 from applyviz.guide.given import PlaygroundQuery
+from applyviz.sandbox.api.estimates import EstimatingServer
 
 _MOMENT = "2026-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True, slots=True)
 class KubectlDifference:
-    """The conflicts that stop kubectl."""
+    """What kubectl does otherwise.
+
+    - `conflicts`: those that stop kubectl.
+    - `first_apply`: what kubectl writes although the server refuses the removals; None if it refuses nothing.
+    """
 
     conflicts: tuple[Conflict, ...] = ()
+    first_apply: JSONObject | None = None
 
 
 @lru_cache(maxsize=32)
@@ -37,7 +46,22 @@ def find_difference(given: PlaygroundQuery) -> KubectlDifference:
     live, options = playground.show_live(found), playground.options_of(given)
     if given.mode is not ApplyMode.SERVER or live is None or not find_managers(live, options):
         return KubectlDifference()
-    return KubectlDifference(_find_conflicts(found, live, given))
+    conflicts = _find_conflicts(found, live, given)
+    return KubectlDifference(conflicts, None if conflicts else _find_first_apply(found, live, given))
+
+
+def _find_first_apply(found: playground.Read, live: JSONObject, given: PlaygroundQuery) -> JSONObject | None:
+    """Return what an apply makes that moves nothing before, if the server refuses the removals after the move."""
+    gvk = found.document.ref.gvk
+    kind, resource = found.catalog.find_kind(gvk), found.catalog.find_resource(gvk)
+    if kind is None or resource is None or playground.estimate(given, now=_MOMENT).operation is not Operation.ERROR:
+        return None
+    metadata = live["metadata"]
+    path = resource.path(metadata.get("namespace") or "", metadata["name"])
+    query = {"fieldManager": given.field_manager, "force": str(given.is_forced).lower(), "fieldValidation": "Strict"}
+    request = Request("PATCH", path, query, APPLY_PATCH, found.document.obj)
+    answer = EstimatingServer().answer(request, live, kind=kind, resource=resource, now=_MOMENT)
+    return dict(answer.body) if answer is not None and answer.is_ok else None
 
 
 def _find_conflicts(found: playground.Read, live: JSONObject, given: PlaygroundQuery) -> tuple[Conflict, ...]:

@@ -18,6 +18,7 @@ from applyviz.engine.diff.passwords import KindPasswords, Passwords
 from applyviz.engine.diff.patch_masking import mask_patch
 from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.explain.patching import OF_PATCHES
+from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ObjectPatch, ParsedFile
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.parse import parse_manifests
@@ -28,7 +29,7 @@ from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.context import PlanningContext
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.planning.objects.planner import plan_object
@@ -51,6 +52,7 @@ _SINGLE = ("manifest", "live", "last_applied")
 _PARTS = (*_SINGLE, "crds")
 NOT_ASKED = "the playground asks no cluster"
 _NAMESPACE = Answer(200, {})
+_WRITTEN = (FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, FieldOperation.DEFAULTED)
 NOT_COMPUTED = PlaygroundQueryProblem("manifest", "this cannot be computed")
 
 
@@ -217,9 +219,18 @@ def estimate(given: PlaygroundQuery, *, now: str) -> PlannedObject:
             request = flow.send(answer if request.ref is not None else _NAMESPACE)
     except StopIteration as stop:
         change: PlannedObject = stop.value
-        return change
+        return _without_result(change) if change.operation is Operation.BLOCKED else change
     except ApplyVizError as error:
         raise PlaygroundQueryError((PlaygroundQueryProblem("manifest", str(error)),)) from None
+
+
+def _without_result(change: PlannedObject) -> PlannedObject:
+    """Return a blocked change with nothing but its conflicts: one conflict stops everything.
+
+    - A review shows what else would change, because there the conflicts are resolved one by one.
+    """
+    kept = tuple(reason for reason in change.fields if reason.operation not in _WRITTEN)
+    return replace(change, fields=kept, versions=replace(change.versions, after=change.versions.live))
 
 
 def show_live(found: Read) -> JSONObject | None:

@@ -24,6 +24,7 @@ from applyviz.kubernetes.v1_36.validation import (
     config,
     discovery,
     fixed,
+    jobs,
     limits,
     network,
     storage,
@@ -47,7 +48,7 @@ _NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
     "clusterroles": path_segment_problems,
     "clusterrolebindings": path_segment_problems,
     "customresourcedefinitions": lambda name: [],
-    "cronjobs": workloads.cron_job_name_problems,
+    "cronjobs": jobs.cron_job_name_problems,
 }
 _CREATE: Mapping[str, Rule] = {
     **workloads.CREATE,

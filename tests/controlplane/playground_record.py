@@ -1,7 +1,8 @@
 """Record what the real kubectl and API server do with inputs of the playground.
 
 `python -m tests.controlplane.playground_record FOLDER` writes `playground.jsonl.gz`, one input with its answer a line,
-for `manage.py conformance`. The live object of an input is read from the server, with its field owners.
+for `manage.py conformance`; with `kinds` behind it, it writes `playground-kinds.jsonl.gz`, the inputs of every kind.
+The live object of an input is read from the server, with its field owners.
 """
 
 from __future__ import annotations
@@ -11,20 +12,32 @@ import gzip
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import yaml
 
+from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER
+from applyviz.engine.schema.builtin import bundled
 from tests.controlplane.binaries import find_binaries
 from tests.controlplane.controlplane import ControlPlane, Server
+from tests.controlplane.fixed_fields import Asker
 from tests.controlplane.kubectl_side import wait_until_established
+from tests.controlplane.playground_kinds import list_kind_inputs
 
 HERE = Path(__file__).parent
 FILE = "playground.jsonl.gz"
+KINDS_FILE = "playground-kinds.jsonl.gz"
+_WORKERS = 2
+# Kinds of which only one object can be live: of one name, or of one port of all nodes.
+_ALONE = ("CustomResourceDefinition", "Service")
 OPERATION = "playground"
 Input = Mapping[str, Any]
 Fields = Mapping[str, Any]
@@ -88,8 +101,8 @@ def _manage(plane: Server, namespace: str, step: Sequence[Any]) -> None:
         flags = ("--server-side", "--force-conflicts", f"--field-manager={manager}")
         plane.kubectl("apply", *in_namespace, *flags, "-f", "-", stdin=text)
     elif act == "edit":
-        patch = [{"op": "add", "path": "/" + "/".join(rest[0]), "value": rest[1]}]
         named = yaml.safe_load(text)
+        patch = [_make_edit(named, rest[0], rest[1])]
         target = (named["kind"].lower(), named["metadata"]["name"], "--field-manager=kubectl-edit")
         plane.kubectl("patch", *in_namespace, *target, "--type=json", "-p", json.dumps(patch))
     elif act == "set-image":
@@ -100,11 +113,39 @@ def _manage(plane: Server, namespace: str, step: Sequence[Any]) -> None:
         raise ValueError(f"unknown step {act}")
 
 
-def _read(plane: Server, namespace: str, text: str) -> JSONObject | None:
-    flags = ("-n", namespace, "-o", "json", "--show-managed-fields", "--ignore-not-found", "-f", "-")
-    found = plane.kubectl("get", *flags, stdin=text).stdout
-    read: JSONObject | None = json.loads(found) if found else None
-    return next(iter(read["items"]), None) if read and read["kind"] == "List" else read
+def _make_edit(obj: JSONObject, path: Sequence[str], value: Any) -> JSONObject:
+    """Return the operation of a JSON patch that sets a field, with the parents that it lacks."""
+    held: Any = obj
+    for depth, step in enumerate(path[:-1]):
+        held = held[int(step)] if isinstance(held, list) else held.get(step)
+        if held is None:
+            for name in reversed(path[depth + 1 :]):
+                value = {name: value}
+            return {"op": "add", "path": "/" + "/".join(path[: depth + 1]), "value": value}
+    return {"op": "add", "path": "/" + "/".join(path), "value": value}
+
+
+def _find_path(namespace: str, text: str, crds: str) -> str:
+    """Return where the object of a text is served."""
+    obj = yaml.safe_load(text)
+    gvk, name = GroupVersionKind.from_object(obj), obj["metadata"]["name"]
+    if crds:
+        spec = yaml.safe_load(crds)["spec"]
+        within = f"namespaces/{namespace}/" if spec["scope"] == "Namespaced" else ""
+        return f"/apis/{gvk.api_version}/{within}{spec['names']['plural']}/{name}"
+    resource = bundled().find_resource(gvk)
+    assert resource is not None, gvk
+    return resource.path(namespace, name)
+
+
+def _remove(asker: Asker, path: str) -> None:
+    """Remove an object of which there can be only one, and wait until it is gone."""
+    asker.ask("PATCH", path, {"metadata": {"finalizers": None}}, "application/merge-patch+json")
+    asker.ask("DELETE", path, None)
+    deadline = time.monotonic() + 30
+    while asker.ask("GET", path, None)[0] != 404:
+        assert time.monotonic() < deadline, f"{path} was not removed in time"
+        time.sleep(0.05)
 
 
 def define(plane: Server, definition: str) -> None:
@@ -116,32 +157,44 @@ def define(plane: Server, definition: str) -> None:
         wait_until_established(plane, str(file))
 
 
-def record(plane: Server, one: Input) -> JSONObject:
+def record(plane: ControlPlane, asker: Asker, one: Input, namespace: str) -> JSONObject:
     """Return an input as the playground gets it, and what the real kubectl made of it.
 
     - The kinds of the input are served.
     """
-    namespace, manifest = f"play-{one['name']}", one["manifest"]
-    plane.kubectl("create", "namespace", namespace)
-    for step in one["before"]:
-        _manage(plane, namespace, step)
-    named = one["before"][0][1] if one["before"] else manifest  # kubectl cannot read every manifest
-    live = _read(plane, namespace, named) if one["before"] else None
-    is_server = one["mode"] == "server"
-    manager = one.get("manager") or (SERVER_SIDE_MANAGER if is_server else CLIENT_SIDE_MANAGER)
-    flags = ["-n", namespace, f"--field-manager={manager}", *(["--server-side"] if is_server else [])]
-    flags += ["--force-conflicts"] if one.get("force") else []
-    done = plane.kubectl("apply", *flags, "-f", "-", stdin=manifest, check=False)
+    manifest = one["manifest"]
+    asker.ask("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+    named = one["before"][0][1] if one["before"] else manifest
+    path = _find_path(namespace, named, one.get("crds", ""))
+    try:
+        for step in one["before"]:
+            _manage(plane, namespace, step)
+        live = asker.ask("GET", path, None)[1] if one["before"] else None
+        done = _apply(plane, namespace, one)
+        expected = {"refusal": done.stderr} if done.returncode else {"after": asker.ask("GET", path, None)[1]}
+    finally:
+        if yaml.safe_load(named)["kind"] in _ALONE:
+            _remove(asker, path)
     given = {
-        "manifest": _place(manifest, namespace),
+        "manifest": manifest if one.get("is_cluster_scoped") else _place(manifest, namespace),
         "live": yaml.safe_dump(live, sort_keys=False) if live else "",
         "crds": one.get("crds", ""),
         "mode": one["mode"],
-        "field_manager": manager,
+        "field_manager": _find_manager(one),
         "is_forced": bool(one.get("force")),
     }
-    expected = {"refusal": done.stderr} if done.returncode else {"after": _read(plane, namespace, named)}
     return {"op": OPERATION, "name": one["name"], "input": given, "expected": expected}
+
+
+def _find_manager(one: Input) -> str:
+    return one.get("manager") or (SERVER_SIDE_MANAGER if one["mode"] == "server" else CLIENT_SIDE_MANAGER)
+
+
+def _apply(plane: Server, namespace: str, one: Input) -> CompletedProcess[str]:
+    flags = ["-n", namespace, f"--field-manager={_find_manager(one)}"]
+    flags += ["--server-side"] if one["mode"] == "server" else []
+    flags += ["--force-conflicts"] if one.get("force") else []
+    return plane.kubectl("apply", *flags, "-f", "-", stdin=one["manifest"], check=False)
 
 
 def _place(manifest: str, namespace: str) -> str:
@@ -149,16 +202,31 @@ def _place(manifest: str, namespace: str) -> str:
     return manifest.replace("metadata: {", f"metadata: {{namespace: {namespace}, ", 1)
 
 
-def main(folder: Path) -> None:
-    """Record all inputs."""
+def _record_all(plane: ControlPlane, inputs: Iterable[Input]) -> Iterator[JSONObject]:
+    """Return the inputs with their answers; an input whose history cannot be carried out is reported and left out."""
+    asker = Asker(plane)
+    for number, one in enumerate(inputs):
+        namespace = f"play-{one.get('group', 'field').replace('.', '-')}-{number}"
+        try:
+            yield record(plane, asker, one, namespace)
+        except AssertionError as error:
+            sys.stderr.write(f"{one['name']}: {error}\n")
+
+
+def main(folder: Path, *, is_wide: bool) -> None:
+    """Record all inputs; those of different kinds side by side."""
     folder.mkdir(parents=True, exist_ok=True)
-    with ControlPlane(find_binaries()) as plane, gzip.open(folder / FILE, "wt", encoding="utf-8") as out:
-        inputs = list(list_inputs())
+    file = folder / (KINDS_FILE if is_wide else FILE)
+    inputs = list(list_kind_inputs() if is_wide else list_inputs())
+    groups = [list(found) for _, found in groupby(inputs, key=lambda one: one.get("group"))]
+    with ControlPlane(find_binaries()) as plane, gzip.open(file, "wt", encoding="utf-8") as out:
         for definition in dict.fromkeys(one["crds"] for one in inputs if one.get("crds")):
             define(plane, definition)
-        for one in inputs:
-            out.write(json.dumps(record(plane, one), ensure_ascii=False) + "\n")
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            for recorded in pool.map(lambda group: list(_record_all(plane, group)), groups):
+                out.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in recorded)
+                out.flush()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), is_wide="kinds" in sys.argv[2:])

@@ -229,7 +229,7 @@ def validate_metadata(
     yield from validate_labels(meta.get("labels"), f"{path}.labels")
     yield from validate_annotations(meta.get("annotations"), f"{path}.annotations")
     yield from _validate_owners(meta.get("ownerReferences"), f"{path}.ownerReferences")
-    for finalizer in meta.get("finalizers") or ():
+    for i, finalizer in enumerate(meta.get("finalizers") or ()):
         for problem in qualified_name_problems(finalizer):
             yield invalid(f"{path}.finalizers", finalizer, problem)
         if (
@@ -239,7 +239,7 @@ def validate_metadata(
             and ("." not in finalizer)
         ):
             yield invalid(
-                f"{path}.finalizers",
+                f"{path}.finalizers[{i}]",
                 finalizer,
                 "name is neither a standard finalizer name nor is it fully qualified",
             )

@@ -16,7 +16,7 @@ from typing import Any, Final
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.status import StatusError
-from applyviz.kubernetes.v1_36.validation.workloads import selects
+from applyviz.kubernetes.v1_36.validation.templates import selects
 from applyviz.sandbox.api.access_reviews import RequestUser
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
 from applyviz.sandbox.cel.programs import Lazy, Meter, evaluate

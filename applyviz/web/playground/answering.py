@@ -56,6 +56,13 @@ def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[
             _("kubectl applies first and would stop at a conflict (%(named)s). applyviz moves the fields first.")
             % {"named": named}
         )
+    if found.first_apply is not None:
+        lines.append(
+            _(
+                "kubectl sends your manifest first, which the server accepts; and refuses only the removals after it. "
+                "kubectl then prints a warning, and what you left out stays."
+            )
+        )
     if lines:
         yield Notice(LEVEL_STYLES[RiskLevel.INFO], _("kubectl does this differently"), lines=tuple(lines))
 

@@ -24,7 +24,8 @@ from applyviz.kubernetes.parity.status import (
 )
 from applyviz.kubernetes.v1_36.validation.claims import validate_claim_spec
 from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE
-from applyviz.kubernetes.v1_36.validation.workloads import check_int_or_percent, check_whole, validate_selector
+from applyviz.kubernetes.v1_36.validation.selectors import validate_selector
+from applyviz.kubernetes.v1_36.validation.templates import check_int_or_percent, check_whole
 
 _RBAC = "rbac.authorization.k8s.io"
 _CLAIM_UPDATE = (

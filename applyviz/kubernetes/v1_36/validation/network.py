@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from applyviz.engine.objects.values import JSONObject
 from applyviz.kubernetes.parity.name_formats import label_problems, subdomain_problems, validate_labels
 from applyviz.kubernetes.parity.status import FieldError, duplicate, forbidden, invalid, not_supported, required
-from applyviz.kubernetes.v1_36.validation.pods import port_name_problems
-from applyviz.kubernetes.v1_36.validation.workloads import validate_selector
+from applyviz.kubernetes.v1_36.validation.ports import port_name_problems
+from applyviz.kubernetes.v1_36.validation.selectors import validate_selector
 
 _PORT_RANGE = "must be between 1 and 65535, inclusive"
 _PROTOCOLS = ("SCTP", "TCP", "UDP")

@@ -1,43 +1,40 @@
-"""Validate scheduling and security of a Pod: selectors, tolerations, affinity, spread, security contexts.
+"""Validate scheduling of a Pod: gates, tolerations, spread.
 
 Rule: `ValidatePodSpec` and what it calls in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.kubernetes.parity.name_formats import (
-    label_problems,
-    label_value_problems,
-    qualified_name_problems,
-    validate_labels,
-)
-from applyviz.kubernetes.parity.status import FieldError, invalid, not_supported, required
+from applyviz.kubernetes.parity.name_formats import label_value_problems, qualified_name_problems
+from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, not_supported, required
+from applyviz.kubernetes.v1_36.validation.selectors import validate_selector
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _WITHOUT_KEY = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 _UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
-_LARGEST_ID = 2147483647
-_REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
+_INCLUSION = ("Honor", "Ignore")
 
 
 def validate_scheduling(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the problems of a Pod's scheduling and security."""
-    yield from validate_labels(spec.get("nodeSelector"), f"{path}.nodeSelector")
-    yield from _validate_security(spec.get("securityContext") or {}, f"{path}.securityContext")
-    for name in ("hostname", "subdomain"):
-        for problem in label_problems(spec[name]) if spec.get(name) else ():
-            yield invalid(f"{path}.{name}", spec[name], problem)
+    """Yield the problems of a Pod's scheduling."""
+    for i, gate in enumerate(spec.get("readinessGates") or ()):
+        kind, at = gate.get("conditionType", ""), f"{path}.readinessGates[{i}].conditionType"
+        yield from (invalid(at, kind, problem) for problem in qualified_name_problems(kind))
+    seen: set[str] = set()
+    for i, gate in enumerate(spec.get("schedulingGates") or ()):
+        name, at = gate.get("name", ""), f"{path}.schedulingGates[{i}]"
+        yield from (invalid(at, name, problem) for problem in qualified_name_problems(name))
+        if name in seen:
+            yield duplicate(at, name)
+        seen.add(name)
+    spreads = spec.get("topologySpreadConstraints") or ()
+    for i, spread in enumerate(spreads):
+        yield from _validate_spread(spread, spreads[i + 1 :], f"{path}.topologySpreadConstraints[{i}]")
     for i, toleration in enumerate(spec.get("tolerations") or ()):
         yield from _validate_toleration(toleration, f"{path}.tolerations[{i}]")
-    affinity = spec.get("affinity") or {}
-    for name in ("podAffinity", "podAntiAffinity"):
-        for i, term in enumerate((affinity.get(name) or {}).get(_REQUIRED_TERMS) or ()):
-            yield from _validate_topology_key(term, f"{path}.affinity.{name}.{_REQUIRED_TERMS}[{i}]")
-    for i, spread in enumerate(spec.get("topologySpreadConstraints") or ()):
-        yield from _validate_spread(spread, f"{path}.topologySpreadConstraints[{i}]")
 
 
 def _validate_toleration(toleration: JSONObject, path: str) -> Iterator[FieldError]:
@@ -63,15 +60,8 @@ def _validate_toleration(toleration: JSONObject, path: str) -> Iterator[FieldErr
         yield not_supported(f"{path}.effect", effect, _EFFECTS)
 
 
-def _validate_topology_key(term: JSONObject, path: str) -> Iterator[FieldError]:
-    key = term.get("topologyKey", "")
-    if not key:
-        yield required(f"{path}.topologyKey", "can not be empty")
-    for problem in qualified_name_problems(key):
-        yield invalid(f"{path}.topologyKey", key, problem)
-
-
-def _validate_spread(spread: JSONObject, path: str) -> Iterator[FieldError]:
+def _validate_spread(spread: JSONObject, others: Sequence[JSONObject], path: str) -> Iterator[FieldError]:
+    """Yield the problems of a constraint; `others` are those that follow it."""
     skew, key, when = spread.get("maxSkew", 0), spread.get("topologyKey", ""), spread.get("whenUnsatisfiable", "")
     if skew <= 0:
         yield invalid(f"{path}.maxSkew", skew, "must be greater than zero")
@@ -79,10 +69,15 @@ def _validate_spread(spread: JSONObject, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.topologyKey", "can not be empty")
     if when not in _UNSATISFIABLE:
         yield not_supported(f"{path}.whenUnsatisfiable", when, _UNSATISFIABLE)
-
-
-def _validate_security(context: JSONObject, path: str) -> Iterator[FieldError]:
-    for name in ("runAsUser", "runAsGroup", "fsGroup"):
-        value = context.get(name)
-        if value is not None and not 0 <= value <= _LARGEST_ID:
-            yield invalid(f"{path}.{name}", value, f"must be between 0 and {_LARGEST_ID}, inclusive")
+    if any((o.get("topologyKey", ""), o.get("whenUnsatisfiable", "")) == (key, when) for o in others):
+        yield duplicate(f"{path}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {when}}}")
+    least = spread.get("minDomains")
+    if least is not None and least <= 0:
+        yield invalid(f"{path}.minDomains", least, "must be greater than zero")
+    if least is not None and when != "DoNotSchedule":
+        detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {when}"
+        yield invalid(f"{path}.minDomains", least, detail)
+    for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+        if spread.get(name) not in (*_INCLUSION, None):
+            yield not_supported(f"{path}.{name}", spread[name], _INCLUSION)
+    yield from validate_selector(spread.get("labelSelector"), f"{path}.labelSelector")

@@ -1,0 +1,56 @@
+"""Validate IP addresses and networks.
+
+Rule: `pkg/util/validation/ip.go` of k8s.io/apimachinery v0.36.3, for fields older than strict validation.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from applyviz.kubernetes.parity.status import FieldError, invalid
+
+_NO_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_NO_NETWORK = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+
+
+def validate_address(text: str, path: str) -> Iterator[FieldError]:
+    """Yield the problem of an IP address."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        yield invalid(path, text, _NO_ADDRESS)
+        return
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        yield invalid(path, text, "must not be an IPv4-mapped IPv6 address")
+
+
+def validate_network(text: str, path: str) -> Iterator[FieldError]:
+    """Yield the problem of a network with its prefix length."""
+    try:
+        network = ipaddress.ip_interface(text if "/" in text else "")
+    except ValueError:
+        yield invalid(path, text, _NO_NETWORK)
+        return
+    if network.ip != network.network.network_address:
+        yield invalid(path, text, "must not have bits set beyond the prefix length")
+
+
+def validate_reachable(text: str, path: str) -> Iterator[FieldError]:
+    """Yield the problem of an address at which nothing can be reached from elsewhere.
+
+    - Rule: `ValidateEndpointIP`.
+    """
+    problems = list(validate_address(text, path))
+    if problems:
+        yield from problems
+        return
+    address = ipaddress.ip_address(text)
+    if address.is_unspecified:
+        yield invalid(path, text, "may not be unspecified (0.0.0.0 or ::)")
+    elif address.is_loopback:
+        yield invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    elif address.is_link_local:
+        yield invalid(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    elif address.is_multicast and address.packed[:3] == b"\xe0\0\0":
+        yield invalid(path, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")

@@ -1,0 +1,89 @@
+"""Find what is wrong with the schedule of a CronJob, in the words of the parser that the server uses.
+
+Rule: `ParseStandard` of github.com/robfig/cron/v3: five fields, or a descriptor.
+"""
+
+from __future__ import annotations
+
+import re
+
+_DESCRIPTORS = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
+_EVERY = "@every "
+_DURATION = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*\Z")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_BOUNDS: tuple[tuple[int, int, dict[str, int]], ...] = (
+    (0, 59, {}),
+    (0, 23, {}),
+    (1, 31, {}),
+    (1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
+    (0, 6, {name: number for number, name in enumerate(_DAYS)}),
+)
+
+
+def find_schedule_problem(schedule: str) -> str:
+    """Return why a schedule cannot be parsed; empty if it can."""
+    text = schedule
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        _zone, _, text = text.partition(" ")
+        text = text.strip()
+    if text.startswith("@"):
+        if text in _DESCRIPTORS:
+            return ""
+        if text.startswith(_EVERY):
+            duration = text.removeprefix(_EVERY)
+            known = _DURATION.match(duration) is not None
+            return "" if known else f'failed to parse duration {text}: time: invalid duration "{duration}"'
+        return f"unrecognized descriptor: {text}"
+    fields = text.split()
+    if len(fields) != len(_BOUNDS):
+        return f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
+    return next((found for field, bounds in zip(fields, _BOUNDS, strict=True) if (found := _check(field, *bounds))), "")
+
+
+def _check(field: str, least: int, most: int, names: dict[str, int]) -> str:
+    return next((found for part in field.split(",") if part and (found := _check_range(part, least, most, names))), "")
+
+
+def _check_range(expression: str, least: int, most: int, names: dict[str, int]) -> str:
+    """Return why one range is wrong: `a`, `a-b`, `*`, each with `/step`."""
+    bounds, *steps = expression.split("/")
+    low_high = bounds.split("-")
+    if low_high[0] in ("*", "?"):
+        start, end = least, most
+    else:
+        numbers = []
+        for text in low_high[:2]:
+            if text.lower() in names:
+                numbers.append(names[text.lower()])
+                continue
+            if problem := _check_number(text):
+                return problem
+            numbers.append(int(text))
+        if len(low_high) > 2:
+            return f"too many hyphens: {expression}"
+        start, end = numbers[0], numbers[-1]
+    if len(steps) > 1:
+        return f"too many slashes: {expression}"
+    if steps:
+        if problem := _check_number(steps[0]):
+            return problem
+        end = most if len(low_high) == 1 else end
+    return _check_bounds(start, end, int(steps[0]) if steps else 1, (least, most), expression)
+
+
+def _check_number(text: str) -> str:
+    if re.fullmatch(r"[+-]?\d+", text) is None:
+        return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'
+    return f"negative number ({int(text)}) not allowed: {text}" if int(text) < 0 else ""
+
+
+def _check_bounds(start: int, end: int, step: int, bounds: tuple[int, int], expression: str) -> str:
+    least, most = bounds
+    if start < least:
+        return f"beginning of range ({start}) below minimum ({least}): {expression}"
+    if end > most:
+        return f"end of range ({end}) above maximum ({most}): {expression}"
+    if start > end:
+        return f"beginning of range ({start}) beyond end of range ({end}): {expression}"
+    return "" if step else f"step of range should be a positive number: {expression}"

@@ -1,0 +1,75 @@
+"""Validate updates of Pods: nearly all of a Pod is immutable.
+
+Rule: `ValidatePodUpdate` in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
+
+_POD_UPDATE = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+_FREE = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
+_KEPT_TOLERATION = "existing toleration can not be modified except its tolerationSeconds"
+
+
+def validate_pod_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    """Yield the problems of an update of a Pod."""
+    spec, before = obj["spec"], live["spec"]
+    for name in ("containers", "initContainers"):
+        if len(spec.get(name) or ()) != len(before.get(name) or ()):
+            yield forbidden(f"spec.{name}", "pod updates may not add or remove containers")
+            return
+        for i, container in enumerate(spec.get(name) or ()):
+            image = container.get("image", "")
+            if image != image.strip():
+                yield invalid(f"spec.{name}[{i}].image", image, "must not have leading or trailing whitespace")
+    deadline, former = spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds")
+    if deadline is None and former is not None:
+        yield invalid("spec.activeDeadlineSeconds", None, "must not update from a positive integer to nil value")
+    elif deadline is not None and former is not None and former < deadline:
+        yield invalid("spec.activeDeadlineSeconds", deadline, "must be less than or equal to previous value")
+        return
+    yield from _validate_tolerations(spec.get("tolerations") or [], before.get("tolerations") or [])
+    known = {gate.get("name") for gate in before.get("schedulingGates") or ()}
+    for i, gate in enumerate(spec.get("schedulingGates") or ()):
+        if gate.get("name") not in known:
+            detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+            yield forbidden(f"spec.schedulingGates[{i}].name", detail)
+    if not is_same_json(_without_mutable(spec, before), _without_mutable(before, before)):
+        yield forbidden("spec", _POD_UPDATE)
+
+
+def _validate_tolerations(now: list[JSONObject], before: list[JSONObject]) -> Iterator[FieldError]:
+    kept = [_without_seconds(toleration) for toleration in now]
+    if any(_without_seconds(toleration) not in kept for toleration in before):
+        yield forbidden("spec.tolerations", _KEPT_TOLERATION)
+
+
+def _without_seconds(toleration: JSONObject) -> JSONObject:
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+
+
+def _without_mutable(spec: JSONObject, before: JSONObject) -> dict[str, Any]:
+    kept = {name: value for name, value in spec.items() if name not in _FREE}
+    for name in ("containers", "initContainers"):
+        if kept.get(name):
+            kept[name] = [{k: v for k, v in c.items() if k != "image"} for c in kept[name]]
+    seconds = "terminationGracePeriodSeconds"
+    if before.get(seconds, 0) < 0 and kept.get(seconds) == 1:
+        kept[seconds] = before[seconds]
+    if before.get("schedulingGates") and _is_extended(kept.get("nodeSelector"), before.get("nodeSelector")):
+        kept.pop("nodeSelector", None)
+    return kept
+
+
+def _is_extended(now: JSONObject | None, before: JSONObject | None) -> bool:
+    """Return whether a node selector only gets more entries, as that of a Pod that waits for its gates may."""
+    return all((now or {}).get(name) == value for name, value in (before or {}).items())
