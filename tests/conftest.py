@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.test import Client, TransactionTestCase
@@ -16,6 +16,9 @@ from tests import moments
 from tests.child_server import ChildServers
 from tests.faults.reporting import pytest_sessionfinish, pytest_terminal_summary  # noqa: F401 - hooks of pytest
 from tests.page_layout import flatten
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Product
 
 # Random cases are the same in every run of the suite; `HYPOTHESIS_PROFILE=explore` looks for new ones.
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -80,6 +83,15 @@ def public_manifests() -> Path:
     folder = Path(named)
     assert folder.is_dir(), f"APPLYVIZ_MANIFESTS names {folder}, which is no folder"
     return folder
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Product]":
+    """The product with its demo, in a process and a home of its own: pictures and walks share it."""
+    from tests.e2e.conftest import run_product  # noqa: PLC0415 - needs Playwright
+
+    with run_product(tmp_path_factory.mktemp("product")) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -83,10 +83,9 @@ def run_product(home: Path, **more: str) -> Iterator[Product]:
 
 
 @pytest.fixture(scope="session")
-def product(tmp_path_factory) -> Iterator[Product]:
-    """The product with its demo, in a home of its own."""
-    with run_product(tmp_path_factory.mktemp("product")) as found:
-        yield found
+def product(demo) -> Product:
+    """The product with its demo; a module that needs other settings has one of its own."""
+    return demo
 
 
 def open_page(context: BrowserContext) -> Page:

@@ -1,4 +1,4 @@
-"""The product with its demo, and a browser whose text looks alike on every machine."""
+"""A browser whose text looks alike on every machine; the product is that of the walks."""
 
 from __future__ import annotations
 
