@@ -29,6 +29,7 @@ class TaskName(StrEnum):
     RECOVER = "applyviz.recover"
     ANSWER_WORKER_REQUEST = "applyviz.answer_worker_request"
     SCAN_CLUSTER = "applyviz.scan_cluster"
+    SCAN_WHOLE_CLUSTER = "applyviz.scan_whole_cluster"
     COMPARE_PLAN = "applyviz.compare_plan"
     READ_PUSH = "applyviz.read_push"
     FOLLOW_BRANCH = "applyviz.follow_branch"

@@ -184,18 +184,19 @@ CELERY_BROKER_URL = env.text("CELERY_BROKER_URL") or env.text("REDIS_URL") or "m
 if CELERY_BROKER_URL.startswith("memory:"):
     # The in-process broker is polled: the default of once a second would delay every click.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}
-# Runs, plans and short work have queues of their own, so that none of them waits for another kind.
+# Runs, plans, short work and scans of whole clusters have queues of their own: none waits for another kind.
 CELERY_TASK_DEFAULT_QUEUE = "short"
 CELERY_TASK_ROUTES = {
     "applyviz.execute_run": {"queue": "runs"},
     "applyviz.watch_rollouts": {"queue": "runs"},
     "applyviz.make_plan": {"queue": "plans"},
     "applyviz.scan_cluster": {"queue": "plans"},
+    "applyviz.scan_whole_cluster": {"queue": "scans"},
     "applyviz.verify_plan": {"queue": "plans"},
     "applyviz.compare_plan": {"queue": "plans"},
     "applyviz.follow_branch": {"queue": "plans"},
 }
-CELERY_TASK_QUEUES = {name: {"exchange": name, "routing_key": name} for name in ("runs", "plans", "short")}
+CELERY_TASK_QUEUES = {name: {"exchange": name, "routing_key": name} for name in ("runs", "plans", "scans", "short")}
 # The file that a worker touches while it can take tasks, for health checks.
 APPLYVIZ_PULSE_FILE = env.text("APPLYVIZ_PULSE_FILE")
 APPLYVIZ_RECOVERY_SECONDS = env.number("APPLYVIZ_RECOVERY_SECONDS", 5)

@@ -8,7 +8,7 @@ from applyviz.queue import TaskName
 from applyviz.workflow import notifications, runs, worker_requests
 from applyviz.workflow.audit import retention
 from applyviz.workflow.following import deliveries, fetching, identity_mail
-from applyviz.workflow.live import external_apply, plan_comparison, scans
+from applyviz.workflow.live import external_apply, plan_comparison, scan_process, scans
 from applyviz.workflow.ops import recovery
 from applyviz.workflow.plans import planner
 
@@ -69,8 +69,14 @@ def answer_worker_request(worker_request_id: int) -> None:
 
 @shared_task(name=TaskName.SCAN_CLUSTER.value)
 def scan_cluster(scan_id: int) -> None:
-    """Scan the live objects of a cluster."""
+    """Scan what runs wrote to a cluster."""
     scans.scan_cluster(scan_id)
+
+
+@shared_task(name=TaskName.SCAN_WHOLE_CLUSTER.value)
+def scan_whole_cluster(scan_id: int) -> None:
+    """Scan all live objects of a cluster."""
+    scan_process.scan_whole_cluster(scan_id)
 
 
 @shared_task(name=TaskName.COMPARE_PLAN.value)

@@ -26,6 +26,7 @@ OPENING = {
         "read_facts",
         "verify_plan",
         "scan_cluster",
+        "scan_whole_cluster",
         "make_plan",
     ),
 }

@@ -28,7 +28,7 @@ STOP_SECONDS = 90
 NOWHERE = "127.0.0.1:1"
 # What somebody would say in their shell before `docker compose up`.
 CHOSEN = {"ALLOWED_HOSTS": "127.0.0.1", "APPLYVIZ_HTTPS": "off", "LOG_LEVEL": "INFO"}
-WORKERS = ("worker-plans", "worker-runs", "worker-short")
+WORKERS = ("worker-plans", "worker-runs", "worker-scans", "worker-short")
 _VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
 
 

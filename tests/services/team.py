@@ -79,7 +79,7 @@ class Team:
         first, *rest = self._services[_named(service)]["command"]
         swapped = {"0.0.0.0": "127.0.0.1", "8000": str(self.port), "/tmp/beat-schedule": str(self.folder / "beat")}
         if service == "worker":
-            swapped["runs"] = "runs,plans,short"
+            swapped["runs"] = "runs,plans,scans,short"
         return [str(programs / first), *(swapped.get(word, word) for word in rest)]
 
     def environment_of(self, service: str) -> dict[str, str]:

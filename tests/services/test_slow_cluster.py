@@ -13,7 +13,7 @@ from tests.services.team import Team
 
 pytestmark = pytest.mark.services
 SLOW_SECONDS = 12.0
-WORKERS = ("worker-runs", "worker-plans", "worker-short")
+WORKERS = ("worker-runs", "worker-plans", "worker-scans", "worker-short")
 
 SET_UP = """
 from django.contrib.auth.models import User

@@ -13,6 +13,7 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.planning.model.plan import Versions
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.builtin import bundled
+from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, FindingSort, Role
 from applyviz.records.models import AuditEntry, ClusterScan, LiveFinding
 from applyviz.workflow import runs
@@ -261,7 +262,7 @@ def test_lost_scan_is_found_and_a_late_worker_changes_nothing(team, settings):
 
     assert scans._claim(scan.pk) is None
     after = datetime.now(UTC) + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS + 1)
-    assert scans.find_unfinished(now=after) == [scan.pk]
+    assert scans.find_unfinished(now=after) == [(scan.pk, TaskName.SCAN_WHOLE_CLUSTER)]
     ClusterScan.objects.update(lease_until=datetime.now(UTC) - timedelta(seconds=1))
     scans.scan_cluster(scan.pk)
     finished = ClusterScan.objects.get().finished_at

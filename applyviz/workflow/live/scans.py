@@ -73,6 +73,11 @@ class ScannedObject:
         return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
 
+def _choose_task(since: datetime | None) -> TaskName:
+    """Return the task of a scan: that of a whole cluster takes long, and nothing else waits for it."""
+    return TaskName.SCAN_WHOLE_CLUSTER if since is None else TaskName.SCAN_CLUSTER
+
+
 def request_scan(cluster: Cluster, *, by: Person | None, since: datetime | None = None) -> ClusterScan:
     """Request a scan of a cluster; raises when one is already running. `by` None: the recovery task.
 
@@ -85,7 +90,7 @@ def request_scan(cluster: Cluster, *, by: Person | None, since: datetime | None 
     try:
         with transaction.atomic():
             scan = ClusterScan.objects.create(cluster=cluster, requested_by=by, created_at=clock.now(), since=since)
-            outbox.post(TaskName.SCAN_CLUSTER, scan_id=scan.pk)
+            outbox.post(_choose_task(since), scan_id=scan.pk)
     except IntegrityError as error:
         raise NotPossibleError(_("a scan of this cluster is already running")) from error
     return scan
@@ -130,10 +135,11 @@ def request_due(*, now: datetime) -> int:
     return asked
 
 
-def find_unfinished(*, now: datetime) -> list[int]:
-    """Return scans without a worker."""
+def find_unfinished(*, now: datetime) -> list[tuple[int, TaskName]]:
+    """Return scans without a worker, each with its task."""
     waiting = ClusterScan.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), finished_at=None)
-    return list(waiting.filter(created_at__lt=now - timedelta(seconds=10)).values_list("pk", flat=True))
+    found = waiting.filter(created_at__lt=now - timedelta(seconds=10)).values_list("pk", "since")
+    return [(pk, _choose_task(since)) for pk, since in found]
 
 
 def _lease_end(now: datetime) -> datetime:

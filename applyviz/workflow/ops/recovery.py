@@ -47,7 +47,7 @@ def _send_again(now: datetime) -> int:
 
 def _ask_for_scans(now: datetime) -> int:
     scans.request_due(now=now)
-    return sum(queue.send(TaskName.SCAN_CLUSTER, scan_id=scan_id) for scan_id in scans.find_unfinished(now=now))
+    return sum(queue.send(name, scan_id=scan_id) for scan_id, name in scans.find_unfinished(now=now))
 
 
 def _ask_for_verifications(now: datetime) -> int:

@@ -1,4 +1,7 @@
-"""The personal installation in one process: pages, a real worker, a sandbox with a story, demo accounts."""
+"""The personal installation: pages, a real worker, a sandbox with a story, demo accounts.
+
+All of it is one process; scans of whole clusters, which may wait, have processes of their own.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from applyviz.demo import load_demo
 from applyviz.web.management import data_folder
 from applyviz.web.management.worker import EmbeddedWorker
 from applyviz.workflow import runs
+from applyviz.workflow.live import scan_process
 from applyviz.workflow.ops import demo
 
 _SHUTDOWN_SECONDS = 3
@@ -125,6 +129,7 @@ class Command(BaseCommand):
         # Both are harmless here: static files come from their folders, and are small.
         warnings.filterwarnings("ignore", message="No directory at")
         warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
+        scan_process.start_processes()
         worker = EmbeddedWorker()
         config = uvicorn.Config(
             "applyviz.asgi:application",
