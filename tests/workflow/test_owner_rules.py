@@ -14,7 +14,7 @@ from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.people import teams
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import editing
-from applyviz.workflow.policies.owners import OwnerOf, OwnerRule, Written, list_written, owns, parse_owner
+from applyviz.workflow.policies.owners import OwnerOf, OwnerRule, OwnedObject, list_written, owns, parse_owner
 from applyviz.workflow.policies.rules import Rules
 from tests.builders import make_person, make_plan_row, make_policy
 from tests.stories import Team, config_map, secret
@@ -36,7 +36,7 @@ PAYMENTS = OwnerRule(OwnerOf.FILE, "deploy/payments/", "payments", 2)
     ],
 )
 def test_kind_has_the_owners_whose_pattern_it_fits(pattern, kind, expected):
-    assert owns(OwnerRule(OwnerOf.KIND, pattern, "a"), Written(kind, "app.yaml")) is expected
+    assert owns(OwnerRule(OwnerOf.KIND, pattern, "a"), OwnedObject(kind, "app.yaml")) is expected
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_kind_has_the_owners_whose_pattern_it_fits(pattern, kind, expected):
     ],
 )
 def test_file_has_the_owners_whose_pattern_it_fits(pattern, file, expected):
-    assert owns(OwnerRule(OwnerOf.FILE, pattern, "a"), Written("core/ConfigMap", file)) is expected
+    assert owns(OwnerRule(OwnerOf.FILE, pattern, "a"), OwnedObject("core/ConfigMap", file)) is expected
 
 
 @pytest.mark.parametrize("text", ["kind:core/Secret security 1", "file:deploy/**/x.yaml payments 3"])

@@ -1,4 +1,4 @@
-"""Read model of the playground: the pane of a review for one object, with separate addresses, and its examples."""
+"""Read model of the playground: one object alone as in a review, with separate addresses, and its examples."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def find_question(key: str, *, pool: limited.Pool) -> PlaygroundQuestion:
 
 
 def render_pane(question: PlaygroundQuestion, choice: ObjectChoice) -> str:
-    """Return the pane of the answer with the chosen tab as HTML.
+    """Return the pane of the answer with the chosen view as HTML.
 
     - Raises `NotPossibleError` when it cannot be calculated now.
     - Examples are our own texts; visitors' input is computed and rendered outside of this process.

@@ -52,7 +52,7 @@ class OwnerRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class OwnedObject:
     """The kind (`group/Kind`) and the file of objects that a plan writes."""
 
     kind: str
@@ -79,7 +79,7 @@ def is_pattern(rule: OwnerRule) -> bool:
     return not rule.pattern.startswith("/") and "//" not in rule.pattern
 
 
-def owns(rule: OwnerRule, written: Written) -> bool:
+def owns(rule: OwnerRule, written: OwnedObject) -> bool:
     """Return whether a rule names an object that is written."""
     if rule.of is OwnerOf.KIND:
         return fits(rule.pattern, written.kind)
@@ -98,7 +98,7 @@ def _fits_file(pattern: list[str], parts: list[str]) -> bool:
     return len(parts) in reached
 
 
-def list_written(plan: Plan) -> frozenset[Written]:
+def list_written(plan: Plan) -> frozenset[OwnedObject]:
     """Return the kinds and files of the objects that a plan writes, each pair once."""
     kept = plan_rows.find_kept(plan)
     if kept is not None:
@@ -114,10 +114,10 @@ def _is_written(row: ObjectChange) -> bool:
     return row.has_effect and row.operation not in _NOT_WRITTEN
 
 
-def _name(rows: Iterable[tuple[str, str, str]]) -> frozenset[Written]:
-    return frozenset(Written(f"{group or 'core'}/{kind}", file) for group, kind, file in rows)
+def _name(rows: Iterable[tuple[str, str, str]]) -> frozenset[OwnedObject]:
+    return frozenset(OwnedObject(f"{group or 'core'}/{kind}", file) for group, kind, file in rows)
 
 
-def select_owners(rules: Iterable[OwnerRule], written: Collection[Written]) -> tuple[OwnerRule, ...]:
+def select_owners(rules: Iterable[OwnerRule], written: Collection[OwnedObject]) -> tuple[OwnerRule, ...]:
     """Return the rules that name an object that is written."""
     return tuple(rule for rule in rules if any(owns(rule, one) for one in written))

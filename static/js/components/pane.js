@@ -1,6 +1,6 @@
 /**
- * The pane of one object: fetches what is known of a field when its row is opened, copies texts, unfolds rows.
- * Everything here is a short cut: without script the links in the pane lead to the same.
+ * One object: fetches what is known of a field when its row is opened, copies texts, unfolds rows.
+ * Everything here is a short cut: without script its links lead to the same.
  */
 function openRow(event) {
   if (event.target.matches?.("[data-field-row]") && event.target.open) {

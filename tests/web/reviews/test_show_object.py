@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.planning.model.plan import Operation, Versions
-from applyviz.web.components.object_links import link_alone
+from applyviz.web.components.object_links import link_alone, link_change
 from applyviz.workflow.plans.changes import read_masked
 from tests.web import builders, reading, rows
 
@@ -171,3 +172,71 @@ def test_error_of_the_server_is_folded_behind_a_sentence(as_viewer, alice):
 
     sentence = page.index("does not let this field change after creation")
     assert page.rindex("<summary>Server message</summary>", 0, page.index("field is immutable", sentence)) > sentence
+
+
+def test_object_alone_has_its_facts_and_all_that_can_be_done_with_it(as_alice, plan):
+    page = as_alice.get(url(plan)).content.decode()
+    here = [plan.review.number, 1]
+
+    text = reading.text_of(reading.read(as_alice, url(plan)))
+    for words in ("by server-side apply", "Schema:", "Comments on this object", "Show among all changes", "Viewed"):
+        assert words in text
+    for name in ("hand-over", "take-fields", "edit-last-applied"):
+        assert f'href="{reverse(f"reviews:{name}", args=[*here, 0])}"' in page
+    assert f'href="{reverse("history:show-object", args=["shop", "apps", "Deployment", "shop", "frontend"])}"' in page
+    assert f'href="{link_change(plan, 0)}"' in page
+    assert re.search(r'data-item="0">\s*<a data-conflicts[^>]+ aria-current="true"', page)
+
+
+def test_object_alone_stays_as_it_is_while_others_are_planned(as_viewer, alice):
+    plan = rows.make_plan(alice, [builders.build_change()], state="planning")
+
+    alone, scroll = (as_viewer.get(address).content.decode() for address in (url(plan), link_change(plan, 0)))
+
+    assert ["data-stream" in alone, "data-stream" in scroll] == [False, True]
+
+
+@pytest.mark.parametrize(("start", "first", "others"), [(1, 0, {"251"}), (251, 250, {"501"}), (501, 500, set())])
+def test_fields_come_in_pages_that_keep_the_filter(as_viewer, alice, start, first, others):
+    plan = rows.make_plan(alice, [build_wide(501)])
+
+    page = as_viewer.get(f"{url(plan)}&show=all&start={start}").content.decode()
+
+    found = [int(n) for n in re.findall(r'id="object-0-field-(\d+)"', page)]
+    assert found == list(range(first, min(first + 250, 501)))
+    links = set(re.findall(r'href="[^"]*only=0&(?:amp;)?view=fields&(?:amp;)?show=all&(?:amp;)?start=(\d+)"', page))
+    assert links == others
+    assert ("First fields" in page) is (start > 1)
+
+
+def build_wide(count):
+    """A ConfigMap of which every entry changes."""
+
+    def config(value):
+        data = {f"k{n:04}": value for n in range(count)}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data}
+
+    fields = tuple(
+        FieldReason(("f:data", f"f:k{n:04}"), FieldOperation.CHANGED, Reason.MANIFEST_SETS) for n in range(count)
+    )
+    versions = Versions(None, config("new"), config("old"), config("new"), config("new"))
+    return replace(builders.build_change(), versions=versions, fields=fields, conflicts=(), operation=Operation.UPDATE)
+
+
+def test_box_of_an_object_alone_is_drawn_again_and_nothing_else_of_it(as_viewer, plan):
+    marking = reverse("reviews:mark-viewed", args=[plan.review.number, 1])
+
+    answer = as_viewer.post(marking, {"position": "0", "viewed": "on", "alone": "on"}, headers=HTMX).content.decode()
+
+    assert re.search(r'id="viewed-object-0" checked', " ".join(answer.split()))
+    assert ("data-field-row" in answer, 'hx-target="#viewed"' in answer) == (False, True)
+
+
+def test_what_is_kept_has_two_titles_and_values_can_be_compared_below_any_filter(as_viewer, plan):
+    kept = as_viewer.get(f"{url(plan)}&show=kept").content.decode()
+    compared = as_viewer.get(f"{url(plan)}&show=removed&compare=1").content.decode()
+
+    assert "Set by other field managers" in kept
+    assert re.search(r'show=removed&(amp;)?compare=1"[^>]+aria-current', compared)
+    table = compared.split('class="aligned"')[1].split("</table>")[0]
+    assert ("DISABLE_PROFILER" in table, "ENABLE_SINGLE_SESSION" in table) == (True, False)

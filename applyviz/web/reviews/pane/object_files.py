@@ -1,4 +1,4 @@
-"""The files that the page of an object offers: its versions, the bodies of its requests, and the commands.
+"""The files that an object alone offers: its versions, the bodies of its requests, and the commands.
 
 Everything is masked: a command with a masked value could not be run, so it is not offered.
 """
