@@ -112,7 +112,7 @@ def test_every_flipped_field_that_was_shown_keeps_the_run_from_writing(scene, un
     assert set(sent) == {""}
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(4)
 @pytest.mark.parametrize(
     "column",
     ["step", "group", "version", "kind", "namespace", "name", "operation", "method", "certainty", "has_effect",
@@ -126,6 +126,7 @@ def test_every_flipped_column_of_a_change_keeps_the_run_from_writing(scene, ungu
     assert _refuses(scene, plan, row, **{column: _flip(getattr(row, column))}) == ""
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("column", ["options", "decisions", "digest", "cluster_uid", "policy_version", "policy_digest"])
 def test_every_flipped_column_of_a_plan_keeps_the_run_from_writing(scene, unguarded, column):
     plan = scene.change()

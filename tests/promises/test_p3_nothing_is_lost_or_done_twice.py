@@ -46,7 +46,7 @@ def _kill_at(point: str, time: int) -> list[str]:
     return reached
 
 
-@pytest.mark.core(10)
+@pytest.mark.core(5)
 @pytest.mark.parametrize("time", [1, 2])
 @pytest.mark.parametrize("point", POINTS)
 def test_worker_killed_at_a_named_point_loses_and_repeats_nothing(scene: Scene, point, time):
@@ -141,6 +141,7 @@ def test_overlapping_plans_end_as_one_after_the_other_would(scene: Scene):
     assert scene.effective == 1
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("point", ["run.claimed", "run.checked", "run.object", "run.concluded"])
 def test_plans_that_share_two_objects_are_never_each_half_done(scene: Scene, settings, point):
     """While the first is on its way, the second is asked for, and its worker dies after one object."""
@@ -191,6 +192,7 @@ def test_run_that_waits_for_another_can_be_canceled(scene: Scene):
     assert (scene.work(second).state, scene.writes) == ("canceled", [])
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("keys", ["none that fits", "rotated"])
 @pytest.mark.parametrize("point", ["", "run.intended", "run.answered"])
 def test_keys_that_are_exchanged_meanwhile(scene: Scene, settings, keys, point):
@@ -213,6 +215,7 @@ def test_keys_that_are_exchanged_meanwhile(scene: Scene, settings, keys, point):
     assert (len(scene.writes) == before) == (keys == "none that fits")
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     "part", ["notifications.send_pending", "anchors.anchor_pending", "checkpoints.publish_due", "outbox.resend"]
 )

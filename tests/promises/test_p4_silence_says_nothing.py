@@ -220,6 +220,7 @@ def _dismiss(scene: Scene, run: ApplyRun) -> None:
     User.objects.filter(pk=scene.bob.pk).update(is_active=False)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(("stop", "state"), [(_cancel, "canceled"), (_dismiss, "failed")])
 @pytest.mark.parametrize(("point", "outcome"), [("run.intended", "failed"), ("run.answered", "applied")])
 def test_run_that_may_not_go_on_still_finds_out_what_a_lost_worker_did(scene: Scene, stop, state, point, outcome):

@@ -20,6 +20,7 @@ def _many(scene: Scene) -> list[str]:
     return [config_map(f"n{n}", x="2") for n in range(COUNT)]
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("moved", range(COUNT))
 def test_one_object_that_moved_keeps_all_from_being_written(scene: Scene, moved):
     run = scene.start(scene.change(*_many(scene)))
@@ -32,6 +33,7 @@ def test_one_object_that_moved_keeps_all_from_being_written(scene: Scene, moved)
     assert outcomes == ["stale" if n == moved else "not-attempted" for n in range(COUNT)]
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("refused", range(COUNT))
 def test_one_object_whose_dry_run_is_refused_keeps_all_from_being_written(scene: Scene, monkeypatch, refused):
     run = scene.start(scene.change(*_many(scene)))

@@ -64,6 +64,7 @@ def _involve(scene: Scene, people: dict[str, User]) -> Plan:
     return Plan.objects.get(pk=decided.pk)
 
 
+@pytest.mark.core(5)
 @pytest.mark.parametrize("who", ["alice", "editor", "decider"])
 @pytest.mark.parametrize("way", ["save", "create", "use case", "approve and run"])
 def test_whoever_took_part_cannot_approve_by_any_way(scene: Scene, all_rights, who, way):
@@ -74,6 +75,7 @@ def test_whoever_took_part_cannot_approve_by_any_way(scene: Scene, all_rights, w
     assert not Approval.objects.exists()
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("way", ["save", "create", "use case", "approve and run"])
 def test_superuser_cannot_approve_their_own(scene: Scene, all_rights, way):
     scene.alice = all_rights["root"]
@@ -83,6 +85,7 @@ def test_superuser_cannot_approve_their_own(scene: Scene, all_rights, way):
         _ways(plan, all_rights["root"])[way]()
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("way", ["save", "create", "use case", "approve and run"])
 def test_another_account_of_who_took_part_cannot_approve(scene: Scene, all_rights, way):
     plan = scene.change()
@@ -121,6 +124,7 @@ def test_other_digest_and_unfinished_plan_cannot_be_approved_in_the_database(sce
             row.save()
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("change", ["by", "digest", "plan", "expires_at"])
 def test_approval_is_never_made_another_one(scene: Scene, all_rights, change):
     plan, second = scene.change(), scene.plan(config_map("z", a="1"))

@@ -63,7 +63,7 @@ TAKEN: dict[str, Callable[[Scene], object]] = {
 STATES = ("planned", "approved", "started", "taken up by a worker that died")
 
 
-@pytest.mark.core(12)
+@pytest.mark.core(6)
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("what", list(TAKEN))
 def test_right_that_goes_in_any_state_keeps_everything_from_being_written(scene, what, state):

@@ -175,6 +175,7 @@ def test_link_is_read_anew_for_an_account_that_was_linked_before(plan, bob):
     assert len(set(named.values())) == 1
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(links=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=6))
 def test_linked_accounts_never_reach_quorum_alone(links):
