@@ -61,7 +61,7 @@ CHANGES: dict[str, tuple[Callable[[ApplyRun], object], str]] = {
 }
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(3)
 @pytest.mark.parametrize("what", CHANGES)
 def test_what_was_changed_is_named(run: ApplyRun, what: str) -> None:
     change, told = CHANGES[what]

@@ -107,6 +107,7 @@ def verify_offline(folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("forge", FORGERIES)
 def test_forged_approval_counts_for_nothing(wired: Team, forge: Callable[[Plan, Team], Approval]) -> None:
     plan = wired.plan(config_map(a="1"))
@@ -117,6 +118,7 @@ def test_forged_approval_counts_for_nothing(wired: Team, forge: Callable[[Plan, 
     assert (quorum.list_valid_approvals(plan), quorum.count_quorum(plan).missing) == ([], 1)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("forge", FORGERIES)
 def test_run_on_a_forged_approval_writes_nothing(wired: Team, forge: Callable[[Plan, Team], Approval]) -> None:
     plan = wired.plan(config_map(a="1"))
@@ -141,6 +143,7 @@ def test_run_on_a_forged_emergency_apply_writes_nothing(wired: Team, mac: str) -
     assert "the emergency apply by bob is forged" in run.error
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("forge", FORGERIES)
 def test_every_verifier_names_a_forged_approval(
     wired: Team, forge: Callable[[Plan, Team], Approval], tmp_path: Path

@@ -59,6 +59,7 @@ def remove(team: Team) -> None:
     IdentityMapping.objects.all().delete()
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("forge", [widen, insert, give_to_another, end, remove])
 def test_forged_mapping_gives_nobody_an_identity(
     team: Team, mapping: IdentityMapping, forge: Callable[[Team], None]

@@ -53,6 +53,7 @@ def remove(plan: Plan) -> None:
 FORGED = [withdraw, move_to_another_digest, give_to_somebody_without_the_role, withdraw_with_another_mac, remove]
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("forge", FORGED)
 def test_nothing_runs_and_the_row_is_named(team: Team, plan: Plan, forge: Callable[[Plan], None]) -> None:
     forge(plan)

@@ -92,6 +92,7 @@ FORGERIES = [
 ]
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("forge", FORGERIES)
 def test_forged_grant_gives_nothing_and_is_named(mallory: User, forge: Callable[[User], Grant]) -> None:
     plan = make_plan_row(make_person("alice", Role.AUTHOR))

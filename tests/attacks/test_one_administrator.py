@@ -61,6 +61,7 @@ SENSITIVE = sorted(administrators.SENSITIVE)
 # One's own ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("role", list(Role))
 def test_nobody_grants_to_themselves_under_any_account(mallory: User, role: Role) -> None:
     twin = make_person("twin")
@@ -73,6 +74,7 @@ def test_nobody_grants_to_themselves_under_any_account(mallory: User, role: Role
             grant_role(person, role, by=mallory)
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("role", list(Role))
 def test_nobody_grants_to_a_team_of_theirs_under_any_account(mallory: User, role: Role) -> None:
     twin = make_person("twin")

@@ -221,6 +221,7 @@ def test_adoption_masks_it(team: Team) -> None:
     assert CANARY[:8] not in page.content.decode()
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("place", ["field", "field of a list", "another case"])
 def test_the_playground_masks_it(client: Client, place: str, mode: ApplyMode) -> None:
