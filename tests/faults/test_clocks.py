@@ -23,6 +23,7 @@ def _judge(stage, run):
     return history.runs[0]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("hours", [-24, 24])
 def test_worker_with_another_clock_takes_no_run_that_somebody_has(stage, hours):
     run = stage.bring()
@@ -37,7 +38,7 @@ def test_worker_with_another_clock_takes_no_run_that_somebody_has(stage, hours):
     assert (run in found, told.state, told.epoch) == (False, "applied", 1)
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("hours", [-24, 24])
 @pytest.mark.parametrize("point", ["run.claimed", "run.intended", "run.concluded"])
 def test_run_of_a_lost_worker_with_another_clock_waits_for_one_lease(stage, hours, point):

@@ -77,7 +77,7 @@ def test_database_that_stands_still_for_a_while_loses_nothing(stage):
     _finish(stage, run)
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("point", ["start.spent", "start.made", "message.sending", "message.sent"])
 def test_confirmation_that_dies_is_made_or_is_not(stage, point):
     """Whoever confirms may be cut off anywhere: approvals are spent exactly when there is a run."""
@@ -94,7 +94,7 @@ def test_confirmation_that_dies_is_made_or_is_not(stage, point):
     assert _judge(stage, run).runs[0].state == "applied"
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("point", ["plan.claimed", "plan.stored", "plan.completing", "plan.completed"])
 def test_planning_that_dies_is_done_anew_and_once(stage, point):
     stage.seed()

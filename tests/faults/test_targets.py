@@ -44,7 +44,7 @@ def _release(stage: Stage, pids: list[int]) -> list[int]:
     return [stage.forge.wait(pid) for pid in pids]
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("point", ["run.claimed", "run.prepared", "run.checked", "run.intended", "run.answered"])
 def test_credential_swapped_under_a_worker_leads_no_write_astray(stage, point):
     run = stage.bring()
@@ -59,7 +59,7 @@ def test_credential_swapped_under_a_worker_leads_no_write_astray(stage, point):
     assert history.runs[0].state in ("applied", "failed")
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("point", ["run.claimed", "run.checked", "run.intended", "run.answered", "run.concluded"])
 def test_next_worker_writes_nothing_to_another_cluster(stage, point):
     run = stage.bring()
@@ -71,7 +71,7 @@ def test_next_worker_writes_nothing_to_another_cluster(stage, point):
     assert (told.state, "is now a different cluster" in told.error) == ("failed", True)
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", ["alice", "bob"])
 @pytest.mark.parametrize("point", ["", "run.intended"])
 def test_rights_that_were_taken_away_count_for_the_next_worker(stage, name, point):

@@ -13,6 +13,7 @@ from tests.faults.kill_trials import config_map
 pytestmark = pytest.mark.faults
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("what", ["rule", "format"])
 def test_run_of_a_newer_version_is_left_alone_with_its_reason(stage, what):
     run = stage.bring()

@@ -31,7 +31,7 @@ def _judge(stage, run):
     return history
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("second", ["run.checked", "run.intended", "run.claimed", "run.object"])
 @pytest.mark.parametrize("first", ["run.checked", "run.intended"])
 def test_late_write_of_a_frozen_worker_spoils_nothing(stage, first, second):
