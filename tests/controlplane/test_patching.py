@@ -195,7 +195,7 @@ def options_in(namespace: str) -> ApplyOptions:
     return ApplyOptions(action=SetAction.PATCH, namespace=namespace, field_manager=MANAGER)
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("name", CASES)
 def test_patched_object_is_what_kubectl_leaves(control_plane, name, mode):
@@ -226,7 +226,7 @@ def strip_owners(objects: dict[str, JSONObject]) -> dict[str, JSONObject]:
     return objects
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in (*WITHOUT_EFFECT, FOR_GOOD)])
 def test_revert_of_a_patch_brings_the_values_back(control_plane, name):
     mine = f"back-{name.replace(' ', '-').lower()}"
@@ -251,7 +251,7 @@ BAD: dict[str, tuple[str, str, object, str]] = {
 }
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", BAD)
 def test_patch_that_the_server_refuses_is_an_error_and_nothing_is_sent(control_plane, name, monkeypatch):
     mine = f"bad-{name.replace(' ', '-')}"

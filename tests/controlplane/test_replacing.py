@@ -208,7 +208,7 @@ def find_plane(request: pytest.FixtureRequest, kind: str) -> ControlPlane:
     return plane
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("kind", CASES)
 def test_replaced_object_is_what_kubectl_makes_of_it(request, kind, mode):
@@ -232,6 +232,7 @@ def test_replaced_object_is_what_kubectl_makes_of_it(request, kind, mode):
     assert compare(ours, theirs) == []
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_nothing_is_deleted_for_an_object_that_is_invalid_anyway(control_plane, mode):
     product, namespace = Product(control_plane), f"invalid-{mode.value}"
