@@ -171,7 +171,7 @@ def test_owner_history_of_a_conflict_is_not_clipped(changes, width):
     assert past.locator("dd", has_text="run 1").is_visible()
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @WIDTHS
 def test_images_come_first_and_a_group_says_what_is_identical(changes, width):
     page = changes
@@ -186,7 +186,7 @@ def test_images_come_first_and_a_group_says_what_is_identical(changes, width):
     assert levels == sorted(levels), "objects at risk come first"
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @WIDTHS
 @pytest.mark.parametrize(
     ("risk", "says"),

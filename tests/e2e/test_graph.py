@@ -80,6 +80,7 @@ MEASURE = """([letters, font]) => {
 }"""
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("query", ["", "?fold=0"])
 def test_texts_stay_inside_their_boxes(sign_in, query):
     page = sign_in("alice")

@@ -146,7 +146,7 @@ def test_step_of_a_run_has_words(phone):
     assert last.evaluate("one => one.offsetHeight") > 15, "no dot, but words"
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("address", PAGES)
 def test_nothing_is_cut_or_wider_than_the_phone(phone, address):
     phone.goto(address)
@@ -155,7 +155,7 @@ def test_nothing_is_cut_or_wider_than_the_phone(phone, address):
     assert phone.evaluate(FIND_CUT) == []
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("address", PAGES)
 def test_targets_are_as_large_as_a_thumb(phone, address):
     phone.goto(address)
@@ -164,7 +164,7 @@ def test_targets_are_as_large_as_a_thumb(phone, address):
     assert phone.evaluate(FIND_SMALL, LEAST) == []
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("address", PAGES)
 def test_targets_at_a_desk_are_large_enough_for_a_pointer(sign_in, address):
     desk = sign_in("bob", reduced_motion="reduce")

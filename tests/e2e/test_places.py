@@ -29,6 +29,7 @@ def expect_place(page: Page, name: str) -> Locator:
     return page.locator(f"#object-{found[1]}")
 
 
+@pytest.mark.core(1)
 @SIZES
 def test_author_comes_from_home_to_the_conflict(sign_in, size):
     page = sign_in("alice", reduced_motion="reduce")
@@ -44,6 +45,7 @@ def test_author_comes_from_home_to_the_conflict(sign_in, size):
     expect(page.locator(".change.is-conflict [data-option]").first).to_be_in_viewport()
 
 
+@pytest.mark.core(1)
 @SIZES
 def test_approver_comes_from_a_notification_to_the_high_risk(sign_in, size):
     author, page = sign_in("alice"), sign_in("bob", reduced_motion="reduce")
@@ -63,6 +65,7 @@ def test_approver_comes_from_a_notification_to_the_high_risk(sign_in, size):
     expect_place(page, name)
 
 
+@pytest.mark.core(1)
 @SIZES
 def test_object_in_the_list_of_risks_leads_to_its_place(sign_in, size):
     page = sign_in("bob", reduced_motion="reduce")

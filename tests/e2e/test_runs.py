@@ -62,6 +62,7 @@ def test_what_another_tool_applies_is_verified_and_never_applied(sign_in):
     assert find_violations(page) == []
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("width", [1440, 390])
 def test_runs_are_found_from_the_navigation_and_filtered(sign_in, width):
     page = sign_in("bob")
