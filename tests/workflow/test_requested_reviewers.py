@@ -329,7 +329,7 @@ def test_closed_review_has_no_requests(team):
     plan = team.plan(config_map(a="1"))
     reviews.close_review(plan.review, by=team.alice)
 
-    with pytest.raises(NotPossibleError, match="only an open review"):
+    with pytest.raises(NotPossibleError, match="not open any more"):
         ask(plan, team, team.bob)
 
 

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.records.enums import ReviewState
+from applyviz.records.models import Review
 from applyviz.web.components.badges import Appearance
 from applyviz.workflow.approvals.requested_reviewers import RequestedReviewer
 
 _APPROVED = Appearance("✓", _("approved"), "add")
 _AWAITED = Appearance("○", _("awaiting review"), "warn")
+_MISSED = Appearance("·", _("did not review"), "calm")
 _LOST = Appearance("!", _("can no longer approve"), "remove")
 
 
@@ -24,12 +27,15 @@ class ReviewerRow:
     style: Appearance
 
 
-def _choose_style(one: RequestedReviewer) -> Appearance:
+def _choose_style(one: RequestedReviewer, *, is_open: bool) -> Appearance:
     if one.has_approved:
         return _APPROVED
+    if not is_open:
+        return _MISSED
     return _AWAITED if one.can_approve else _LOST
 
 
-def present_requested(found: Iterable[RequestedReviewer]) -> tuple[ReviewerRow, ...]:
-    """Return the rows of requested reviewers, in their order."""
-    return tuple(ReviewerRow(one.account, one.name, _choose_style(one)) for one in found)
+def present_requested(review: Review, found: Iterable[RequestedReviewer]) -> tuple[ReviewerRow, ...]:
+    """Return the rows of the requested reviewers of a review, in their order; nobody is awaited once it is over."""
+    is_open = review.state == ReviewState.OPEN
+    return tuple(ReviewerRow(one.account, one.name, _choose_style(one, is_open=is_open)) for one in found)

@@ -130,7 +130,7 @@ def request_reviewers(review: Review, *, by: Person, accounts: Iterable[int]) ->
         review = lock_review(review.pk)
         plan = review.latest_plan
         if review.state != ReviewState.OPEN or plan is None:
-            raise NotPossibleError(_("only an open review can have reviewers requested"))
+            raise NotPossibleError(_("this review is not open any more, so nobody can be asked to review it"))
         requested, withdrawn = _choose(review, plan, chosen)
         if not requested and not withdrawn:
             return

@@ -61,8 +61,8 @@ document.addEventListener("keydown", (event) => {
   }
 });
 document.addEventListener("htmx:after:swap", () => {
-  if (!sheet?.open || form()?.contains(document.activeElement)) return;
+  if (!sheet?.open) return;
   reveal();
-  focusFirst();
+  if (!form()?.contains(document.activeElement)) focusFirst();
 });
 reveal();

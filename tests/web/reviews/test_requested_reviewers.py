@@ -72,7 +72,7 @@ def test_author_asks_on_a_page_without_script(team, plan, carol):
 
     assert answer.redirect_chain[0] == ("/reviews/1/overview/", 302)
     assert "Review requested from carol." in words(answer)
-    assert "Reviewers carol ○ awaiting review Change…" in words(answer)
+    assert "Reviewers ○ carol awaiting review Change…" in words(answer)
     assert f'value="{carol.pk}" checked' in re.sub(r"\s+", " ", alice.get(ADDRESS).content.decode())
     answer = alice.post(ADDRESS, {"act": "save"}, follow=True)
     assert "No reviewers are requested." in words(answer)
@@ -133,7 +133,7 @@ def test_page_of_a_closed_review_asks_nobody(team, plan):
     assert "This review is not open any more" in read(team.alice, ADDRESS)
     answer = open_as(team.alice).post(ADDRESS, {"act": "save", "reviewers": [team.bob.pk]})
     assert answer.status_code == 422
-    assert "only an open review can have reviewers requested" in words(answer)
+    assert "this review is not open any more, so nobody can be asked" in words(answer)
     assert ADDRESS not in open_as(team.alice).get(OVERVIEW).content.decode()
 
 
@@ -166,35 +166,47 @@ def test_header_overview_panel_and_sheet_name_who_was_asked(team, plan, carol):
     plan = team.plan(config_map(b="1"))
     ask(plan.review, team, team.bob, carol)
     overview = read(team.alice, "/reviews/2/plans/1/overview/")
-    assert "0 of 2 · requested: bob or carol" in overview
+    assert "0 of 2 · asked: bob, carol" in overview
     assert "Waiting for bob or carol." in overview
     approving.approve_plan(plan, by=team.bob, digest=plan.digest)
 
     overview = read(team.alice, "/reviews/2/plans/1/overview/")
-    assert "1 of 2 · requested: carol" in overview
-    assert "Reviewers bob ✓ approved carol ○ awaiting review Change…" in overview
+    assert "1 of 2 · asked: carol" in overview
+    assert "Reviewers ✓ bob approved ○ carol awaiting review Change…" in overview
     mine = read(team.bob, "/reviews/2/plans/1/overview/")
     assert "You approved this plan" in mine
     assert "Waiting for carol." in mine
     assert "Your review was requested." in read(carol, "/reviews/2/plans/1/overview/")
     confirm = read(carol, "/reviews/2/plans/1/confirm/")
-    assert "Requested reviewers bob ✓ approved carol ○ awaiting review" in confirm
-    assert "Requested bob ✓ approved carol ○ awaiting review" in confirm
+    assert "Requested reviewers ✓ bob approved ○ carol awaiting review" in confirm
+    assert "Requested ✓ bob approved ○ carol awaiting review" in confirm
 
 
 def test_whoever_lost_the_right_is_shown_so_and_can_be_withdrawn(team, plan, carol):
     ask(plan.review, team, team.bob)
     take_roles(team.bob)
     overview = read(team.alice, OVERVIEW)
-    assert "bob ! can no longer approve" in overview
-    assert "requested: bob" not in overview
-    assert "bob ! Can no longer approve" in read(team.alice, ADDRESS)
+    assert "! bob can no longer approve" in overview
+    assert "asked: bob" not in overview
+    assert "bob ! can no longer approve" in read(team.alice, ADDRESS)
+
+
+def test_nobody_is_awaited_once_the_review_is_over(team, plan, carol):
+    ask(plan.review, team, team.bob, carol)
+    team.work(team.start(plan))
+
+    overview = read(team.alice, OVERVIEW)
+
+    assert "Reviewers ✓ bob approved · carol did not review" in overview
+    assert "Change…" not in overview
 
 
 def test_more_than_two_are_counted_in_the_header(team, plan, carol):
     others = [make_person(name, Role.APPROVER) for name in ("dave", "frank")]
     ask(plan.review, team, team.bob, carol, *others)
-    assert "0 of 1 · requested: bob, carol or 2 more" in read(team.alice, OVERVIEW)
+    overview = read(team.alice, OVERVIEW)
+    assert "0 of 1 · asked: bob, carol +2" in overview
+    assert "Waiting for bob, carol or 2 more." in overview
 
 
 def test_blockers_end_with_the_full_stop_of_their_sentence(team, plan):

@@ -226,7 +226,7 @@ def present_overview(context: PlanContext) -> OverviewTab:
         quotas=list_quotas(summary),
         has_no_quota=has_no_quota(summary),
         facts=_present_facts(context),
-        reviewers=present_requested(context.state.facts.requested),
+        reviewers=present_requested(plan.review, context.state.facts.requested),
         acts=context.acts,
         picture=draw_picture(context.changes, url_of=url_of),
         objects=len(context.changes),

@@ -92,14 +92,19 @@ def _step_plan(plan: Plan, facts: PlanFacts, run: ApplyRun | None) -> HeaderStep
     return HeaderStep(_("planned"), StepState.DONE, _("no open conflicts"))
 
 
+def _name_asked(awaited: tuple[str, ...]) -> str:
+    """Return who was asked for a review, short enough for a step: the Overview lists all of them."""
+    more = len(awaited) - NAMED
+    names = ", ".join(awaited[:NAMED]) + (f" +{more}" if more > 0 else "")
+    return _("asked: %(names)s") % {"names": names} if awaited else ""
+
+
 def _step_approve(plan: Plan, approval: ApprovalState, run: ApplyRun | None, *, is_ready: bool) -> HeaderStep:
     needed = approval.facts.quorum.needed
     if run is not None:
         return HeaderStep(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(approval.approved_by)})
     note = _("%(given)d of %(needed)d") % {"given": needed - approval.missing, "needed": needed}
-    asked = _name_candidates(approval)
-    if approval.facts.awaited:
-        asked = _("requested: %(names)s") % {"names": asked}
+    asked = _name_asked(approval.facts.awaited) or _name_candidates(approval)
     note = f"{note} · {asked}" if asked else note
     if not is_ready:
         return HeaderStep(_("approve"), StepState.NEXT, note)

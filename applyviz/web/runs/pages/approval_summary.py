@@ -71,7 +71,7 @@ def present_approval(plan: Plan, found: Quorum, *, for_user: Person) -> Approval
         given=tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in found.approvals),
         may=tuple(may[:_SHOWN]),
         may_more=max(0, len(may) - _SHOWN),
-        requested=present_requested(requested_reviewers.find_reviewers(plan, found)),
+        requested=present_requested(plan.review, requested_reviewers.find_reviewers(plan, found)),
         closed=sentences.describe_all(plan_blockers.find_start_blockers(plan, found.policy)),
         emergency_url=reverse("reviews:emergency-apply", args=[plan.review.number, plan.number]) if can_break else "",
     )

@@ -76,7 +76,7 @@ def _list_asked(review: Review) -> tuple[ReviewerRow, ...]:
     plan = review.latest_plan
     if plan is None:
         return ()
-    return present_requested(requested_reviewers.find_reviewers(plan, quorum.count_quorum(plan)))
+    return present_requested(review, requested_reviewers.find_reviewers(plan, quorum.count_quorum(plan)))
 
 
 def present_reviewers(review: Review, *, for_user: Person) -> ReviewersPage:
