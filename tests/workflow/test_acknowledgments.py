@@ -3,12 +3,16 @@
 from dataclasses import replace
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import AuditAction, Role
-from applyviz.records.models import AuditEntry
+from applyviz.records.models import AuditEntry, Grant
 from applyviz.workflow.approvals import acknowledgments
+from applyviz.workflow.audit import chain
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
 from tests.blockers import name_blockers
 from tests.builders import make_person, make_policy
@@ -65,6 +69,31 @@ def test_one_object_or_all_are_acknowledged(alice, bob, plan):
         ("alice", "one", ""),
         ("alice", "two", ""),
     ]
+
+
+def test_many_risks_cost_as_many_statements_as_a_few_and_roles_are_read_once(alice, bob):
+    found = {}
+    for count in (3, 30):
+        plan = rows.make_plan(alice, [build(f"part-{number}") for number in range(count)])
+        with CaptureQueriesContext(connection) as asked:
+            assert acknowledgments.acknowledge_risks(plan, KIND, by=bob) == count
+        found[count] = [query["sql"].split(" WHERE ")[0][:60] for query in asked if "grant" in query["sql"].lower()]
+        found[-count] = len(asked)
+        entries = AuditEntry.objects.filter(action=AuditAction.RISK_ACKNOWLEDGED, review=plan.review.number)
+        assert {(entry.actor_name, entry.roles) for entry in entries} == {("bob", "approver")}
+        assert [entry.name for entry in entries.order_by("sequence")] == [f"part-{number}" for number in range(count)]
+
+    assert found[-30] <= found[-3]  # the first act also makes the end of the chain
+    assert len(found[30]) == len(found[3]) == 2
+    assert chain.verify_chain().bad is None
+
+
+def test_right_that_ends_between_two_acknowledgments_is_missing_at_once(alice, bob, plan):
+    acknowledgments.acknowledge_risks(plan, KIND, by=bob, positions=[0])
+    Grant.objects.filter(person=bob).update(ended_at=timezone.now())
+
+    with pytest.raises(NotVisibleError):
+        acknowledgments.acknowledge_risks(plan, KIND, by=bob, positions=[1])
 
 
 def test_acknowledgment_holds_while_the_effect_is_the_same(alice, bob, plan):

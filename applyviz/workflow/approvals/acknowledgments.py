@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from applyviz import clock
+from applyviz import clock, moments
 from applyviz.engine.risks.model import Risk, RiskKind
 from applyviz.engine.risks.rules import needs_acknowledgment
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
@@ -19,7 +19,7 @@ from applyviz.records.models import Acknowledgment, ObjectChange, Plan
 from applyviz.workflow import policies
 from applyviz.workflow.approvals.viewed_objects import name_object
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, plan_rows, row_macs
+from applyviz.workflow.foundation import access, gathering, plan_rows, row_macs
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.blockers import OpenRisk
 from applyviz.workflow.foundation.errors import NotPossibleError
@@ -102,23 +102,25 @@ def _subject(plan: Plan, row: ObjectChange | None) -> trail.AuditSubject:
 
 
 def _store(plan: Plan, risks: Iterable[OpenRisk], *, by: Person, note: str) -> None:
+    """Store acknowledgments with their audit entries, in a number of statements that does not grow with them."""
     rows = {row.position: row for row in plan.changes.defer("document", "sealed")}
     kept: dict[tuple[str, str, str], Acknowledgment] = {}
-    for risk in risks:
-        kept[risk.identity] = Acknowledgment(
-            plan=plan,
-            review=plan.review,
-            effect=risk.effect,
-            object_key=risk.object_key,
-            risk=risk.kind.value,
-            by=by,
-            note=note,
-            created_at=clock.host_now(),
-        )
-        row_macs.vouch(kept[risk.identity])
-        detail = {"risk": risk.kind.value, "note": note}
-        about = _subject(plan, rows.get(risk.position))
-        trail.record(AuditAction.RISK_ACKNOWLEDGED, by=by, about=about, detail=detail)
+    with gathering.gather():  # nothing is written meanwhile, so the roles of the person are read and verified once
+        for risk in risks:
+            kept[risk.identity] = Acknowledgment(
+                plan=plan,
+                review=plan.review,
+                effect=risk.effect,
+                object_key=risk.object_key,
+                risk=risk.kind.value,
+                by=by,
+                note=note,
+                created_at=clock.host_now(),
+            )
+            row_macs.vouch(kept[risk.identity])
+            detail = {"risk": risk.kind.value, "note": note}
+            about = _subject(plan, rows.get(risk.position))
+            trail.record(AuditAction.RISK_ACKNOWLEDGED, by=by, about=about, detail=detail)
     try:
         with transaction.atomic():
             Acknowledgment.objects.bulk_create(kept.values())
@@ -135,7 +137,7 @@ def acknowledge_risks(
     - Raises `NotPossibleError` when there is none (left), or the plan is not the one that counts.
     """
     access.require(by, Action.ACKNOWLEDGE, access.scopes_of(plan.review))
-    with transaction.atomic():
+    with transaction.atomic(), moments.until_written():
         _require_open(plan)
         mine = list_identities(a for a in list_acknowledgments(plan) if a.by_id == by.pk)
         wanted = [h for h in list_required(plan) if h.kind is kind and (positions is None or h.position in positions)]
