@@ -14,7 +14,7 @@ from applyviz.workflow.foundation.errors import NotValidError
 from applyviz.workflow.people import teams
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import editing
-from applyviz.workflow.policies.owners import OwnerOf, OwnerRule, OwnedObject, list_written, owns, parse_owner
+from applyviz.workflow.policies.owners import OwnedObject, OwnerOf, OwnerRule, list_written, owns, parse_owner
 from applyviz.workflow.policies.rules import Rules
 from tests.builders import make_person, make_plan_row, make_policy
 from tests.stories import Team, config_map, secret
