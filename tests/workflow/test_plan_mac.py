@@ -138,6 +138,64 @@ def test_plan_without_a_seal_is_derived_anew_and_runs(team, plan, kept):
     assert team.work(ApplyRun.objects.get(pk=run.pk)).state == RunState.APPLIED
 
 
+def _take_risks_away(row):
+    document = {name: value for name, value in row.document.items() if name != "risks"}
+    return {"document": document, "risks": 0, "highest_risk": "", "risk_levels": []}
+
+
+def _change_level(row):
+    risks = [{**risk, "level": "info"} for risk in row.document["risks"]]
+    levels = [[kind, "info"] for kind, _level in row.risk_levels]
+    return {"document": {**row.document, "risks": risks}, "highest_risk": "info", "risk_levels": levels}
+
+
+def _damage_risks(row):
+    return {"document": {**row.document, "risks": [7]}}
+
+
+@pytest.mark.parametrize("change", [_take_risks_away, _change_level, _damage_risks])
+@pytest.mark.parametrize("seal", [None, "kept"])
+def test_plan_whose_risks_were_changed_writes_nothing(team, change, seal):
+    plan = team.plan(MOUNTING, config_map(a="1"))
+    run = team.start(plan)
+    row = plan.changes.get(kind="Deployment")
+    assert row.highest_risk
+    triggers.lift("default")
+    ObjectChange.objects.filter(pk=row.pk).update(**change(row))
+    if seal is None:
+        Plan.objects.filter(pk=plan.pk).update(summary={**plan.summary, plan_mac.KEY: None})
+    triggers.install("default")
+
+    run = team.work(ApplyRun.objects.get(pk=run.pk))
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+    assert "its risks" in run.error
+
+
+@pytest.mark.parametrize("kept", [None, "0" * 64])
+def test_plan_without_a_seal_of_its_risks_is_not_derived_anew(team, kept):
+    plan = team.plan(MOUNTING, config_map(a="1"))
+    other = team.plan(MOUNTING, config_map(a="1"))
+    rows = list(plan.changes.order_by("position"))
+    plan.summary = {**plan.summary, plan_mac.RISKS_KEY: kept}
+    assert plan_integrity._derive_again(plan, rows) == "its risks"
+
+    plan.summary = {**plan.summary, plan_mac.RISKS_KEY: other.summary[plan_mac.RISKS_KEY]}
+    assert plan_integrity._derive_again(plan, rows) == "its risks"
+
+
+def test_plan_with_risks_runs_after_its_content_was_encrypted_again(team):
+    plan = team.plan(MOUNTING, config_map(a="1"))
+    run = team.start(plan)
+    triggers.lift("default")
+    for row in plan.changes.all():
+        ObjectChange.objects.filter(pk=row.pk).update(sealed=row.sealed.resealed())
+    triggers.install("default")
+    assert not is_sealed(plan)
+
+    assert team.work(ApplyRun.objects.get(pk=run.pk)).state == RunState.APPLIED
+
+
 def test_changed_plan_that_lost_its_seal_writes_nothing(team, plan):
     run = team.start(plan)
     flip(plan.changes.order_by("position")[0], "document")

@@ -46,9 +46,8 @@ def test_no_content_stays_in_memory(team, kept):
     assert any(row.risks for row in read(plan))
 
 
-@pytest.mark.parametrize("column", ["document", "sealed"])
-def test_content_that_somebody_changed_meanwhile_is_made_again(team, monkeypatch, column):
-    honest = team.plan(MOUNTING)
+def forge_after_storing(monkeypatch, column):
+    """Somebody changes the rows of a plan as soon as they are stored."""
     original = plan_rows.PlanRows.store
 
     def store(rows, renew):
@@ -60,9 +59,42 @@ def test_content_that_somebody_changed_meanwhile_is_made_again(team, monkeypatch
         return is_stored
 
     monkeypatch.setattr(plan_rows.PlanRows, "store", store)
+
+
+def test_document_that_somebody_changed_meanwhile_is_made_again(team, monkeypatch):
+    honest = team.plan(MOUNTING)
+    forge_after_storing(monkeypatch, "document")
     plan = team.plan(MOUNTING)
 
     assert has_mac(plan)
     [row], [expected] = read(plan), read(honest)
     assert changes.open_sealed(row).requests == changes.open_sealed(expected).requests
     assert changes.read_masked(row).risks == changes.read_masked(expected).risks
+
+
+def test_sealed_change_that_somebody_changed_meanwhile_is_never_sent(team, monkeypatch):
+    forge_after_storing(monkeypatch, "sealed")
+    plan = team.plan(MOUNTING)
+    monkeypatch.undo()
+    team.wire_up(monkeypatch)
+
+    run = team.work(team.start(plan))
+
+    assert (has_mac(plan), run.state, team.wire.writes) == (False, "failed", [])
+
+
+def test_risk_of_the_whole_set_leaves_the_sealed_change_as_it_was_stored(team, monkeypatch):
+    stored = {}
+    original = plan_rows.PlanRows.store
+
+    def store(rows, renew):
+        fresh = {row.effect: row.sealed.token for row in rows.rows if row.sealed.token}
+        stored.update(fresh)
+        return original(rows, renew)
+
+    monkeypatch.setattr(plan_rows.PlanRows, "store", store)
+    plan = team.plan(MOUNTING, config_map("a", a="1"))
+
+    assert {row.effect: row.sealed.token for row in read(plan)} == stored
+    assert [len(changes.read_masked(row).risks) == row.risks for row in read(plan)] == [True, True]
+    assert [changes.open_sealed(row).risks for row in read(plan)] == [(), ()]

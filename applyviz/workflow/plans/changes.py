@@ -19,6 +19,7 @@ from applyviz.engine.planning.digest.serialize import (
     change_from_json,
     change_to_json,
     core_from_json,
+    from_json,
     paths_from_json,
     to_json,
 )
@@ -82,8 +83,10 @@ def make_row(change: engine.PlannedObject, masked: engine.PlannedObject, *, plan
     """Return the unsaved row of a change; `masked` is its masked version."""
     shown = change_to_json(masked)
     # Where nothing is masked, the document is the change. Masking adds no NUL, so one search finds those of both.
-    content = write_json(shown if masked == change else change_to_json(change))
-    columns = derive_columns(change, masked, draw_nuls(shown) if may_hold_nuls(content) else shown)
+    # The whole set may add risks later: they are no part of what is sealed, so that it is sealed once.
+    content = write_json({**(shown if masked == change else change_to_json(change)), "risks": []})
+    has_nuls = may_hold_nuls(content) or may_hold_nuls(write_json(shown.get("risks")))
+    columns = derive_columns(change, masked, draw_nuls(shown) if has_nuls else shown)
     return ObjectChange(plan=plan, position=position, sealed=Unsealed.of_bytes(content), **columns)
 
 
@@ -94,7 +97,6 @@ def refresh_risks(row: ObjectChange, change: engine.PlannedObject, risks: tuple[
     """
     row.risks, row.highest_risk, row.risk_levels = len(change.risks), _worst(change), _name_risks(risks)
     row.document = {**row.document, "risks": draw_nuls(to_json(risks))}
-    row.sealed = Unsealed.of_json(change_to_json(change))
 
 
 _NAMING = ("addon", "is_record")
@@ -147,8 +149,13 @@ def read_masked(row: ObjectChange) -> engine.PlannedObject:
     return replace(change_from_json(row.document), step=row.step)
 
 
+def read_risks(row: ObjectChange) -> tuple[Risk, ...]:
+    """Return the risks of a change for display."""
+    return tuple(from_json(Risk, risk) for risk in row.document.get("risks", []))
+
+
 def open_sealed(row: ObjectChange) -> engine.PlannedObject:
-    """Return the whole change, Secret values included; for the sender only."""
+    """Return the change, Secret values included, without its risks; for the sender only."""
     return replace(change_from_json(row.sealed.open_json()), step=row.step)
 
 

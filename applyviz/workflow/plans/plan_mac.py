@@ -3,7 +3,8 @@
 It covers what the planner had in memory, never rows that were read back, and is stored with the plan; of the content of
 a row it covers a digest, so that a planner keeps no content. An attacker who bypasses the database's triggers cannot
 compute it: the key is not in the database. A matching MAC proves that nothing changed since. Without a matching one,
-everything is derived again (`runs/plan_integrity.py`).
+everything is derived again (`runs/plan_integrity.py`), except risks: the whole set adds some after a change was
+sealed, so they have a MAC of their own, which does not cover encrypted bytes and fits after a rotation of keys too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from applyviz.workflow.foundation import digests
 
 KEY = "seal"
 """The key of the MAC in `Plan.summary`."""
+RISKS_KEY = "seal of risks"
+"""The key of the MAC of the risks in `Plan.summary`."""
 
 _OF_A_PLAN = (
     "id",
@@ -43,26 +46,34 @@ def hash_bytes(content: bytes) -> str:
 
 
 def hash_document(row: ObjectChange) -> str:
-    """Return the hash of the masked document that a row has in memory."""
-    return hash_bytes(canonical_json(row.document).encode())
+    """Return the hash of the masked document that a row has in memory, without its risks."""
+    found = {name: value for name, value in row.document.items() if name != "risks"}
+    return hash_bytes(canonical_json(found).encode())
+
+
+def hash_risks(row: ObjectChange) -> str:
+    """Return the hash of the masked risks that a row has in memory, and of the columns that follow from them."""
+    found: list[JSONValue] = [row.document.get("risks", []), row.risks, row.highest_risk, row.risk_levels]
+    return hash_bytes(canonical_json(found).encode())
 
 
 @dataclass(frozen=True, slots=True)
 class ContentDigest:
-    """The hashes of the content of one row: its encrypted bytes and its masked document."""
+    """The hashes of the content of one row: its encrypted bytes, its masked document, and its risks."""
 
     sealed: str
     document: str
+    risks: str
 
     @classmethod
     def of(cls, row: ObjectChange) -> ContentDigest:
         """Return the digest of the content that a row has in memory."""
-        return cls(hash_bytes(row.sealed.token), hash_document(row))
+        return cls(hash_bytes(row.sealed.token), hash_document(row), hash_risks(row))
 
 
-def _key() -> bytes:
-    """Return a key for MACs only, so that no other digest of this installation can pass for one."""
-    return hmac.new(digests.digest_key(), b"applyviz seal of a stored plan", hashlib.sha256).digest()
+def _begin(purpose: bytes) -> hmac.HMAC:
+    """Begin a MAC with a key for its purpose only, so that no other digest of this installation can pass for it."""
+    return hmac.new(hmac.digest(digests.digest_key(), purpose, "sha256"), digestmod=hashlib.sha256)
 
 
 def make_seal(plan: Plan, rows: Iterable[tuple[ObjectChange, ContentDigest]]) -> str:
@@ -71,18 +82,36 @@ def make_seal(plan: Plan, rows: Iterable[tuple[ObjectChange, ContentDigest]]) ->
     - Covers digest, target, identity, options, resolutions, policies and tag key of the plan, and every column of each
       change: the masked document, the encrypted bytes, what is sent, step and position.
     """
-    found = hmac.new(_key(), digestmod=hashlib.sha256)
+    found = _begin(b"applyviz seal of a stored plan")
 
     def add(value: JSONValue) -> None:
         found.update(canonical_json(value).encode() + b"\n")
 
     add([hash_bytes(plan.tag_key.token), *(getattr(plan, name) for name in _OF_A_PLAN)])
     for row, content in rows:
-        add([content.sealed, content.document, *(getattr(row, name) for name in _OF_A_CHANGE)])
+        add([content.sealed, content.document, content.risks, *(getattr(row, name) for name in _OF_A_CHANGE)])
     return found.hexdigest()
 
 
 def fits(plan: Plan, rows: Iterable[tuple[ObjectChange, ContentDigest]]) -> bool:
     """Return whether the MAC of a plan matches what is stored now; False when it has none."""
-    kept = plan.summary.get(KEY)
-    return isinstance(kept, str) and hmac.compare_digest(kept.encode(), make_seal(plan, rows).encode())
+    return _is_kept(plan, KEY, make_seal(plan, rows))
+
+
+def _is_kept(plan: Plan, key: str, made: str) -> bool:
+    kept = plan.summary.get(key)
+    return isinstance(kept, str) and hmac.compare_digest(kept.encode(), made.encode())
+
+
+def make_risk_seal(plan: Plan, rows: Iterable[tuple[ObjectChange, str]]) -> str:
+    """Return the hexadecimal MAC of the risks of a plan; of each change the row and `hash_risks`, by positions."""
+    found = _begin(b"applyviz seal of the risks of a stored plan")
+    found.update(canonical_json([plan.pk, plan.digest]).encode() + b"\n")
+    for row, risks in rows:
+        found.update(canonical_json([row.position, row.effect, risks]).encode() + b"\n")
+    return found.hexdigest()
+
+
+def risks_fit(plan: Plan, rows: Iterable[tuple[ObjectChange, str]]) -> bool:
+    """Return whether the MAC of the risks of a plan matches what is stored now; False when it has none."""
+    return _is_kept(plan, RISKS_KEY, make_risk_seal(plan, rows))

@@ -2,13 +2,14 @@
 
 Of each row its columns stay, and a digest of its content for the MAC of the plan (`plan_mac.py`). For a
 risk that only the whole set shows, the masked document is read back and compared with that digest; one that differs is
-made again from the change, and the encrypted copy always is.
+made again from the change. The encrypted copy holds no risks: it is sealed and stored once.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from django.db import transaction
@@ -24,7 +25,7 @@ from applyviz.workflow.plans import changes, plan_mac
 from applyviz.workflow.plans.plan_mac import ContentDigest
 
 MOST_TOGETHER = 64
-_OF_RISKS = ("document", "sealed", "risks", "highest_risk", "risk_levels")
+_OF_RISKS = ("document", "risks", "highest_risk", "risk_levels")
 
 
 class PlanRows:
@@ -80,7 +81,7 @@ class PlanRows:
             change = planned[row.position]
             self._take_document(number, stored.get(row.pk), change, tag_key, policy)
             changes.refresh_risks(row, change, mask_risks(change, tag_key=tag_key, policy=policy))
-            self._contents[number] = ContentDigest.of(row)
+            self._contents[number] = replace(self._contents[number], risks=plan_mac.hash_risks(row))
         rows = [self.rows[n] for n in numbers]
         with transaction.atomic():
             if not renew():
@@ -107,6 +108,10 @@ class PlanRows:
         row.document = changes.make_row(change, masked, plan=self._plan, position=row.position).document
 
     def make_seal(self) -> dict[str, str]:
-        """Return the MAC of the plan with these rows, for its summary."""
-        pairs: Iterable[tuple[ObjectChange, ContentDigest]] = zip(self.rows, self._contents, strict=True)
-        return {plan_mac.KEY: plan_mac.make_seal(self._plan, sorted(pairs, key=lambda pair: pair[0].position))}
+        """Return the MACs of the plan and of its risks with these rows, for its summary."""
+        pairs = sorted(zip(self.rows, self._contents, strict=True), key=lambda pair: pair[0].position)
+        risks = [(row, content.risks) for row, content in pairs]
+        return {
+            plan_mac.KEY: plan_mac.make_seal(self._plan, pairs),
+            plan_mac.RISKS_KEY: plan_mac.make_risk_seal(self._plan, risks),
+        }

@@ -1,15 +1,18 @@
 """Plan integrity: is the stored plan still the approved one? Checked before the first write for every row in use.
 
 The database keeps plans immutable; a change that bypassed its triggers is detected here, by the MAC of the plan or,
-where that does not match, by deriving the digest, the masked content and every column again.
+where that does not match, by deriving the digest, the masked content and every column again; risks have a MAC of their
+own.
 """
 
 from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable
+from dataclasses import replace
 
 from applyviz.engine.diff.masking import MaskPolicy
+from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.planning.digest import fingerprint
 from applyviz.engine.planning.digest.serialize import change_to_json, options_from_json
 from applyviz.engine.planning.model import plan as engine
@@ -39,11 +42,15 @@ def _derive_again(plan: Plan, rows: Iterable[ObjectChange]) -> str:
     tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
     stored: list[engine.PlannedObject] = []
     effects: list[str] = []
+    risks: list[tuple[ObjectChange, str]] = []
     for row in rows:
         try:
-            change = changes.open_sealed(row)
+            change = replace(changes.open_sealed(row), risks=changes.read_risks(row))
         except SealError as error:
             return f"{changes.ref_of(row)}: {error}"
+        except (ApplyVizError, LookupError, TypeError, ValueError, AttributeError):
+            return f"{changes.ref_of(row)}: its risks"
+        risks.append((row, plan_mac.hash_risks(row)))
         differing = _find_differing_column(row, change, tag_key, policy)
         if differing:
             return f"{change.ref}: {differing}"
@@ -60,7 +67,9 @@ def _derive_again(plan: Plan, rows: Iterable[ObjectChange]) -> str:
         decisions=plan.decisions,
         effects=effects,
     )
-    return "" if hmac.compare_digest(digest, plan.digest) else "its digest"
+    if not hmac.compare_digest(digest, plan.digest):
+        return "its digest"
+    return "" if plan_mac.risks_fit(plan, risks) else "its risks"
 
 
 def find_difference(run: ApplyRun, content: RunContent) -> str:
