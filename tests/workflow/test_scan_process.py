@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
@@ -17,7 +18,6 @@ from django.utils import timezone
 from applyviz import audit_origin, stopping
 from applyviz.queue import TaskName
 from applyviz.records.models import ClusterScan, OutboxMessage
-from applyviz.web.management.commands import scan as scan_command
 from applyviz.workflow.live import scan_process, scans
 from tests.stories import Team, config_map
 
@@ -145,8 +145,8 @@ def test_command_scans_as_a_worker_and_hands_over_when_it_must_stop(db, monkeypa
     team = Team().wire_up(monkeypatch)
     team.apply(config_map(a="1"))
     handlers = {}
-    monkeypatch.setattr(scan_command.signal, "signal", handlers.__setitem__)
-    monkeypatch.setattr(scan_command.stopping, "limit_end", lambda: None)
+    monkeypatch.setattr(signal, "signal", handlers.__setitem__)
+    monkeypatch.setattr(stopping, "limit_end", lambda: None)
     origins = []
     monkeypatch.setattr(scans, "scan_cluster", lambda scan_id: origins.append((scan_id, audit_origin.current.get())))
     before = audit_origin.current.get()
@@ -154,7 +154,7 @@ def test_command_scans_as_a_worker_and_hands_over_when_it_must_stop(db, monkeypa
         call_command("scan", 5)
         assert [(scan_id, origin.session) for scan_id, origin in origins] == [(5, audit_origin.WORKER)]
         assert not stopping.is_requested()
-        handlers[scan_command.signal.SIGTERM]()
+        handlers[signal.SIGTERM]()
         assert stopping.is_requested()
     finally:
         stopping.clear()
