@@ -137,7 +137,8 @@ def _split_causes(error: str) -> list[str]:
 
 
 def _align(causes: list[str], ours: list[str]) -> tuple[list[str], list[str]]:
-    """Return both without what is compared by its meaning only."""
+    """Return both without what is compared by its meaning only; a cause may have the sign between causes in it."""
+    causes, ours = (sorted({part for cause in side for part in cause.split("; ")}) for side in (causes, ours))
     if len(causes) == len(ours) == 1 and _IS_STALE in causes[0] and ours[0].startswith(_FOUND_STALE):
         return [], []
     if any(map(_GO_NAME.search, causes)):
@@ -146,7 +147,8 @@ def _align(causes: list[str], ours: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _judge_result(change: PlannedObject, expected: JSONObject, stopped: Iterable[Conflict]) -> Iterator[Comparison]:
-    live, after = change.versions.live, without_chosen(expected["after"], {}, change.versions.live)
+    live, manifest = change.versions.live, change.versions.manifest
+    after = without_chosen(expected["after"], manifest, live)
     yield "outcome", "", change.error or "".join(str(c) for c in change.conflicts)
     yield "conflicts", [], [str(c) for c in stopped]
     yield "values", _compared(after), _compared(change.versions.after or {})

@@ -27,7 +27,11 @@ from applyviz.kubernetes.v1_36.validation import (
     jobs,
     limits,
     network,
+    persistent_volumes,
+    remaining,
+    services,
     storage,
+    webhooks,
     workloads,
 )
 from applyviz.sandbox.schema import structural
@@ -42,7 +46,7 @@ UpdateRule = Callable[[JSONObject, JSONObject], Iterator[FieldError]]
 
 _NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
     "namespaces": label_problems,
-    "services": network.service_name_problems,
+    "services": services.service_name_problems,
     "roles": path_segment_problems,
     "rolebindings": path_segment_problems,
     "clusterroles": path_segment_problems,
@@ -53,6 +57,10 @@ _NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
 _CREATE: Mapping[str, Rule] = {
     **workloads.CREATE,
     **network.CREATE,
+    **persistent_volumes.CREATE,
+    **remaining.CREATE,
+    **services.CREATE,
+    **webhooks.CREATE,
     **config.CREATE,
     **storage.CREATE,
     **limits.CREATE,
@@ -61,13 +69,15 @@ _CREATE: Mapping[str, Rule] = {
 }
 _UPDATE: Mapping[str, UpdateRule] = {
     **workloads.UPDATE,
-    **network.UPDATE,
+    **remaining.UPDATE,
+    **services.UPDATE,
     **config.UPDATE,
     **storage.UPDATE,
     **limits.UPDATE,
     **discovery.UPDATE,
     **fixed.UPDATE,
 }
+_CHANGED: Mapping[str, Rule] = {**workloads.CHANGED, **config.CHANGED}
 
 # For these kinds the update rules include all rules for a new object, also those of metadata.
 _WHOLE_ON_UPDATE = frozenset(
@@ -161,6 +171,6 @@ def validate_update(
     elif not subresource:
         if target.plural in _WHOLE_ON_UPDATE:
             yield from validate_metadata(meta, _name_problems(target, meta.get("name", "")))
-        create = workloads.CHANGED.get(target.plural) or _CREATE.get(target.plural)
+        create = _CHANGED.get(target.plural) or _CREATE.get(target.plural)
         update = _UPDATE.get(target.plural)
         yield from chain(create(obj) if create else (), update(obj, live) if update else ())

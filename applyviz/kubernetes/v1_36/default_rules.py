@@ -209,6 +209,11 @@ def _device_request(value: MutableObject) -> None:
         value.setdefault("count", 1)
 
 
+def _failure_pattern(value: MutableObject) -> None:
+    if not value.get("status"):
+        value["status"] = "True"
+
+
 RULES: Mapping[str, Callable[[MutableObject], None]] = {
     "core/v1.Container": _container,
     "core/v1.EphemeralContainer": _container,
@@ -223,6 +228,7 @@ RULES: Mapping[str, Callable[[MutableObject], None]] = {
     "apps/v1.DaemonSet": _daemon_set,
     "apps/v1.StatefulSet": _stateful_set,
     "batch/v1.Job": _job,
+    "batch/v1.PodFailurePolicyOnPodConditionsPattern": _failure_pattern,
     "autoscaling/v2.HorizontalPodAutoscaler": _autoscaler,
     "rbac/v1.Subject": _subject,
     "networking/v1.NetworkPolicy": _network_policy,

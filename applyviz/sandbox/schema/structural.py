@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_same_json
@@ -20,6 +21,7 @@ from applyviz.kubernetes.parity.status import (
     required,
     type_invalid,
 )
+from applyviz.sandbox.schema.formats import has_format
 from applyviz.sandbox.schema.ratcheting import ABSENT, Absent, find_child, find_partner, is_kept
 
 _EXACT = 1 << 53
@@ -179,6 +181,9 @@ def _check_string(value: str, schema: JSONObject, path: str) -> Iterator[FieldEr
         yield invalid(path, value, f"{path} in body should be at least {limit} chars long")
     elif compiled is not None and not compiled.search(value):
         yield invalid(path, value, f"{path} in body should match '{pattern}'")
+    name = schema.get("format")
+    if name and not has_format(value, name):
+        yield invalid(path, value, f'{path} in body must be of type {name}: "{value}"')
 
 
 def _check_number(value: float, schema: JSONObject, path: str) -> Iterator[FieldError]:
@@ -225,15 +230,26 @@ def _check_list(
 def _check_branches(
     value: JSONValue, schema: JSONObject, path: str, before: JSONValue | Absent
 ) -> Iterator[FieldError]:
-    for part in schema.get("allOf") or ():
-        yield from validate(value, part, path, before)
-    found = [p for p in schema.get("anyOf") or () if not any(validate(value, p, path))]
-    if schema.get("anyOf") and not found and not schema.get("x-kubernetes-int-or-string"):
-        yield invalid(path, value, f"{path} in body must validate at least one schema (anyOf)")
-    if schema.get("oneOf"):
-        fits = sum(1 for p in schema["oneOf"] if not any(validate(value, p, path)))
-        if fits != 1:
-            found_text = f"Found {fits or 'none'} valid"
-            yield invalid(path, value, f"{path} in body must validate one and only one schema (oneOf). {found_text}")
+    every, some, one = (schema.get(name) or () for name in ("allOf", "anyOf", "oneOf"))
+    results = [list(validate(value, part, path, before)) for part in every]
+    yield from chain.from_iterable(results)
+    if any(results):
+        none = "" if any(not result for result in results) else ". None validated"
+        yield _refuse_branches(path, f"must validate all the schemas (allOf){none}")
+    results = [list(validate(value, part, path)) for part in some]
+    if results and all(results) and not schema.get("x-kubernetes-int-or-string"):
+        yield _refuse_branches(path, "must validate at least one schema (anyOf)")
+        yield from min(results, key=len)
+    results = [list(validate(value, part, path)) for part in one]
+    fits = sum(not result for result in results)
+    if results and fits != 1:
+        found = f"Found {fits} valid alternatives" if fits else "Found none valid"
+        yield _refuse_branches(path, f"must validate one and only one schema (oneOf). {found}")
+        yield from min(results, key=len)
     if schema.get("not") is not None and not any(validate(value, schema["not"], path)):
-        yield invalid(path, value, f"{path} in body must not validate the schema (not)")
+        yield _refuse_branches(path, "must not validate the schema (not)")
+
+
+def _refuse_branches(path: str, detail: str) -> FieldError:
+    """Return the problem of a value as a whole, for which the server names no field."""
+    return invalid("<nil>", "", f'"{path}" {detail}')

@@ -41,11 +41,11 @@ def validate_reachable(text: str, path: str) -> Iterator[FieldError]:
 
     - Rule: `ValidateEndpointIP`.
     """
-    problems = list(validate_address(text, path))
-    if problems:
-        yield from problems
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        yield invalid(path, text, "must be a valid IP address")
         return
-    address = ipaddress.ip_address(text)
     if address.is_unspecified:
         yield invalid(path, text, "may not be unspecified (0.0.0.0 or ::)")
     elif address.is_loopback:

@@ -40,7 +40,7 @@ def _autoscaler(obj: JSONObject) -> Iterator[FieldError]:
         yield invalid("spec.maxReplicas", high, "must be greater than or equal to 1")
     if high < low:
         yield invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`")
-    yield from _reference(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef")
+    yield from _reference(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef", needs_group=True)
     metrics = spec.get("metrics") or ()
     for i, metric in enumerate(metrics):
         yield from _metric(metric, f"spec.metrics[{i}]")
@@ -53,9 +53,11 @@ def _autoscaler(obj: JSONObject) -> Iterator[FieldError]:
             yield from _scaling(rules, f"spec.behavior.{name}")
 
 
-def _reference(reference: JSONObject, path: str) -> Iterator[FieldError]:
+def _reference(reference: JSONObject, path: str, *, needs_group: bool = False) -> Iterator[FieldError]:
     for name in ("kind", "name"):
         yield from _segment(f"{path}.{name}", reference.get(name))
+    if needs_group and "/" not in reference.get("apiVersion", ""):
+        yield invalid(f"{path}.apiVersion", reference.get("apiVersion", ""), "apiVersion must specify API group")
 
 
 def _metric(metric: JSONObject, path: str) -> Iterator[FieldError]:

@@ -31,6 +31,7 @@ _RBAC = "rbac.authorization.k8s.io"
 _CLAIM_UPDATE = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )
+_EVICTION = ("AlwaysAllow", "IfHealthyBudget")
 _MEGABYTE = 1024 * 1024
 
 
@@ -54,6 +55,7 @@ def _config_map(obj: JSONObject) -> Iterator[FieldError]:
 
 _SYSTEM_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 _MOST_PRIORITY = 1_000_000_000
+_PREEMPTION = ("PreemptLowerPriority", "Never")
 _SECRET_KEYS: Mapping[str, tuple[str, ...]] = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/dockercfg": (".dockercfg",),
@@ -135,6 +137,9 @@ def _budget(obj: JSONObject) -> Iterator[FieldError]:
         yield from check_int_or_percent(spec.get(name), f"spec.{name}")
         yield from check_whole(spec.get(name), f"spec.{name}")
     yield from validate_selector(spec.get("selector"), "spec.selector")
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    if policy not in (*_EVICTION, None):
+        yield not_supported("spec.unhealthyPodEvictionPolicy", policy, _EVICTION)
 
 
 def _role(obj: JSONObject) -> Iterator[FieldError]:
@@ -146,11 +151,26 @@ def _role(obj: JSONObject) -> Iterator[FieldError]:
             if obj["kind"] == "Role":
                 detail = "namespaced rules cannot apply to non-resource URLs"
                 yield invalid(f"rules[{i}].nonResourceURLs", urls, detail)
+            if any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
+                detail = "rules cannot apply to both regular resources and non-resource URLs"
+                yield invalid(f"rules[{i}].nonResourceURLs", urls, detail)
             continue
         if not rule.get("apiGroups"):
             yield required(f"rules[{i}].apiGroups", "resource rules must supply at least one api group")
         if not rule.get("resources"):
             yield required(f"rules[{i}].resources", "resource rules must supply at least one resource")
+
+
+def _cluster_role(obj: JSONObject) -> Iterator[FieldError]:
+    yield from _role(obj)
+    rule, path = obj.get("aggregationRule"), "aggregationRule.clusterRoleSelectors"
+    if rule is not None and not rule.get("clusterRoleSelectors"):
+        yield required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")
+    for i, selector in enumerate((rule or {}).get("clusterRoleSelectors") or ()):
+        problems = list(validate_selector(selector, f"{path}[{i}]"))
+        yield from problems
+        if problems:  # the server prints the parsed selector, which there is none of
+            yield invalid(f"{path}[{i}]", None, "invalid label selector.")
 
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -264,6 +284,13 @@ def _priority_class(obj: JSONObject) -> Iterator[FieldError]:
         yield forbidden("value", f"maximum allowed value of a user defined priority is {_MOST_PRIORITY}")
 
 
+def _new_priority_class(obj: JSONObject) -> Iterator[FieldError]:
+    yield from _priority_class(obj)
+    policy = obj.get("preemptionPolicy")
+    if policy not in (*_PREEMPTION, None):
+        yield not_supported("preemptionPolicy", policy, _PREEMPTION)
+
+
 def _priority_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     if obj.get("value") != live.get("value"):
         yield forbidden("value", "may not be changed in an update.")
@@ -288,17 +315,17 @@ def _volume_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
         yield invalid("volumeMode", obj["spec"].get("volumeMode"), IMMUTABLE)
     bound, wanted = live["spec"].get("nodeAffinity"), obj["spec"].get("nodeAffinity")
     if bound and not is_same_json(wanted, bound):
-        yield invalid("nodeAffinity", wanted, IMMUTABLE)
+        yield invalid("nodeAffinity", wanted, f"{IMMUTABLE}, except for updating from beta label to GA")
 
 
 CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
-    "priorityclasses": _priority_class,
+    "priorityclasses": _new_priority_class,
     "configmaps": _config_map,
     "secrets": _secret,
     "persistentvolumeclaims": _claim,
     "poddisruptionbudgets": _budget,
     "roles": _role,
-    "clusterroles": _role,
+    "clusterroles": _cluster_role,
     "rolebindings": _binding,
     "clusterrolebindings": _binding,
     "customresourcedefinitions": _definition,
@@ -313,3 +340,5 @@ UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] =
     "priorityclasses": _priority_class_update,
     "persistentvolumes": _volume_update,
 }
+# The rule for a changed object that replaces that for a new one.
+CHANGED: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {"priorityclasses": _priority_class}

@@ -29,6 +29,9 @@ def _slice(obj: JSONObject) -> Iterator[FieldError]:
         path = f"endpoints[{i}].addresses"
         if not endpoint.get("addresses"):
             yield required(path, "must contain at least 1 address")
+        host = endpoint.get("hostname")
+        for problem in label_problems(host) if host is not None else ():
+            yield invalid(f"endpoints[{i}].hostname", host, problem)
         for n, address in enumerate(endpoint.get("addresses") or ()):
             if kind in ("IPv4", "IPv6"):
                 yield from _address(address, kind, path, f"{path}[{n}]")

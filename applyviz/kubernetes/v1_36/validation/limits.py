@@ -1,7 +1,6 @@
 """Validation of limit ranges and of classes of ingresses.
 
-Rule: `pkg/apis/core/validation` and `pkg/apis/networking/validation` of k8s.io/kubernetes v1.36.3. Ratios of limits are
-left out.
+Rule: `pkg/apis/core/validation` and `pkg/apis/networking/validation` of k8s.io/kubernetes v1.36.3.
 """
 
 from __future__ import annotations
@@ -63,12 +62,20 @@ def _limit(limit: JSONObject, kind: str, path: str) -> Iterator[FieldError]:
         yield required(
             f"{path}.limits", "either minimum or maximum storage value is required, but neither was provided"
         )
+    yield from _ratios(limit.get("maxLimitRequestRatio") or {}, kind, f"{path}.maxLimitRequestRatio")
     for key in dict.fromkeys(key for found in parts.values() for key in found):
         for less, more, field, shown, *words in _ORDERS:
             low, high = parts.get(less, {}).get(key), parts.get(more, {}).get(key)
             if low is not None and high is not None and _worth(low) > _worth(high):
                 detail = f"{words[0]} value {low} is greater than {words[1]} value {high}"
                 yield invalid(f"{path}.{field}[{key}]", parts[shown][key], detail)
+
+
+def _ratios(ratios: JSONObject, kind: str, path: str) -> Iterator[FieldError]:
+    for key, text in ratios.items():
+        yield from _resource(key, kind, f"{path}[{key}]")
+        if _worth(text) < 1:
+            yield invalid(f"{path}[{key}]", text, f"ratio {text} is less than 1")
 
 
 def _worth(text: str) -> Decimal:

@@ -12,7 +12,7 @@ from applyviz.kubernetes.parity.name_formats import label_value_problems, qualif
 from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.selectors import validate_selector
 
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _WITHOUT_KEY = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 _UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
 _INCLUSION = ("Honor", "Ignore")
@@ -33,8 +33,13 @@ def validate_scheduling(spec: JSONObject, path: str) -> Iterator[FieldError]:
     spreads = spec.get("topologySpreadConstraints") or ()
     for i, spread in enumerate(spreads):
         yield from _validate_spread(spread, spreads[i + 1 :], f"{path}.topologySpreadConstraints[{i}]")
-    for i, toleration in enumerate(spec.get("tolerations") or ()):
-        yield from _validate_toleration(toleration, f"{path}.tolerations[{i}]")
+    yield from validate_tolerations(spec.get("tolerations") or (), f"{path}.tolerations")
+
+
+def validate_tolerations(tolerations: Sequence[JSONObject], path: str) -> Iterator[FieldError]:
+    """Yield the problems of tolerations."""
+    for i, toleration in enumerate(tolerations):
+        yield from _validate_toleration(toleration, f"{path}[{i}]")
 
 
 def _validate_toleration(toleration: JSONObject, path: str) -> Iterator[FieldError]:
@@ -56,8 +61,8 @@ def _validate_toleration(toleration: JSONObject, path: str) -> Iterator[FieldErr
     else:
         yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
     effect = toleration.get("effect")
-    if effect and effect not in _EFFECTS:
-        yield not_supported(f"{path}.effect", effect, _EFFECTS)
+    if effect and effect not in EFFECTS:
+        yield not_supported(f"{path}.effect", effect, EFFECTS)
 
 
 def _validate_spread(spread: JSONObject, others: Sequence[JSONObject], path: str) -> Iterator[FieldError]:

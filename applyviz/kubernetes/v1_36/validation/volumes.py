@@ -52,7 +52,7 @@ def _validate_volume(volume: JSONObject, path: str, others: set[str]) -> Iterato
     if not sources:
         yield required(path, "must specify a volume type")
     else:
-        yield from _validate_source(sources[0], volume[sources[0]], f"{path}.{sources[0]}")
+        yield from validate_source(sources[0], volume[sources[0]], f"{path}.{sources[0]}")
     for extra in sources[1:]:
         yield forbidden(f"{path}.{_REFUSED_AS.get(extra, extra)}", "may not specify more than 1 volume type")
     if not name:
@@ -62,7 +62,8 @@ def _validate_volume(volume: JSONObject, path: str, others: set[str]) -> Iterato
         yield duplicate(f"{path}.name", name)
 
 
-def _validate_source(kind: str, source: JSONObject, path: str) -> Iterator[FieldError]:
+def validate_source(kind: str, source: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the problems of what a volume is made of."""
     if kind in _NAMED_BY and not source.get(_NAMED_BY[kind]):
         yield required(f"{path}.{_NAMED_BY[kind]}")
     if kind == "hostPath":
