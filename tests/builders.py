@@ -111,16 +111,19 @@ def make_plan_row(
     number = Review.objects.count() + 1
     review = Review.objects.create(number=number, title="Upgrade", author=author, created_at=now, updated_at=now)
     cluster = Cluster.objects.filter(slug="box").first() or make_cluster_row()
-    plan = Plan.objects.create(
+    plan = Plan(
         review=review,
         target=Target.objects.create(review=review, cluster=cluster),
         revision=SourceRevision.objects.create(digest="d" * 64, created_at=now, created_by=author),
         number=1,
         options={},
         requested_by=requester or author,
+        authors=sorted({author.pk, (requester or author).pk}),
         tag_key=Unsealed.of_bytes(b"k" * 32),
         created_at=now,
     )
+    row_macs.vouch(plan)
+    plan.save()
     for position in range(changes):
         given = {
             "version": "v1",

@@ -26,6 +26,7 @@ from applyviz.records.models import (
 )
 from applyviz.records.sealing import Unsealed
 from applyviz.workflow import policies
+from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.plans import live_values
 from tests.builders import make_approval
 
@@ -96,7 +97,7 @@ def make_plan(
         number=number, title=title, reason="why", author=author, applied_by=applied_by, created_at=NOW, updated_at=NOW
     )
     revision = SourceRevision.objects.create(digest="3f1c9e2a" * 8, created_at=NOW, created_by=author)
-    plan = Plan.objects.create(
+    plan = Plan(
         review=review,
         target=Target.objects.create(review=review, cluster=cluster),
         revision=revision,
@@ -106,7 +107,10 @@ def make_plan(
         tag_key=Unsealed.of_bytes(b"k" * 32),
         created_at=NOW,
         expected=9,
+        authors=[author.pk],
     )
+    row_macs.vouch(plan)
+    plan.save()
     rows = [make_change(plan, position, change) for position, change in enumerate(changes)]
     counts: dict[str, int] = {}
     for row in rows:
@@ -122,7 +126,7 @@ def make_plan(
 def add_plan(plan: Plan, changes: Iterable[engine.PlannedObject], *, effect: str = "effect") -> Plan:
     """The next plan of the same review, finished; `effect` is that of all its changes."""
     number = plan.review.plans.count() + 1
-    following = Plan.objects.create(
+    following = Plan(
         review=plan.review,
         target=plan.target,
         revision=plan.revision,
@@ -131,7 +135,10 @@ def add_plan(plan: Plan, changes: Iterable[engine.PlannedObject], *, effect: str
         requested_by=plan.requested_by,
         tag_key=Unsealed.of_bytes(b"k" * 32),
         created_at=NOW,
+        authors=plan.authors,
     )
+    row_macs.vouch(following)
+    following.save()
     for position, change in enumerate(changes):
         make_change(following, position, change)
     ObjectChange.objects.filter(plan=following).update(effect=effect)

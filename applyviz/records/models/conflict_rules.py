@@ -44,6 +44,7 @@ class ConflictRule(models.Model):
     ended_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     ended_at = models.DateTimeField(null=True)
     end_note = models.TextField(blank=True)
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["cluster_id", "number"]

@@ -108,6 +108,7 @@ class PendingChange(models.Model):
     expires_at = models.DateTimeField()
     answered_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     answered_at = models.DateTimeField(null=True)
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["-id"]

@@ -30,6 +30,8 @@ class Plan(models.Model):
       {reason, file, line, column}.
     - `policy_version` names the policies that the digest is bound to, each with its version; `policy_digest` is the
       digest of their content.
+    - `authors` are the accounts that wrote or requested it or an earlier plan of its review; `mac` proves them
+      (`workflow/foundation/row_macs.py`).
     - `lease_until` and `epoch` let another worker take over lost planning.
     """
 
@@ -46,6 +48,8 @@ class Plan(models.Model):
     denied = models.JSONField(default=list)
     masking = models.JSONField(default=dict)
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    authors = models.JSONField(default=list)
+    mac = models.CharField(max_length=64, blank=True)
     digest = models.CharField(max_length=80, blank=True, db_index=True)
     digest_key_id = models.CharField(max_length=40, blank=True)
     tag_key = SealedField(bound_to=("review_id", "number"))

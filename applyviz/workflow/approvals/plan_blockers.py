@@ -153,6 +153,7 @@ def _find_plan_state(plan: Plan, policy: PolicyRules) -> Iterator[PlanBlocker]:
     yield from _find_newer(plan)
     if plan.review.state != ReviewState.OPEN:
         yield ReviewNotOpen(ReviewState(plan.review.state))
+    yield from quorum.find_forged_authors(plan)
     yield from policies.find_change(plan, policy)
 
 

@@ -16,9 +16,9 @@ from applyviz.records.enums import Role
 from applyviz.records.models import Approval, Grant, Plan, Resolution
 from applyviz.workflow import policies
 from applyviz.workflow.audit import approval_macs
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person
-from applyviz.workflow.foundation.blockers import ApprovalsMissing
+from applyviz.workflow.foundation.blockers import ApprovalsMissing, AuthorsForged
 from applyviz.workflow.foundation.scopes import holds_at
 from applyviz.workflow.people import commit_people
 from applyviz.workflow.people import humans as people
@@ -74,10 +74,17 @@ def _list_involved(plan: Plan) -> tuple[Person, ...]:
 def _read_involved(plan: Plan) -> tuple[Person, ...]:
     requesters = Plan.objects.filter(review=plan.review_id).order_by().values("requested_by_id")
     deciders = Resolution.objects.filter(review=plan.review_id).order_by().values("by_id")
-    chosen = Q(pk__in=[plan.review.author_id, plan.revision.created_by_id]) | Q(pk__in=requesters) | Q(pk__in=deciders)
+    # The list of the plan has a MAC; the rows beside it only add people.
+    stated = [*plan.authors, plan.review.author_id, plan.revision.created_by_id]
+    chosen = Q(pk__in=stated) | Q(pk__in=requesters) | Q(pk__in=deciders)
     editors = commit_people.find_editors(plan)
     named = () if editors is None else editors.accounts
     return tuple(dict.fromkeys((*Person.objects.filter(chosen).select_related(*people.OF_HUMANS), *named)))
+
+
+def find_forged_authors(plan: Plan) -> tuple[AuthorsForged, ...]:
+    """Return that the authors of a plan are not those that this installation stored; empty when they are."""
+    return (AuthorsForged(),) if row_macs.find_fault(plan) else ()
 
 
 def is_involved(plan: Plan, person: Person) -> bool:

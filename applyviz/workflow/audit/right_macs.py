@@ -20,8 +20,11 @@ from applyviz.records.models import (
     AuditEntry,
     ChangeRequest,
     CommitIdentity,
+    ConflictRule,
     Grant,
     IdentityMapping,
+    PendingChange,
+    Plan,
     Policy,
     PolicyVersion,
     RetentionPolicy,
@@ -121,6 +124,17 @@ def _list_removed_requests() -> Iterator[BadRight]:
             yield BadRight("request for changes of review", review or 0, name, "it is missing")
 
 
+def _list_revived_rules() -> Iterator[BadRight]:
+    """Yield the conflict rules that are in force after their end, or not as their last entry says."""
+    ends = (AuditAction.RULE_DECLINED, AuditAction.RULE_REVOKED)
+    rows = {(row.cluster.slug, row.number): row for row in ConflictRule.objects.select_related("cluster")}
+    entries = AuditEntry.objects.filter(action__in=ends).order_by("pk")
+    for cluster, sequence, body in entries.values_list("cluster", "sequence", "detail"):
+        row = rows.get((cluster, map_or_empty(body).get("rule", 0)))
+        if row is None or row.ended_at is None:
+            yield BadRight("conflict rule", row.pk if row else 0, cluster, f"audit entry {sequence} ended it")
+
+
 def _list_mappings_not_as_recorded() -> Iterator[BadRight]:
     """Yield the mappings whose end is not that of their entries, or that are missing."""
     rows = {(row.cluster.slug, row.number): row for row in IdentityMapping.objects.select_related("cluster")}
@@ -189,6 +203,10 @@ def check_rights() -> tuple[BadRight, ...]:
         *_list_forged("acknowledgment", Acknowledgment.objects.order_by("pk").iterator(chunk_size=2_000)),
         *_list_forged("request for changes", ChangeRequest.objects.order_by("pk").iterator(chunk_size=2_000)),
         *_list_removed_requests(),
+        *_list_forged("plan", Plan.objects.order_by("pk").iterator(chunk_size=2_000)),
+        *_list_forged("conflict rule", ConflictRule.objects.order_by("pk")),
+        *_list_revived_rules(),
+        *_list_forged("change that waits for an administrator", PendingChange.objects.order_by("pk")),
         *_list_forged("mapping", IdentityMapping.objects.order_by("pk").iterator(chunk_size=2_000)),
         *_list_mappings_not_as_recorded(),
         *_list_forged("commit identity", CommitIdentity.objects.exclude(verified_at=None).order_by("pk").iterator()),

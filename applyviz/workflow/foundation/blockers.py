@@ -55,6 +55,11 @@ class ReviewNotOpen(PlanBlocker):
     state: ReviewState
 
 
+@dataclass(frozen=True, slots=True)
+class AuthorsForged(PlanBlocker):
+    """Who wrote the plan is not known: its row was not stored, or was changed, by this installation."""
+
+
 # What the plan was made for has changed, or does not allow it.
 
 

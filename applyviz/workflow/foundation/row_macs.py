@@ -1,7 +1,8 @@
 """MACs of rows that decide: one that was inserted or changed past the use cases does not count.
 
 They are grants, memberships, policies, acknowledgments, requests for changes, comments, retention policies,
-identities of commits and mappings to users of a cluster. A MAC covers what the row says and, of rights and policies,
+identities of commits, mappings to users of a cluster, the authors of plans, conflict rules, and changes that wait for a
+second administrator. A MAC covers what the row says and, of rights and policies,
 the audit entry that records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes and workers hold and the database
 does not. The end of a right is not covered, because ending takes rights away; `audit.right_macs` compares it with the
 audit log. The end of a policy, and that of a request for changes, are covered, because they let more run; that of a
@@ -26,8 +27,11 @@ from applyviz.records.models import (
     ChangeRequest,
     Comment,
     CommitIdentity,
+    ConflictRule,
     Grant,
     IdentityMapping,
+    PendingChange,
+    Plan,
     Policy,
     PolicyVersion,
     RetentionPolicy,
@@ -36,7 +40,8 @@ from applyviz.records.models import (
 
 RightRow = Grant | TeamMember
 RecordedRow = RightRow | PolicyVersion
-OtherRow = Policy | Acknowledgment | ChangeRequest | Comment | RetentionPolicy | CommitIdentity | IdentityMapping
+Statement = Acknowledgment | ChangeRequest | Comment | CommitIdentity | ConflictRule | PendingChange | Plan
+OtherRow = Statement | Policy | RetentionPolicy | IdentityMapping
 VouchedRow = RecordedRow | OtherRow
 _Row = TypeVar("_Row", bound=VouchedRow)
 _GIVEN = ("since", "by_id", "confirmed_by_id", "is_sole")
@@ -53,6 +58,12 @@ _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     CommitIdentity: ("person_id", "kind", "value", "verified_at", "verified_by_id"),
     IdentityMapping: ("cluster_id", "number", "person_id", "team_id", "user", "groups", "since", "by_id"),
     Comment: ("review_id", "plan_id", "by_id", "object_key", "path", "text", "earlier", "created_at", "edited_at"),
+    Plan: ("review_id", "number", "revision_id", "requested_by_id", "authors", "created_at"),
+    PendingChange: ("kind", "given", "summary", "asked_by_id", "asked_at", "expires_at"),
+    ConflictRule: (
+        *("cluster_id", "number", "group", "kind", "namespace", "name", "elements", "manager", "resolution", "plan_id"),
+        *("proposed_by_id", "proposed_at", "agreed_by_id", "agreed_at", "ended_at"),
+    ),
     RetentionPolicy: ("name", "days", "actions", "has_requests", "created_by_id", "created_at"),
 }
 _ACTIONS = {

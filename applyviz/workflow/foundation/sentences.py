@@ -99,6 +99,11 @@ def _write_state(found: blockers.ReviewNotOpen) -> str:
     return _("the review is %(state)s") % {"state": found.state.label}
 
 
+@_writes(blockers.AuthorsForged)
+def _write_forged_authors(found: blockers.AuthorsForged) -> str:
+    return _("the authors of this plan were not recorded by this installation: re-plan")
+
+
 @_writes(blockers.PolicyForged)
 def _write_forged(found: blockers.PolicyForged) -> str:
     text = _("policy %(names)s was not published by this installation: publish it again")

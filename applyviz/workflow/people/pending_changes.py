@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz import clock
+from applyviz.engine.objects.accessors import map_or_empty
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import PendingChange
+from applyviz.records.models import AuditEntry, PendingChange
 from applyviz.records.pending_enums import PendingKind, PendingState
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 
@@ -39,24 +39,35 @@ def ask(
         same = PendingChange.objects.filter(kind=kind, state=PendingState.WAITING, expires_at__gt=now, asked_by=by)
         if any(one.given == given for one in same):
             raise NotPossibleError(_("this is already waiting for a second administrator"))
-        made = PendingChange.objects.create(
+        made = PendingChange(
             kind=kind, given=dict(given), summary=dict(summary), asked_by=by, asked_at=now, expires_at=now + LASTS
         )
+        row_macs.vouch(made)
+        made.save()
         detail = {"request": made.pk, "what": kind.value, **summary}
         trail.record(AuditAction.SECOND_ASKED, by=actor or by, about=trail.AuditSubject(), detail=detail)
     return made
 
 
-def list_waiting(*, for_user: Visitor) -> QuerySet[PendingChange]:
+def list_waiting(*, for_user: Visitor) -> list[PendingChange]:
     """Return the changes that wait for a second administrator; for administrators and auditors."""
     access.require(for_user, Action.VIEW_ACCOUNTS)
     return read_waiting()
 
 
-def read_waiting() -> QuerySet[PendingChange]:
-    """Return the waiting changes, for a command on the server."""
+def read_waiting() -> list[PendingChange]:
+    """Return the waiting changes, for a command on the server.
+
+    - One that this installation did not store, or that the audit log records as declined, waits for nobody.
+    """
     found = PendingChange.objects.filter(state=PendingState.WAITING, expires_at__gt=clock.now())
-    return found.select_related("asked_by")
+    waiting = row_macs.keep_genuine(found.select_related("asked_by"))
+    if not waiting:
+        return []
+    since = min(one.asked_at for one in waiting) - LASTS
+    entries = AuditEntry.objects.filter(action=AuditAction.SECOND_DECLINED, at__gte=since)
+    declined = {map_or_empty(detail).get("request") for detail in entries.values_list("detail", flat=True)}
+    return [one for one in waiting if one.pk not in declined]
 
 
 def list_waiting_of(name: str, value: JSONValue, *, for_user: Visitor) -> list[PendingChange]:
@@ -73,7 +84,7 @@ def _names(given: Mapping[str, JSONValue], name: str, value: JSONValue) -> bool:
 
 def get_waiting(number: int) -> PendingChange:
     """Return one waiting change; raises `NotVisibleError`."""
-    found = read_waiting().filter(pk=number).first()
+    found = next((one for one in read_waiting() if one.pk == number), None)
     if found is None:
         raise NotVisibleError(_("no change with this number is waiting for confirmation"))
     return found
@@ -81,6 +92,8 @@ def get_waiting(number: int) -> PendingChange:
 
 def answer(change: PendingChange, state: PendingState, *, by: Person | None) -> None:
     """Answer a change in the caller's transaction; raises `NotPossibleError` when it was already answered."""
+    if state is PendingState.CONFIRMED and row_macs.find_fault(change):
+        raise NotPossibleError(_("this change was not requested in this installation; decline it"))
     now = clock.now()
     waiting = PendingChange.objects.filter(pk=change.pk, state=PendingState.WAITING, expires_at__gt=now)
     if not waiting.update(state=state, answered_by=by, answered_at=now):

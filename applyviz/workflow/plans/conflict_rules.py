@@ -22,7 +22,7 @@ from applyviz.engine.planning.objects.conflict_rules import RuleResolution
 from applyviz.records.enums import AuditAction, RuleState
 from applyviz.records.models import Cluster, ConflictRule, Plan
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.blockers import ConflictRulesChanged
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
@@ -105,7 +105,7 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> Co
             raise NotPossibleError(
                 _("rule %(number)s already covers this field; end it first") % {"number": same.number}
             )
-        rule = ConflictRule.objects.create(
+        rule = ConflictRule(
             cluster=cluster,
             number=next_number(ConflictRule.objects.filter(cluster=cluster)),
             group=draft.group,
@@ -121,6 +121,8 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> Co
             proposed_by=by,
             proposed_at=clock.host_now(),
         )
+        row_macs.vouch(rule)
+        rule.save()
         trail.record(AuditAction.RULE_PROPOSED, by=by, about=_about(rule), detail=_describe(rule, reason=rule.reason))
     return rule
 
@@ -131,17 +133,25 @@ def is_own(rule: ConflictRule, person: Person) -> bool:
     return humans[person.pk] == humans[rule.proposed_by_id]
 
 
+def _require_genuine(rule: ConflictRule) -> None:
+    if row_macs.find_fault(rule):
+        raise NotPossibleError(_("this rule was not made by this installation; propose it again"))
+
+
 def agree_rule(rule: ConflictRule, *, by: Person) -> None:
     """Approve a proposed rule: it applies to every plan created from now on.
 
     - Raises `NotAllowedError` for the person's own rule, `NotPossibleError` when it no longer awaits approval.
     """
     access.require(by, Action.APPROVE, list_scopes(rule.cluster, rule.namespace))
+    _require_genuine(rule)
     if is_own(rule, by):
         raise NotAllowedError(_("you can't approve your own conflict rule"))
     with transaction.atomic():
+        rule.agreed_by, rule.agreed_at = by, clock.host_now()
+        row_macs.vouch(rule)
         agreed = ConflictRule.objects.filter(pk=rule.pk, state=RuleState.PROPOSED).update(
-            state=RuleState.IN_FORCE, agreed_by=by, agreed_at=clock.host_now()
+            state=RuleState.IN_FORCE, agreed_by=by, agreed_at=rule.agreed_at, mac=rule.mac
         )
         if not agreed:
             raise NotPossibleError(_("this rule was already approved or ended"))
@@ -150,9 +160,13 @@ def agree_rule(rule: ConflictRule, *, by: Person) -> None:
 
 def _end(rule: ConflictRule, *, by: Person, note: str, before: RuleState, after: RuleState) -> None:
     action = AuditAction.RULE_DECLINED if after is RuleState.DECLINED else AuditAction.RULE_REVOKED
+    is_genuine = not row_macs.find_fault(rule)  # a forged rule can be ended, and stays forged
     with transaction.atomic():
+        rule.ended_at = clock.host_now()
+        if is_genuine:
+            row_macs.vouch(rule)
         ended = ConflictRule.objects.filter(pk=rule.pk, state=before).update(
-            state=after, ended_by=by, ended_at=clock.host_now(), end_note=note
+            state=after, ended_by=by, ended_at=rule.ended_at, end_note=note, mac=rule.mac
         )
         if not ended:
             raise NotPossibleError(_("this rule changed since you opened the page; reload and try again"))
@@ -188,7 +202,7 @@ def get_rule(cluster: Cluster, number: int, *, for_user: Visitor) -> ConflictRul
 
 
 def rules_to_json(cluster: Cluster) -> list[JSONObject]:
-    """Return the rules in force on a cluster, as a plan stores them."""
+    """Return the rules in force on a cluster, as a plan stores them; one that was not agreed to here has no effect."""
     rows = ConflictRule.objects.filter(cluster=cluster, state=RuleState.IN_FORCE).order_by("number")
     return [
         {
@@ -201,7 +215,7 @@ def rules_to_json(cluster: Cluster) -> list[JSONObject]:
             "resolution": row.resolution,
             "manager": row.manager,
         }
-        for row in rows
+        for row in row_macs.keep_genuine(rows)
     ]
 
 

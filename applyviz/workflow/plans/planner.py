@@ -36,9 +36,9 @@ from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow import policies
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation, lifecycle, masking_settings, permissions, states
-from applyviz.workflow.foundation import access, compatibility, digests, failpoints
+from applyviz.workflow.foundation import access, compatibility, digests, failpoints, row_macs
 from applyviz.workflow.foundation.access import Action, Visitor, require
-from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.foundation.row_updates import update_rows
@@ -155,6 +155,8 @@ def _take_addons(claim: _Claim, chosen: ChannelPlan | None) -> None:
 def _fix_identity(claim: _Claim) -> None:
     """Fix the identity of the plan's requests, and of its run, and the masking settings of this moment."""
     plan = claim.plan
+    if row_macs.find_fault(plan):
+        raise NotPossibleError("the authors of this plan were not recorded by this installation")
     plan.identity = impersonation.find_identity(plan.requested_by, plan.target.cluster).to_json()
     plan.masking = masking_settings.policy_to_json(masking_settings.policy_for(plan.target.cluster))
     claim.renew(identity=plan.identity, masking=plan.masking)

@@ -29,7 +29,7 @@ from applyviz.sources.git.model import GIT
 from applyviz.sources.links import hide_query
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import states
-from applyviz.workflow.foundation import access, outbox
+from applyviz.workflow.foundation import access, outbox, row_macs
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.locks import lock_review
@@ -118,6 +118,12 @@ note_commits: Callable[[Plan], None] | None = None
 """Records the people behind the commits of a new plan, set by `approvals.commit_ranges`."""
 
 
+def _list_authors(review: Review, revision: SourceRevision, number: int, by: Person) -> list[int]:
+    """Return who wrote or requested the next plan of a review, or one before it."""
+    earlier = review.plans.order_by("-number").values_list("authors", flat=True).first() if number > 1 else None
+    return sorted({*(earlier or ()), review.author_id, revision.created_by_id, by.pk})
+
+
 def _request_plan(
     review: Review,
     *,
@@ -132,17 +138,21 @@ def _request_plan(
     if problem := find_segment_problem(options.namespace):
         raise NotValidError(_("a namespace %(problem)s") % {"problem": problem})
     states.require_open(target.cluster)
-    plan = Plan.objects.create(
+    number = next_number(review.plans.all())
+    plan = Plan(
         review=review,
         target=target,
         revision=revision,
-        number=next_number(review.plans.all()),
+        number=number,
         options=options_to_json(options),
         decisions=list(decided),
         requested_by=by,
+        authors=_list_authors(review, revision, number, by),
         tag_key=Unsealed.of_bytes(secrets.token_bytes(32)),
         created_at=clock.host_now(),
     )
+    row_macs.vouch(plan)
+    plan.save()
     trail.record(
         AuditAction.PLAN_REQUESTED,
         by=by,

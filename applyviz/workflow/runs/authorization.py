@@ -37,6 +37,7 @@ from applyviz.workflow.runs.attempts import find_attempt
 
 def _find_people(run: ApplyRun, scopes: tuple[ScopeEntry, ...]) -> Iterator[PlanBlocker]:
     plan = run.plan
+    yield from quorum.find_forged_authors(plan)
     if not access.can(plan.requested_by, Action.WRITE, scopes):
         yield RequesterLost(plan.requested_by.get_username())
     broken = EmergencyApply.objects.filter(plan=plan).select_related("by", "entry").first()
