@@ -15,6 +15,9 @@ from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.requests.applyset import ID, KINDS, NAMESPACES, PART_OF, RESOURCES, TOOLING, Parent
 from applyviz.engine.schema.model import Resource
 
+_MOST_WORDS = 500
+_MOST_SHARING = 10
+
 
 class ParentFault(StrEnum):
     """Why kubectl refuses a parent, or cannot distinguish its members from those of another one."""
@@ -38,6 +41,7 @@ class FoundSet:
     """One parent with what it records, and its members in order.
 
     - `is_legacy`: it names resources in place of kinds, as older tools wrote; then no member counts as missed.
+    - `is_cut`: it records more kinds or namespaces than are read; then no member counts as missed either.
     """
 
     parent: ObjectRef
@@ -48,6 +52,7 @@ class FoundSet:
     namespaces: tuple[str, ...] = ()
     faults: tuple[ParentFault, ...] = ()
     members: tuple[SetMember, ...] = ()
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,9 @@ def _read_texts(obj: JSONObject, name: str) -> Mapping[str, str]:
 
 
 def _list_words(text: str) -> tuple[str, ...]:
-    return tuple(word for word in text.split(",") if word)
+    """Return the first words of an annotation, and one more if there are more: its author may write 256 KiB."""
+    words = text.split(",", _MOST_WORDS + 1)
+    return tuple(word for word in words[: _MOST_WORDS + 1] if word)
 
 
 def read_set(obj: JSONObject) -> str:
@@ -92,15 +99,17 @@ def _find_faults(ref: ObjectRef, found_id: str, annotations: Mapping[str, str]) 
 
 def _read_parent(ref: ObjectRef, obj: JSONObject) -> FoundSet:
     annotations, found_id = _read_texts(obj, "annotations"), _read_texts(obj, "labels").get(ID, "")
-    namespaces = (*filter(None, [ref.namespace]), *_list_words(annotations.get(NAMESPACES, "")))
+    kinds = _list_words(annotations.get(KINDS, annotations.get(RESOURCES, "")))
+    recorded = _list_words(annotations.get(NAMESPACES, ""))
     return FoundSet(
         ref,
         found_id,
         annotations.get(TOOLING, ""),
-        _list_words(annotations.get(KINDS, annotations.get(RESOURCES, ""))),
+        kinds[:_MOST_WORDS],
         KINDS not in annotations,
-        tuple(dict.fromkeys(namespaces)),
+        tuple(dict.fromkeys((*filter(None, [ref.namespace]), *recorded[:_MOST_WORDS]))),
         tuple(_find_faults(ref, found_id, annotations)),
+        is_cut=max(len(kinds), len(recorded)) > _MOST_WORDS,
     )
 
 
@@ -110,7 +119,7 @@ def _add_members(one: FoundSet, refs: Iterable[ObjectRef], *, is_shared: bool) -
     for ref in refs:
         kind = f"{ref.gvk.kind}.{ref.gvk.group}" if ref.gvk.group else ref.gvk.kind
         is_found = (one.is_legacy or kind in kinds) and (not ref.namespace or ref.namespace in namespaces)
-        members.append(SetMember(ref, is_missed=not is_found))
+        members.append(SetMember(ref, is_missed=not is_found and not one.is_cut))
     faults = (*one.faults, ParentFault.SHARED_ID) if is_shared else one.faults
     return replace(one, members=tuple(members), faults=faults)
 
@@ -122,7 +131,8 @@ def _order(ref: ObjectRef) -> tuple[str, str, str]:
 def survey(parents: Iterable[tuple[ObjectRef, JSONObject]], members: Iterable[tuple[ObjectRef, JSONObject]]) -> Survey:
     """Return the sets of objects with an id, and where objects with a part-of label belong.
 
-    - An object with the same id as another parent shares its members: the label does not distinguish them.
+    - An object with the same id as another parent shares its members: the label does not distinguish them. They are
+      listed for the first parents of an id only, so that the result grows with the objects and not with their product.
     """
     sets = sorted((_read_parent(ref, obj) for ref, obj in parents), key=lambda one: _order(one.parent))
     by_id: dict[str, list[ObjectRef]] = {}
@@ -131,11 +141,13 @@ def survey(parents: Iterable[tuple[ObjectRef, JSONObject]], members: Iterable[tu
     counts: dict[str, int] = {}
     for one in sets:
         counts[one.id] = counts.get(one.id, 0) + 1
-    found = tuple(
-        _add_members(one, sorted(by_id.get(one.id, ()), key=_order), is_shared=counts[one.id] > 1) for one in sets
-    )
+    ordered = {name: sorted(refs, key=_order) for name, refs in by_id.items()}
+    met: dict[str, int] = {}
+    found: list[FoundSet] = []
+    for one in sets:
+        met[one.id] = met.get(one.id, 0) + 1
+        listed = ordered.get(one.id, ()) if met[one.id] <= _MOST_SHARING else ()
+        found.append(_add_members(one, listed, is_shared=counts[one.id] > 1))
     lost = sorted(by_id.keys() - counts.keys() - {""})
-    parentless = (
-        ParentlessSet(name, tuple(SetMember(ref) for ref in sorted(by_id[name], key=_order))) for name in lost
-    )
-    return Survey(found, tuple(parentless))
+    parentless = (ParentlessSet(name, tuple(SetMember(ref) for ref in ordered[name])) for name in lost)
+    return Survey(tuple(found), tuple(parentless))
