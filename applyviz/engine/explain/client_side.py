@@ -93,7 +93,7 @@ def _judge_taken_along(versions: ObjectVersions, path: FieldPath) -> tuple[Reaso
         return Reason.REPLACED_WHOLE, render_path(above)
     if _has_directive(versions, path):
         return Reason.DIRECTIVE, ""
-    renamed = _find_renamed(versions, path)
+    renamed = _find_renamed(versions, path) or _find_renewed(versions, path)
     if renamed is not None:
         return Reason.REPLACED_WHOLE, render_path(renamed)
     # What no list or map around it takes along, the server removed before the merge, when ownership moved.
@@ -128,6 +128,20 @@ def _find_renamed(versions: ObjectVersions, path: FieldPath) -> FieldPath | None
         name = find_merge_key(root, entry)
         value = element_value(entry[-1]).get(name) if name else None
         if value is not None and canonical_json(value) in versions.manifest.list_keys(entry[:-1], name):
+            return entry
+    return None
+
+
+def _find_renewed(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
+    """Return the entry that goes with another one of its merge key, and comes again with what the manifest sets."""
+    root = versions.root if versions.is_strategic else None
+    for length in range(1, len(path) + 1):
+        entry = path[:length]
+        if entry[-1][0] != "k" or not versions.merged.has_path(entry):
+            continue
+        name = find_merge_key(root, entry)
+        twins = versions.live.list_twins(entry, name) if name else ()
+        if any(not versions.merged.has_path(twin) for twin in twins):
             return entry
     return None
 

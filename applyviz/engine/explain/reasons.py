@@ -47,6 +47,7 @@ class Reason(StrEnum):
     RETAIN_KEYS = "retain-keys"
     REPLACED_WHOLE = "replaced-whole"
     SHARED_MERGE_KEY = "shared-merge-key"
+    KEPT_UNDER_ANOTHER_KEY = "kept-under-another-key"
     LIVE_ONLY = "live-only"
     OWNED_BY_OTHERS = "owned-by-others"
     STILL_OWNED_BY_OTHERS = "still-owned-by-others"

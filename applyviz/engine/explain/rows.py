@@ -93,7 +93,8 @@ class RowReader:
                 maps[column], has_map = value, True
                 continue
             if value and kind is list and topology is not None and id(value) not in named:
-                named[id(value)] = name_entries(topology, value)
+                entries = _without_null_keys(topology, value) if column == MERGED else value
+                named[id(value)] = name_entries(topology, entries)
             entries = named.get(id(value))
             if entries is not None:
                 lists[column], has_list = entries, True
@@ -164,6 +165,14 @@ class RowReader:
         is_moved = [e for e in lists[LIVE] if e in in_both] != [e for e in lists[AFTER] if e in in_both]
         if is_moved or _is_mixed(topology, written[LIVE], written[AFTER]):
             self.reordered.append(at.path)
+
+
+def _without_null_keys(topology: Topology, entries: list[JSONValue]) -> list[JSONValue]:
+    """Return entries as the server reads them: a key that a merge left at null gets its default."""
+    keys = topology.keys
+    if not any(type(e) is dict and any(e.get(k, MISSING) is None for k in keys) for e in entries):
+        return entries
+    return [{n: v for n, v in e.items() if v is not None or n not in keys} if type(e) is dict else e for e in entries]
 
 
 def _is_mixed(topology: Topology, live: JSONValue, after: JSONValue) -> bool:

@@ -33,6 +33,7 @@ _BY_REASON: dict[Reason, str] = {
     Reason.RETAIN_KEYS: "Removed: `{path}` keeps only what your manifest sets",
     Reason.REPLACED_WHOLE: "Atomic field: replaced as a whole",
     Reason.SHARED_MERGE_KEY: "Removed although your manifest contains it: another entry with the same `{path}` goes",
+    Reason.KEPT_UNDER_ANOTHER_KEY: "the merge keeps it from the live entry with the same `{path}`",
     Reason.LIVE_ONLY: "live only: kept",
     Reason.OWNED_BY_OTHERS: "live only, kept: {owners} owns it",
     Reason.STILL_OWNED_BY_OTHERS: "Not removed: {owners} still owns it",

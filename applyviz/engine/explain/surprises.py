@@ -9,6 +9,7 @@ _ALWAYS = frozenset(
         Reason.RETAIN_KEYS,
         Reason.REPLACED_WHOLE,
         Reason.SHARED_MERGE_KEY,
+        Reason.KEPT_UNDER_ANOTHER_KEY,
         Reason.OWNED_BY_OTHERS,
         Reason.STILL_OWNED_BY_OTHERS,
         Reason.NO_LAST_APPLIED,

@@ -12,7 +12,7 @@ from applyviz.engine.explain.rows import Row
 from applyviz.engine.explain.versions import ObjectVersions, is_same
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
-from applyviz.engine.schema.walk import MISSING
+from applyviz.engine.schema.walk import MISSING, find_merge_key
 
 # Looked up for every leaf: a module global is faster than an enum member.
 UNCHANGED = FieldOperation.UNCHANGED
@@ -63,6 +63,8 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
         operation is not UNCHANGED and is_answer_to(merged, live) and is_answer_to(live, after)
     ):
         return None
+    if merged is MISSING and not after and after is not MISSING and versions.merged.has_path(path):
+        return None  # what the merge asks for is empty below: the server leaves that out, and the rest is this
     if merged is MISSING and versions.merged.find_above(path) is None:
         if operation in (FieldOperation.SET, FieldOperation.CHANGED):
             operation = FieldOperation.DEFAULTED
@@ -96,6 +98,9 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
     """Return the explanation of a leaf that the manifest sets."""
     wanted, above = versions.manifest.get(path), versions.manifest.find_above(path)
     if wanted is MISSING and above is None and not versions.manifest.has_path(path):
+        kept = find_merged_entry(versions, path)
+        if kept:
+            return LeafExplanation(operation, Reason.KEPT_UNDER_ANOTHER_KEY, kept)
         # Where ownership moves first, the merge starts from an answer, which holds defaults already.
         return LeafExplanation(FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
     entry = find_new_entry(versions, path) if operation is FieldOperation.SET else ""
@@ -106,6 +111,23 @@ def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperati
     if wanted is MISSING and above is not None:
         return LeafExplanation(operation, Reason.REPLACED_WHOLE, render_path(above))
     return LeafExplanation(operation, Reason.MANIFEST_SETS)
+
+
+def find_merged_entry(versions: ObjectVersions, path: FieldPath) -> str:
+    """Return the merge key by which an entry takes over the values of a live one that has other keys; "" if none.
+
+    - Rule: client-side apply merges Service ports by number, so an entry of another protocol keeps the node port.
+    """
+    after = versions.after.get(path)
+    for length in range(1, len(path) + 1):
+        entry, below = path[:length], path[length:]
+        if entry[-1][0] != "k" or versions.live.has_path(entry):
+            continue
+        key = find_merge_key(versions.root if versions.is_strategic else None, entry)
+        twins = versions.live.list_twins(entry, key) if key else ()
+        if any(is_same(versions.live.get((*twin, *below)), after) for twin in twins):
+            return key
+    return ""
 
 
 def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:

@@ -79,6 +79,13 @@ class Column:
                     self._keys.setdefault((one[:-1], key), set()).add(canonical_json(value))
         return self._keys.get((path, name), _NO_KEYS)
 
+    def list_twins(self, entry: FieldPath, name: str) -> list[FieldPath]:
+        """Return the other entries of a list that share one key with an entry."""
+        self.has_path(entry)
+        value = element_value(entry[-1]).get(name)
+        beside = (p for p in self._paths or () if len(p) == len(entry) and p[:-1] == entry[:-1] and p != entry)
+        return [path for path in beside if is_same(element_value(path[-1]).get(name), value)]
+
     def find_above(self, path: FieldPath) -> FieldPath | None:
         """Return the leaf above a path that blocks it: a null, a scalar, an atomic or an empty value."""
         for length in range(len(path) - 1, -1, -1):
