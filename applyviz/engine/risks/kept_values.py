@@ -65,7 +65,7 @@ FIXED: Final[dict[Kind, tuple[Place, ...]]] = {
 FIXED_ONCE_SET: Final[dict[Kind, tuple[Place, ...]]] = {
     ("", "Node"): (("spec", "podCIDR"), ("spec", "podCIDRs"), ("spec", "providerID")),
     ("", "PersistentVolume"): (("spec", "nodeAffinity"),),
-    ("", "PersistentVolumeClaim"): (("spec", "volumeName"),),
+    ("", "PersistentVolumeClaim"): (("spec", "volumeName"), ("spec", "storageClassName")),
 }
 # Everything below this field ("" for the whole object) is immutable except for the named fields.
 FIXED_BUT: Final[dict[Kind, tuple[str, frozenset[str]]]] = {
@@ -83,7 +83,10 @@ FIXED_BUT: Final[dict[Kind, tuple[str, frozenset[str]]]] = {
             )
         ),
     ),
-    ("", "PersistentVolumeClaim"): ("spec", frozenset(("resources", "volumeAttributesClassName", "volumeName"))),
+    ("", "PersistentVolumeClaim"): (
+        "spec",
+        frozenset(("resources", "volumeAttributesClassName", "volumeName", "storageClassName")),
+    ),
     ("", "Pod"): (
         "spec",
         frozenset(

@@ -7,6 +7,7 @@ no quotas, no limit ranges, no Pod security; a Pod is never scheduled.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
@@ -17,6 +18,10 @@ from applyviz.sandbox.storage.store import Store
 
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
 _UNREACHABLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_NOT_READY = ("node.kubernetes.io/not-ready", "NoSchedule")
+FIXED_SIZE = (
+    "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+)
 # What a Pod says of itself while gates keep it from the scheduler.
 _GATED: Mapping[str, JSONValue] = {
     "type": "PodScheduled",
@@ -40,6 +45,8 @@ def admit_create(target: ResourceTarget, obj: MutableObject, store: Store) -> No
         _admit_claim(obj, store)
     elif target.plural == "ingresses":
         _admit_ingress(obj, store)
+    elif target.struct.name == "core/v1.Node":
+        _taint_node(obj)
 
 
 def admit_update(target: ResourceTarget, obj: MutableObject) -> None:
@@ -115,6 +122,34 @@ def _admit_claim(obj: MutableObject, store: Store) -> None:
         name = _find_default(store, "storage.k8s.io", "storageclasses", "storageclass.kubernetes.io/is-default-class")
         if name is not None:
             obj["spec"]["storageClassName"] = name
+
+
+def _taint_node(obj: MutableObject) -> None:
+    """Keep pods from a new node until its kubelet says that it is ready."""
+    taints = obj.setdefault("spec", {}).setdefault("taints", [])
+    if not any((taint.get("key"), taint.get("effect")) == _NOT_READY for taint in taints):
+        taints.append(dict(zip(("key", "effect"), _NOT_READY, strict=True)))
+
+
+def refuse_growth(target: ResourceTarget, obj: JSONObject, live: JSONObject, store: Store) -> None:
+    """Raise `StatusError` (403) where a bound claim grows and its class does not let it.
+
+    - A class that this store does not hold may allow it: an estimate knows one object alone.
+    """
+    if target.struct is None or target.struct.name != "core/v1.PersistentVolumeClaim":
+        return
+    now, before = (_read_size(one) for one in (obj, live))
+    name = obj["spec"].get("storageClassName") or ""
+    chosen = (c for c in store.list("storage.k8s.io", "storageclasses") if c["metadata"]["name"] == name)
+    is_open = bool(name) and all(c.get("allowVolumeExpansion") is True for c in chosen)
+    if now is not None and before is not None and now > before and not is_open:
+        raise forbidden_request("", target.plural, obj["metadata"].get("name", ""), FIXED_SIZE)
+
+
+def _read_size(claim: JSONObject) -> Decimal | None:
+    asked = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
+    parsed = parse_quantity(str(asked)) if asked is not None else None
+    return None if parsed is None else Decimal(parsed[0])
 
 
 def _admit_ingress(obj: MutableObject, store: Store) -> None:

@@ -24,6 +24,7 @@ from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.engine.schema.model import KindSchema, Node, Resource, SchemaOrigin
 from applyviz.engine.schema.nodes import SchemaNode
 from applyviz.kubernetes.parity.decoding import DecodeError
+from applyviz.sandbox.api.admission import FIXED_SIZE
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.storage.bodies import materialize
 from applyviz.sandbox.storage.bootstrap import MARK
@@ -187,6 +188,8 @@ def _hold(target: ResourceTarget, live: JSONObject) -> MutableObject | None:
 
 def _is_unsure(answer: Answer, kind: KindSchema, route: Route) -> bool:
     """Return whether a refusal may be due to another version of Kubernetes, or to missing objects."""
+    if FIXED_SIZE in answer.message:  # said of a claim alone
+        return False
     if answer.status in (403, 404, 405) and not route.subresource:  # a class or an owner that is not in the sandbox
         return True
     if kind.is_custom or kind.origin is SchemaOrigin.BUNDLED:

@@ -33,7 +33,7 @@ from applyviz.kubernetes.parity.status import (
     invalid_object,
     not_found,
 )
-from applyviz.sandbox.api.admission import admit_create, admit_update
+from applyviz.sandbox.api.admission import admit_create, admit_update, refuse_growth
 from applyviz.sandbox.api.admission_policies import Attempt, judge
 from applyviz.sandbox.api.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
 from applyviz.sandbox.api.write_options import WriteOptions, read_options
@@ -241,6 +241,7 @@ class Writer:
         problems = list(validate_update(target, obj, live, write.route.subresource))
         body = Body(obj, (*body.warnings, *(str(p) for p in problems if p.is_warning)))
         _refuse_invalid(write, obj, [p for p in problems if not p.is_warning])
+        refuse_growth(target, obj, live, cluster.store)
         body = self._judge(write, body, live)
         obj["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
         if is_unchanged(obj, live):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from applyviz.engine.objects.values import JSONObject, MutableObject
-from applyviz.kubernetes.parity.status import FieldError, invalid
+from applyviz.kubernetes.parity.status import FieldError, StatusError, invalid
 from applyviz.sandbox.storage.store import Store
 
 SERVICE_RANGE = ipaddress.ip_network("10.96.0.0/16")
@@ -121,7 +122,10 @@ _NEEDED: Mapping[str, Callable[[JSONObject], bool]] = {
 
 
 def allocate_service(obj: MutableObject, live: JSONObject | None, store: Store) -> list[FieldError]:
-    """Allocate the addresses and ports of a Service, or keep them; return the problems of requested ones."""
+    """Allocate the addresses and ports of a Service, or keep them; return the problems of requested ones.
+
+    - Raises `StatusError` (500) for an update with one node port twice: ports are allocated before they are validated.
+    """
     spec, live_spec = obj["spec"], (live or {}).get("spec") or {}
     if live is not None:
         _follow_address(spec, live_spec)
@@ -142,7 +146,16 @@ def allocate_service(obj: MutableObject, live: JSONObject | None, store: Store) 
     spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if is_headless_free else ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_headless_free else "SingleStack")
     _allocate_ports(spec, live_spec, allocation, seed)
+    if live is not None:
+        _refuse_doubles(spec)
     return errors
+
+
+def _refuse_doubles(spec: JSONObject) -> None:
+    taken = Counter((p.get("protocol"), p["nodePort"]) for p in spec.get("ports") or () if p.get("nodePort"))
+    for (protocol, number), count in taken.items():
+        if count > 1:
+            raise StatusError(500, "", f"duplicate nodePort: {{{protocol} {number}}}")
 
 
 def _allocate_ports(spec: MutableObject, live_spec: JSONObject, allocation: ServiceAllocation, seed: str) -> None:
@@ -150,10 +163,17 @@ def _allocate_ports(spec: MutableObject, live_spec: JSONObject, allocation: Serv
         spec["type"] == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts", True)
     )
     before = {(p.get("protocol"), p.get("port")): p.get("nodePort") for p in live_spec.get("ports") or ()}
-    for port in spec.get("ports") or ():
-        kept = before.get((port.get("protocol"), port.get("port")))
-        if wants and not port.get("nodePort"):
-            port["nodePort"] = kept or allocation.take_port(f"{seed}/{port.get('port')}/{port.get('protocol')}")
+    ports = spec.get("ports") or ()
+    # Ports of one number get one node port together; later ones get their own.
+    shared = {} if needs_node_ports(live_spec) else {p.get("port"): p["nodePort"] for p in ports if p.get("nodePort")}
+    for port in ports if wants else ():
+        number, protocol = port.get("port"), port.get("protocol")
+        if port.get("nodePort"):
+            continue
+        kept = before.get((protocol, number)) or shared.get(number)
+        port["nodePort"] = kept or allocation.take_port(f"{seed}/{number}/{protocol}")
+        if not needs_node_ports(live_spec):
+            shared[number] = port["nodePort"]
     needs_check = spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
     if needs_check and not spec.get("healthCheckNodePort"):
         spec["healthCheckNodePort"] = live_spec.get("healthCheckNodePort") or allocation.take_port(f"{seed}/health")

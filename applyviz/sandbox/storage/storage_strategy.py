@@ -229,10 +229,17 @@ def _create_volume(obj: MutableObject) -> None:
     obj["status"] = {**(obj.get("status") or {}), "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}
 
 
+def _create_request(obj: MutableObject) -> None:
+    """Drop who asks for a certificate: the server writes that itself, from who sent the request."""
+    for name in ("username", "uid", "groups", "extra"):
+        obj.get("spec", {}).pop(name, None)
+
+
 _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
     "namespaces": _create_namespace,
     "daemonsets": _create_daemon_set,
     "jobs": _create_job,
+    "certificatesigningrequests": _create_request,
     "persistentvolumeclaims": _add_finalizer("kubernetes.io/pvc-protection"),
     "persistentvolumes": _create_volume,
     "volumeattributesclasses": _add_finalizer("kubernetes.io/vac-protection"),
@@ -242,5 +249,7 @@ _UPDATE: Mapping[str, Callable[[MutableObject, JSONObject], None]] = {
     "namespaces": _update_namespace,
     "daemonsets": _update_daemon_set,
     "secrets": _update_secret,
+    # What was asked for stays as it was asked for.
+    "certificatesigningrequests": lambda obj, live: _restore(obj, live, "spec"),
     "persistentvolumeclaims": _update_claim,
 }

@@ -32,6 +32,8 @@ _CLAIM_UPDATE = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )
 _EVICTION = ("AlwaysAllow", "IfHealthyBudget")
+# The annotation that named the class of a claim before there was a field.
+_CLASS = "volume.beta.kubernetes.io/storage-class"
 _MEGABYTE = 1024 * 1024
 
 
@@ -113,8 +115,13 @@ def _claim(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
-    # The volume name of a claim can be set once.
-    free = ("volumeAttributesClassName", "resources", *(() if live["spec"].get("volumeName") else ("volumeName",)))
+    # The volume name of a claim can be set once, and so can its class, unless an annotation names one.
+    is_classed = "storageClassName" in live["spec"] or _CLASS in (live["metadata"].get("annotations") or {})
+    once = (
+        *(() if live["spec"].get("volumeName") else ("volumeName",)),
+        *(() if is_classed else ("storageClassName",)),
+    )
+    free = ("volumeAttributesClassName", "resources", *once)
     spec = {k: v for k, v in obj["spec"].items() if k not in free}
     before = {k: v for k, v in live["spec"].items() if k not in free}
     is_bound = (live.get("status") or {}).get("phase") == "Bound"
@@ -306,6 +313,22 @@ _VOLUME_FREE = frozenset(
 )
 
 
+# In the order in which the server looks for them.
+_VOLUME_SOURCES = (
+    *("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte"),
+    *("cephfs", "iscsi", "cinder", "fc", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume"),
+    *("azureDisk", "scaleIO", "local", "storageos", "csi"),
+)
+
+
+def _volume(obj: JSONObject) -> Iterator[FieldError]:
+    yield from (forbidden(f"spec.{n}", "may not specify more than 1 volume type") for n in _find_sources(obj)[1:])
+
+
+def _find_sources(obj: JSONObject) -> list[str]:
+    return [name for name in _VOLUME_SOURCES if obj["spec"].get(name) is not None]
+
+
 def _volume_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     source, before = ({k: v for k, v in o["spec"].items() if k not in _VOLUME_FREE} for o in (obj, live))
     if not is_same_json(source, before):
@@ -323,6 +346,7 @@ CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "configmaps": _config_map,
     "secrets": _secret,
     "persistentvolumeclaims": _claim,
+    "persistentvolumes": _volume,
     "poddisruptionbudgets": _budget,
     "roles": _role,
     "clusterroles": _cluster_role,
