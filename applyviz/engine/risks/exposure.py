@@ -17,12 +17,23 @@ from applyviz.engine.risks.walking import list_at, position_of
 _OPEN = ("LoadBalancer", "NodePort")
 
 
-def _find_openings(service: JSONObject | None) -> dict[str, str]:
-    """Return how a Service is open to the outside, with the field that opens it."""
+def _find_openings(service: JSONObject | None) -> set[str]:
+    """Return how a Service is open to the outside; one with a load balancer mostly listens on nodes too."""
     kind = get_at(service, ("spec", "type"))
-    openings = {str(kind): "type"} if kind in _OPEN else {}
-    addresses = [str(address) for address in list_at(service, "spec", "externalIPs")]
-    return openings | ({join_names(addresses): "externalIPs"} if addresses else {})
+    openings = {str(kind)} if kind in _OPEN else set()
+    if any(get_at(port, ("nodePort",)) for port in list_at(service, "spec", "ports")):
+        openings.add("NodePort")
+    return openings | {str(address) for address in list_at(service, "spec", "externalIPs")}
+
+
+def _list_new(service: JSONObject | None, before: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield each new way, and the field that opens it."""
+    kind = str(get_at(service, ("spec", "type")))
+    if kind in _OPEN and kind not in before:
+        yield kind, "type"
+    addresses = [str(address) for address in list_at(service, "spec", "externalIPs") if str(address) not in before]
+    if addresses:
+        yield join_names(addresses), "externalIPs"
 
 
 def _name_ports(service: JSONObject | None) -> str:
@@ -35,8 +46,7 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     if subject.ref.key[:2] != ("", "Service") or subject.manifest is None:
         return
     before = _find_openings(subject.live)
-    for opening, name in _find_openings(subject.result or subject.manifest).items():
-        if opening not in before:
-            facts = {"name": subject.ref.name, "how": opening, "ports": _name_ports(subject.result or subject.manifest)}
-            position = position_of(subject, ("spec", name))
-            yield Risk(RiskKind.EXPOSED, RiskLevel.MEDIUM, fields("spec", name), facts, position)
+    for opening, name in _list_new(subject.result or subject.manifest, before):
+        facts = {"name": subject.ref.name, "how": opening, "ports": _name_ports(subject.result or subject.manifest)}
+        position = position_of(subject, ("spec", name))
+        yield Risk(RiskKind.EXPOSED, RiskLevel.MEDIUM, fields("spec", name), facts, position)
