@@ -56,8 +56,9 @@ def _matches(entry: JSONValue, element: str) -> bool:
 
 
 def _matches_almost(entry: JSONValue, element: str) -> bool:
-    """Return whether an entry lacks only keys that have a default."""
+    """Return whether an entry lacks only keys that have a default; a server reads null as a key that is not there."""
     wanted = json.loads(element[2:])
+    entry = {n: v for n, v in entry.items() if v is not None} if isinstance(entry, Mapping) else entry
     if element[0] != "k" or not isinstance(entry, Mapping) or not any(name in entry for name in wanted):
         return False
     return all(is_same_json(entry.get(n, _KEY_DEFAULTS.get(n, v)), v) for n, v in wanted.items())

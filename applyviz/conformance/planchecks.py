@@ -39,6 +39,8 @@ _BOOKKEEPING = frozenset(
 )
 # The server allocates these values, so no plan can predict them.
 _ALLOCATED = frozenset({"f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCheckNodePort"})
+# Who asks for a certificate; the server writes it into the request.
+_REQUESTER = frozenset({("f:spec", f"f:{name}") for name in ("username", "uid", "groups", "extra")})
 _UID_LABELS = frozenset({"f:controller-uid", "f:batch.kubernetes.io/controller-uid"})
 _KEPT = frozenset({FieldOperation.KEPT, FieldOperation.NOT_REMOVED, FieldOperation.UNCHANGED})
 _WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
@@ -127,6 +129,7 @@ class _Leaves:
         self.before = self._list(truth.before)
         self.after = self._list(truth.after)
         self.planned = self._list(change.versions.after)
+        self._is_request = (truth.after or {}).get("kind") == "CertificateSigningRequest"
         self._uid: str = get_at(truth.after, ("metadata", "uid"), "")
         # A value that only the server can choose may be missing; that is a caveat.
         new = None if truth.is_recreated else truth.before
@@ -144,6 +147,8 @@ class _Leaves:
     def is_chosen(self, path: FieldPath, value: JSONValue, before: JSONObject | None) -> bool:
         """Return whether only the server can choose the value: an allocated address or port, a new uid."""
         if any(element in _ALLOCATED for element in path) and path not in self.before:
+            return True
+        if self._is_request and path[:2] in _REQUESTER:
             return True
         if value is MISSING:
             return bool(_UID_LABELS.intersection(path))

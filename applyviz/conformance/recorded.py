@@ -104,6 +104,9 @@ class RecordedCluster:
         for key, obj in list_shown(exchange) if exchange.method != "DELETE" or route.name else ():
             if exchange.method == "DELETE" and not _is_terminating(obj):
                 continue
+            if _is_gone(obj):
+                self._forget(key)
+                continue
             self.objects[key] = obj
             self.hidden.discard(key)
             self.absent.discard(key)
@@ -195,6 +198,14 @@ class RecordedCluster:
 
 def _is_terminating(body: JSONValue) -> bool:
     return _is_object(body) and bool(get_at(body, ("metadata", "deletionTimestamp")))
+
+
+def _is_gone(obj: JSONObject) -> bool:
+    """Return whether a write took the last finalizer of an object that was being deleted: its answer is the last."""
+    metadata = get_at(obj, ("metadata",)) or {}
+    return bool(metadata.get("deletionTimestamp")) and not (
+        metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds") or get_at(obj, ("spec", "finalizers"))
+    )
 
 
 def _is_below(key: RecordedKey, route: Route) -> bool:

@@ -28,6 +28,10 @@ _VERSION = re.compile(r"(ResourceVersion in record|ResourceVersion in the precon
 _QUOTED_VERSION = re.compile(r"(resourceVersion\W{1,12})\d+")
 _TEXT_VERSION = re.compile(r'("resourceVersion":")\d+')
 # A struct that only Go prints, with Go's names: whole in "Invalid value", or as a line diff.
+# Who asks for a certificate is written by the server that is asked.
+_REQUESTER = frozenset({"username", "uid", "groups", "extra"})
+# A node port is made up by the server, also in a refusal.
+_NODE_PORT = re.compile(r"(duplicate nodePort: \{\w+ )\d+")
 _GO_LINES = re.compile(r"\n@@ .*", re.DOTALL)
 _GO_STRUCT = re.compile(r'Invalid value: \{.*"[A-Z]\w*":')
 _STRUCT = re.compile(r"(?<=Invalid value: )\{.*\}(?=: )", re.DOTALL)
@@ -169,6 +173,11 @@ def _show(answer: Answer) -> Any:
     return {"status": answer.status, "body": simplify(answer.body)}
 
 
+def _is_made_up(key: str, beside: Mapping[str, JSONValue]) -> bool:
+    """Return whether a field holds the uid of a named object, or who asks for a certificate."""
+    return (key == "uid" and "kind" in beside and "name" in beside) or (key in _REQUESTER and "signerName" in beside)
+
+
 def simplify(value: JSONValue) -> Any:
     """Return a body without the values that a server chooses."""
     if isinstance(value, list):
@@ -181,7 +190,7 @@ def simplify(value: JSONValue) -> Any:
     for key, item in value.items():
         if key == "metadata" and isinstance(item, Mapping):
             result[key] = _simplify_metadata(item)
-        elif key == "uid" and "kind" in value and "name" in value:
+        elif _is_made_up(key, value):
             continue
         elif key in _ALLOTTED:
             result[key] = "None" if item in ("None", ["None"]) else "allotted"
@@ -246,7 +255,7 @@ def _parts(message: str) -> set[str]:
 
 def _plain_parts(answer: Answer, is_go: bool) -> list[str]:
     """Return the parts of a message regardless of order, because Go iterates over a map; Go structs are left out."""
-    plain = _QUOTED_VERSION.sub(r"\1VERSION", _GO_LINES.sub("", answer.message))
+    plain = _QUOTED_VERSION.sub(r"\1VERSION", _GO_LINES.sub("", _NODE_PORT.sub(r"\1PORT", answer.message)))
     plain = _STRUCT.sub("STRUCT", plain) if is_go else plain
     plain = _VERSION.sub(r"\1 (VERSION)", _UID.sub("UID", _TIME.sub("TIME", plain)))
     head, mark, tail = plain.partition("strict decoding error: ")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from applyviz.conformance import covering
+from applyviz.conformance import covering, object_facts
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.covering import NOTHING
 from applyviz.conformance.inputs import HeldCluster, Planned
@@ -36,7 +36,12 @@ from applyviz.engine.schema.walk import list_leaves
 
 FAMILY = "risks"
 # Of a refused object nothing is written, so only the risks that explain a refusal are judged.
-_OF_REFUSALS = frozenset({RiskKind.IMMUTABLE_FIELD, RiskKind.UNKNOWN_FIELD, RiskKind.DEFAULTED_SIBLING})
+_OF_REFUSALS = frozenset(
+    {
+        *(RiskKind.IMMUTABLE_FIELD, RiskKind.UNKNOWN_FIELD, RiskKind.DEFAULTED_SIBLING),
+        *(RiskKind.INVALID_ENTRY, RiskKind.ANNOTATION_TOO_LONG),
+    }
+)
 _TEMPLATE = ("spec", "template")
 _ORDER = "$setElementOrder/"
 _ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
@@ -53,7 +58,16 @@ _BY_KIND: Mapping[RiskKind, tuple[str, ...]] = {
     RiskKind.CRD_CHANGED: ("CustomResourceDefinition",),
     RiskKind.API_SERVICE_CHANGED: ("APIService",),
     RiskKind.NAMESPACE_CHANGED: ("Namespace",),
+    RiskKind.ADMISSION_RULES_CHANGED: tuple(
+        f"{how}{what}"
+        for how in ("Mutating", "Validating")
+        for what in ("WebhookConfiguration", "AdmissionPolicy", "AdmissionPolicyBinding")
+    ),
 }
+_REACHING = frozenset(kind for kinds in _BY_KIND.values() for kind in kinds)
+# The built-in kinds about which kube-apiserver v1.36.3 warns.
+_ANNOUNCED = frozenset({("v1", "Endpoints"), ("v1", "ComponentStatus")})
+_TOO_LONG = "must have at most 262144 bytes"
 _EMPTY: tuple[JSONValue, ...] = (None, {}, [], "")
 
 
@@ -116,6 +130,26 @@ class Facts:
         entries = get_at(self.live, ("metadata", "managedFields"), None) or ()
         ours = {"kubectl", self.planned.options.field_manager}
         return any(e.get("operation") == "Apply" and e.get("manager") in ours for e in entries)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that a change reaches: that of the object, or the object itself."""
+        return self.planned.change.ref.name if self.gvk.kind == "Namespace" else self.planned.change.ref.namespace
+
+    @property
+    def is_cluster_wide(self) -> bool:
+        """Whether the object belongs to no namespace, and is of no kind with a risk of its own."""
+        resource = self.planned.given.catalog.find_resource(self.gvk)
+        return resource is not None and not resource.is_namespaced and self.gvk.kind not in _REACHING
+
+    @property
+    def version(self) -> JSONObject:
+        """The version of the definition of a custom kind, {} for other kinds."""
+        for definition in self.planned.given.definitions:
+            spec = definition.get("spec") or {}
+            if (spec.get("group"), get_at(spec, ("names", "kind"))) == (self.gvk.group, self.gvk.kind):
+                return next((v for v in spec.get("versions") or () if v.get("name") == self.gvk.version), {})
+        return {}
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -309,6 +343,22 @@ PREDICATES: Mapping[RiskKind, Predicate] = {
     ),
     RiskKind.ADDRESS_LOST: lambda f: (
         f.gvk.kind == "Service" and f.is_written and f.has_type("LoadBalancer") == (True, False)
+    ),
+    RiskKind.EXPOSED: lambda f: object_facts.opens_service(f.planned),
+    RiskKind.INJECTED_VALUE: lambda f: object_facts.overwrites_bundle(f.planned),
+    RiskKind.REMOVAL_WITHOUT_EFFECT: lambda f: object_facts.removes_in_vain(f.planned),
+    RiskKind.REMOVAL_WILL_NOT_HAPPEN: lambda f: object_facts.leaves_to_others(f.planned),
+    RiskKind.INVALID_ENTRY: lambda f: object_facts.holds_invalid_entry(f.planned),
+    RiskKind.ORDER_CHURN: lambda f: object_facts.reorders(f.planned),
+    RiskKind.DUPLICATE_MERGE_KEY: lambda f: object_facts.repeats_entries(f.planned),
+    RiskKind.ATOMIC_LIST_REPLACED: lambda f: object_facts.replaces_list_of_others(f.planned),
+    RiskKind.ANNOTATION_TOO_LONG: lambda f: f.is_refused and _TOO_LONG in f.refusal,
+    RiskKind.CLUSTER_SCOPED: lambda f: f.is_cluster_wide and f.moves,
+    RiskKind.SYSTEM_NAMESPACE: lambda f: f.namespace.startswith("kube-") and f.moves,
+    RiskKind.DEPRECATED_VERSION: lambda f: (
+        f.version.get("deprecated") is True
+        or f.version.get("served") is False
+        or (f.gvk.api_version, f.gvk.kind) in _ANNOUNCED
     ),
     **{kind: _holds_kind(kinds) for kind, kinds in _BY_KIND.items()},
 }

@@ -32,6 +32,12 @@ metadata: {name: r}
 rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]
 """
 SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: eA==}}"
+SERVICE = "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: ClusterIP, ports: [{port: 80}]}}"
+POD = "spec: {serviceAccountName: a, containers: [{name: c, image: 'a:1', args: [a, b], env: [{name: A}]}]}"
+ACCOUNT = DEPLOYMENT.replace("spec: {containers: [{name: web, image: 'web:1'}]}", POD)
+ENV = ACCOUNT
+POLICY_TYPES = POLICY.replace("podSelector: {}, ", "podSelector: {}, policyTypes: [Ingress, Egress], ", 1)
+CLASS = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: p}, value: 1}"
 CASES = [
     (RiskKind.PODS_RESTART, DEPLOYMENT, DEPLOYMENT.replace("web:1", "web:2")),
     (
@@ -44,6 +50,12 @@ CASES = [
     (RiskKind.REPEATING_PATCH, POLICY, POLICY.replace("80", "81")),
     (RiskKind.SECRET_CONTENT, SECRET, SECRET.replace("eA==", "eQ==")),
     (RiskKind.RBAC_CHANGED, ROLE, ROLE.replace("get", "list")),
+    (RiskKind.EXPOSED, SERVICE, SERVICE.replace("ClusterIP", "NodePort")),
+    (RiskKind.REMOVAL_WITHOUT_EFFECT, ACCOUNT, ACCOUNT.replace("serviceAccountName: a, ", "")),
+    (RiskKind.ORDER_CHURN, POLICY_TYPES, POLICY_TYPES.replace("[Ingress, Egress]", "[Egress, Ingress]")),
+    (RiskKind.DUPLICATE_MERGE_KEY, ENV, ENV.replace("{name: A}", "{name: A}, {name: A, value: b}")),
+    (RiskKind.INVALID_ENTRY, SECRET, SECRET.replace("a: eA==", "a: no base64")),
+    (RiskKind.CLUSTER_SCOPED, CLASS, CLASS.replace("value: 1", "value: 1, description: x")),
 ]
 
 
@@ -69,6 +81,60 @@ def test_risk_that_is_false_is_noticed(kind):
 
 
 SAME = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: b}}"
+
+
+LABELED = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {mine: x}}, data: {k: a}}"
+WEBHOOK = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: w}
+webhooks:
+- name: a.example.com
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  clientConfig: {url: 'https://a.example.com', caBundle: eA==}
+"""
+
+
+def plan_after(before: str, change, after: str, mode: ApplyMode) -> Planned:
+    """Plan a manifest over an object that another manager wrote to; `change` changes it as live."""
+    first = plan_in(before, before, mode)
+    live = first.cluster.find(first.change)
+    given = ApplyInput("x", read_documents(after), live=(change(live),))
+    return next(one for one in plan_all(given) if one.mode is mode)
+
+
+def plan_in(before: str, after: str, mode: ApplyMode) -> Planned:
+    given = ApplyInput("x", read_documents(after), before=((read_documents(before), mode),))
+    return next(one for one in plan_all(given) if one.mode is mode)
+
+
+def add_owner(live, **fields_of_theirs):
+    entry = {"manager": "other", "operation": "Update", "apiVersion": live["apiVersion"], "fieldsType": "FieldsV1"}
+    owners = [*live["metadata"]["managedFields"], {**entry, "fieldsV1": fields_of_theirs}]
+    return {**live, "metadata": {**live["metadata"], "managedFields": owners}}
+
+
+def test_field_that_stays_with_another_owner_is_noticed():
+    labels = {"f:metadata": {"f:labels": {"f:mine": {}}}}
+    planned = plan_after(
+        LABELED, lambda live: add_owner(live, **labels), LABELED.replace(", labels: {mine: x}", ""), ApplyMode.SERVER
+    )
+    told = {risk.kind for risk in planned.change.risks}
+
+    assert RiskKind.REMOVAL_WILL_NOT_HAPPEN in told
+    assert list(risks.find_wrong(risks.Facts(planned), told)) == []
+
+
+def test_certificate_that_another_manager_wrote_is_noticed():
+    bundle = {"f:webhooks": {'k:{"name":"a.example.com"}': {"f:clientConfig": {"f:caBundle": {}}}}}
+    planned = plan_after(
+        WEBHOOK, lambda live: add_owner(live, **bundle), WEBHOOK.replace("eA==", "eQ=="), ApplyMode.CLIENT
+    )
+    told = {risk.kind for risk in planned.change.risks}
+
+    assert RiskKind.INJECTED_VALUE in told
+    assert list(risks.find_wrong(risks.Facts(planned), told)) == []
 
 
 def test_every_kind_is_judged_or_has_a_reason():

@@ -8,10 +8,10 @@ _TEXT = "it is about the text of the file, which no server sees; its cases are i
 _OTHERS = "it is about other objects of the set or the cluster; its cases are in `tests/cases/references`"
 _DELETION = "no input deletes; its cases are in `tests/engine/risks` and `tests/engine/planning`"
 _WHOLE = "it is a risk of a whole plan or of a choice of its author"
-_OPEN = "no fact is calculated for it yet; its cases are in `tests/cases/risks`"
+_EARLIER = "it is about a definition as it was, or about a webhook, and no input has one; cases: `tests/cases/risks`"
 UNJUDGED: Mapping[RiskKind, str] = {
     **dict.fromkeys(
-        (RiskKind.RETYPED_VALUE, RiskKind.DUPLICATE_KEY, RiskKind.INVISIBLE_CHARACTERS, RiskKind.ANNOTATION_TOO_LONG),
+        (RiskKind.RETYPED_VALUE, RiskKind.DUPLICATE_KEY, RiskKind.INVISIBLE_CHARACTERS),
         _TEXT,
     ),
     **dict.fromkeys(
@@ -38,15 +38,5 @@ UNJUDGED: Mapping[RiskKind, str] = {
         ),
         _WHOLE,
     ),
-    **dict.fromkeys(
-        (
-            RiskKind.REMOVAL_WILL_NOT_HAPPEN,
-            *(RiskKind.DUPLICATE_MERGE_KEY, RiskKind.ORDER_CHURN),
-            *(RiskKind.ATOMIC_LIST_REPLACED, RiskKind.TOPOLOGY_CHANGED, RiskKind.DEPRECATED_VERSION),
-            *(RiskKind.CONVERSION_NOT_ASKED, RiskKind.ADMISSION_RULES_CHANGED, RiskKind.CLUSTER_SCOPED),
-            *(RiskKind.SYSTEM_NAMESPACE, RiskKind.REMOVAL_WITHOUT_EFFECT),
-            *(RiskKind.EXPOSED, RiskKind.INJECTED_VALUE, RiskKind.INVALID_ENTRY),
-        ),
-        _OPEN,
-    ),
+    **dict.fromkeys((RiskKind.TOPOLOGY_CHANGED, RiskKind.CONVERSION_NOT_ASKED), _EARLIER),
 }

@@ -1,0 +1,302 @@
+"""Facts about one planned object that prove or refute a risk: exposure, owners, lists, and probes of a server.
+
+Nothing here asks a rule of the engine; owners are read as managedFields has them, and what a server refuses is asked of
+a sandbox that holds the same objects.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from applyviz.conformance import covering
+from applyviz.conformance.covering import NOTHING
+from applyviz.conformance.inputs import HeldCluster, Planned
+from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
+from applyviz.engine.objects.paths import FieldPath, fields
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
+from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
+from applyviz.engine.schema.model import Node
+from applyviz.engine.schema.walk import list_leaves
+
+_POD_SPECS = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
+_TEXTS = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}
+_CARRIED = {
+    "metrics": "autoscaling.alpha.kubernetes.io/metrics",
+    "behavior": "autoscaling.alpha.kubernetes.io/behavior",
+}
+_LAST_APPLIED = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
+_RECORDS_OF_KUBECTL = frozenset({CLIENT_SIDE_MANAGER, "kubectl-last-applied", "before-first-apply"})
+
+
+def _versions(planned: Planned) -> tuple[JSONObject, JSONObject, JSONObject]:
+    """Return live, after and manifest of a planned object, {} for an absent one."""
+    versions = planned.change.versions
+    after = versions.after if versions.after is not None else versions.live
+    return versions.live or {}, after or {}, versions.manifest or {}
+
+
+def _list_ways(service: JSONObject) -> set[str]:
+    """Return the ways by which clients outside the cluster reach a Service."""
+    spec = service.get("spec") or {}
+    ways = {str(address) for address in spec.get("externalIPs") or ()}
+    if spec.get("type") == "LoadBalancer":
+        ways.add("balancer")
+    if spec.get("type") == "NodePort" or any(port.get("nodePort") for port in spec.get("ports") or ()):
+        ways.add("nodes")
+    return ways
+
+
+def opens_service(planned: Planned) -> bool:
+    """Return whether a Service gets a way from outside that it did not have."""
+    live, after, _manifest = _versions(planned)
+    if planned.change.ref.gvk.kind != "Service" or planned.change.ref.gvk.group or not planned.change.has_effect:
+        return False
+    new = _list_ways(after) - _list_ways(live)
+    return bool(new - {"nodes"} if get_at(after, ("spec", "type")) == "LoadBalancer" else new)
+
+
+def _list_entries(obj: JSONObject) -> list[JSONObject]:
+    return [e for e in get_at(obj, ("metadata", "managedFields"), None) or () if not e.get("subresource")]
+
+
+def _is_ours(entry: JSONObject, planned: Planned) -> bool:
+    manager, operation = entry.get("manager"), entry.get("operation")
+    if planned.mode is ApplyMode.CLIENT:
+        return manager in (planned.options.field_manager, CLIENT_SIDE_MANAGER)
+    is_taken = manager == CLIENT_SIDE_MANAGER and operation == "Update" and planned.options.field_manager == "kubectl"
+    return is_taken or (manager == planned.options.field_manager and operation == "Apply")
+
+
+def _owns(entry: JSONObject, path: FieldPath) -> bool:
+    """Return whether an entry owns the value at a path itself."""
+    node: JSONValue = entry.get("fieldsV1") or {}
+    for element in path:
+        node = node.get(element, NOTHING) if isinstance(node, Mapping) else NOTHING
+    return isinstance(node, Mapping) and (not node or "." in node)
+
+
+def _list_others(planned: Planned, obj: JSONObject, path: FieldPath) -> list[JSONObject]:
+    """Return the entries of other managers that own a path of an object."""
+    return [entry for entry in _list_entries(obj) if not _is_ours(entry, planned) and _owns(entry, path)]
+
+
+def _list_owned(planned: Planned, obj: JSONObject) -> set[FieldPath]:
+    """Return the values that this manager owns: the ends of its fields."""
+    tries = (entry.get("fieldsV1") or {} for entry in _list_entries(obj) if _is_ours(entry, planned))
+    return {path for trie in tries for path in _list_ends(trie)}
+
+
+def _list_ends(trie: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:
+    for element, below in trie.items():
+        if element != "." and not below:
+            yield (*path, element)
+        elif element != ".":
+            yield from _list_ends(below, (*path, element))
+
+
+def leaves_to_others(planned: Planned) -> bool:
+    """Return whether a field stays that the manifest drops: this manager gives it up, and another one owns it."""
+    live, after, _manifest = _versions(planned)
+    if planned.mode is ApplyMode.CLIENT or not live or not planned.change.has_effect:
+        return False
+    given_up = _list_owned(planned, live) - _list_owned(planned, after) - {_LAST_APPLIED}
+    has_left = not any(_is_ours(entry, planned) for entry in _list_entries(after))
+    return not has_left and any(
+        covering.find(after, path) is not NOTHING and _list_others(planned, after, path) for path in given_up
+    )
+
+
+def overwrites_bundle(planned: Planned) -> bool:
+    """Return whether a client-side apply writes another certificate over the one that another manager wrote."""
+    live, after, manifest = _versions(planned)
+    if planned.mode is ApplyMode.SERVER or not live or not planned.change.has_effect:
+        return False
+    root = planned.kind.root if planned.kind else None
+    ends = (path for path in list_leaves(root, live) if path and path[-1] == "f:caBundle")
+    return any(
+        covering.find(manifest, path) is not NOTHING
+        and _differ(covering.find(live, path), covering.find(after, path))
+        and bool(_list_others(planned, live, path))
+        for path in ends
+    )
+
+
+def _differ(left: JSONValue, right: JSONValue) -> bool:
+    return left is not right and (left is NOTHING or right is NOTHING or not is_same_json(left, right))
+
+
+def removes_in_vain(planned: Planned) -> bool:
+    """Return whether something that was applied is gone from the manifest, and stays under another name."""
+    live, after, manifest = _versions(planned)
+    if not live or not planned.change.has_effect:
+        return False
+    kind, group = planned.change.ref.gvk.kind, planned.change.ref.gvk.group
+    if (group, kind) == ("", "Secret"):
+        written = {**(manifest.get("stringData") or {}), **(manifest.get("data") or {})}
+        names = [name for name in after.get("data") or {} if name not in written]
+        return any(_was_applied(planned, ("stringData", name)) for name in names)
+    if (group, kind) == ("autoscaling", "HorizontalPodAutoscaler"):
+        return manifest.get("apiVersion") == "autoscaling/v1" and any(
+            get_at(after, ("metadata", "annotations", mark), None) is not None
+            and get_at(manifest, ("metadata", "annotations", mark), None) is None
+            and _was_applied(planned, ("spec", part), any_mode=True)
+            for part, mark in _CARRIED.items()
+        )
+    return any(_keeps_account(planned, above) for above in _POD_SPECS)
+
+
+def _keeps_account(planned: Planned, above: tuple[str, ...]) -> bool:
+    """Return whether a dropped service account stays, because its alias fills it again."""
+    _live, after, manifest = _versions(planned)
+    named, alias = (*above, "serviceAccountName"), (*above, "serviceAccount")
+    is_kept = bool(get_at(after, named, None)) and bool(get_at(after, alias, None))
+    is_written = any(get_at(manifest, path, None) is not None for path in (named, alias))
+    return is_kept and not is_written and _was_applied(planned, named) and not _was_applied(planned, alias)
+
+
+def _was_applied(planned: Planned, path: tuple[str, ...], *, any_mode: bool = False) -> bool:
+    """Return whether this manager set a field before."""
+    versions, is_client = planned.change.versions, planned.mode is ApplyMode.CLIENT
+    if (is_client or any_mode) and get_at(versions.last_applied, path, None) is not None:
+        return True
+    if is_client and not any_mode:
+        return False
+    owned = (e.get("fieldsV1") or {} for e in _list_entries(versions.live or {}) if _is_ours(e, planned))
+    return any(covering.find(trie, tuple(f"f:{element}" for element in fields(*path))) is not NOTHING for trie in owned)
+
+
+def reorders(planned: Planned) -> bool:
+    """Return whether a list of the manifest, outside other lists, gets the same entries in another order."""
+    live, after, manifest = _versions(planned)
+    return planned.change.has_effect and any(
+        len(pair[0]) == len(pair[1]) and pair[0] != pair[1] and len({*map(_sort, pair)}) == 1
+        for pair in _list_pairs(manifest, live, after)
+    )
+
+
+def _sort(entries: list[JSONValue]) -> str:
+    return "\n".join(sorted(map(canonical_json, entries)))
+
+
+def _list_pairs(
+    manifest: JSONValue, live: JSONValue, after: JSONValue
+) -> Iterator[tuple[list[JSONValue], list[JSONValue]]]:
+    """Yield each list of the manifest as live and as it becomes."""
+    if isinstance(manifest, list) and isinstance(live, list) and isinstance(after, list):
+        yield live, after
+    elif isinstance(manifest, Mapping) and isinstance(live, Mapping) and isinstance(after, Mapping):
+        for name, value in manifest.items():
+            yield from _list_pairs(value, live.get(name), after.get(name))
+
+
+def repeats_entries(planned: Planned) -> bool:
+    """Return whether a list of the manifest has two entries of one key: the server says so, or the merge pairs them."""
+    _live, _after, manifest = _versions(planned)
+    if planned.mode is ApplyMode.CLIENT:
+        root = planned.kind.root if planned.kind is not None and planned.kind.is_strategic else None
+        return _has_doubles(root, manifest)
+    answer = _probe(planned, manifest)
+    return answer is not None and "duplicate entries for key" in answer.message
+
+
+def _has_doubles(node: Node | None, value: JSONValue) -> bool:
+    if node is None:
+        return False
+    if isinstance(value, Mapping):
+        return any(_has_doubles(node.child(name), below) for name, below in value.items())
+    if not isinstance(value, list):
+        return False
+    key = node.patch_merge_key if "merge" in node.patch_strategy else ""
+    names = Counter(canonical_json(e[key]) for e in value if isinstance(e, Mapping) and key in e) if key else Counter()
+    return max(names.values(), default=0) > 1 or any(_has_doubles(node.items, entry) for entry in value)
+
+
+def _probe(planned: Planned, manifest: JSONObject) -> Answer | None:
+    """Return what a server answers to a server-side apply of a new object with this content; None without a kind."""
+    resource = planned.given.catalog.find_resource(planned.change.ref.gvk)
+    if resource is None:
+        return None
+    body = {**manifest, "metadata": {**(manifest.get("metadata") or {}), "name": "probe"}}
+    path = resource.path(planned.change.ref.namespace, "probe")
+    query = {"dryRun": "All", "fieldManager": "probe", "force": "true"}
+    return HeldCluster(planned.given).handle(Request("PATCH", path, query, APPLY_PATCH, body))
+
+
+def holds_invalid_entry(planned: Planned) -> bool:
+    """Return whether a server cannot decode an entry of a ConfigMap or Secret, asked for each entry alone.
+
+    - What YAML reads otherwise than it is written is another risk.
+    """
+    _live, _after, manifest = _versions(planned)
+    kind, document = planned.change.ref.gvk.kind, planned.document
+    resource = planned.given.catalog.find_resource(planned.change.ref.gvk)
+    if planned.change.ref.gvk.group or kind not in _TEXTS or resource is None:
+        return False
+    retyped = {note.path for note in document.retyped} if document is not None else set()
+    head = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "probe"}}
+    for part in _TEXTS[kind]:
+        entries = manifest.get(part)
+        for name, value in entries.items() if isinstance(entries, Mapping) else ():
+            body = {**head, part: {name: value}}
+            path = resource.path(planned.change.ref.namespace)
+            answer = planned.cluster.handle(Request("POST", path, {"dryRun": "All"}, JSON, body))
+            if answer.status == 400 and (part, name) not in retyped:
+                return True
+    return False
+
+
+def replaces_list_of_others(planned: Planned) -> bool:
+    """Return whether a list goes as a whole with an entry that another manager wrote and this one never applied."""
+    live, _after, manifest = _versions(planned)
+    if not live or not planned.change.has_effect:
+        return False
+    return any(_is_lost(planned, path, node) for path, node in _list_lists(planned, manifest))
+
+
+def _list_lists(planned: Planned, manifest: JSONObject) -> Iterator[tuple[tuple[str, ...], Node | None]]:
+    """Yield the path and schema of each list of a manifest outside other lists."""
+    todo: list[tuple[tuple[str, ...], JSONValue, Node | None]] = [
+        ((), manifest, planned.kind.root if planned.kind is not None else None)
+    ]
+    while todo:
+        path, value, node = todo.pop()
+        if isinstance(value, list):
+            yield path, node
+        elif isinstance(value, Mapping):
+            todo += [((*path, n), below, node.child(n) if node is not None else None) for n, below in value.items()]
+
+
+def _is_lost(planned: Planned, path: tuple[str, ...], node: Node | None) -> bool:
+    live, after, _manifest = _versions(planned)
+    before, now = (get_at(obj, path, None) for obj in (live, after))
+    if not isinstance(before, list) or not isinstance(now, list) or before == now:
+        return False
+    strategy = node.patch_strategy if node is not None else ()
+    keys = node.list_type if node is not None else None
+    is_merged = "merge" in strategy if planned.mode is ApplyMode.CLIENT else str(keys) in ("map", "set")
+    applied = get_at(planned.change.versions.last_applied or _read_record(live), path, None)
+    known = [*now, *(applied if isinstance(applied, list) else ())]
+    ours = {planned.options.field_manager, *_RECORDS_OF_KUBECTL}
+    wrote = [e for e in _list_entries(live) if e.get("manager") not in ours and _has_part(e, fields(*path))]
+    return not is_merged and bool(wrote) and any(not any(_has(entry, k) for k in known) for entry in before)
+
+
+def _read_record(live: JSONObject) -> JSONValue:
+    """Return what kubectl once applied client-side; a server-side apply of the same author drops it knowingly."""
+    text = get_at(live, ("metadata", "annotations", _LAST_APPLIED[-1][2:]), None)
+    return json.loads(text) if text else None
+
+
+def _has_part(entry: JSONObject, path: FieldPath) -> bool:
+    return covering.find(entry.get("fieldsV1") or {}, tuple(f"f:{element}" for element in path)) is not NOTHING
+
+
+def _has(entry: JSONValue, part: JSONValue) -> bool:
+    """Return whether an entry holds everything of a part: it may have more fields."""
+    if isinstance(part, Mapping):
+        return isinstance(entry, Mapping) and all(n in entry and _has(entry[n], v) for n, v in part.items())
+    if isinstance(part, list):
+        return isinstance(entry, list) and len(part) == len(entry) and all(map(_has, entry, part))
+    return type(part) is type(entry) and bool(part == entry)
