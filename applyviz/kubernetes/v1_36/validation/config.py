@@ -313,22 +313,6 @@ _VOLUME_FREE = frozenset(
 )
 
 
-# In the order in which the server looks for them.
-_VOLUME_SOURCES = (
-    *("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte"),
-    *("cephfs", "iscsi", "cinder", "fc", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume"),
-    *("azureDisk", "scaleIO", "local", "storageos", "csi"),
-)
-
-
-def _volume(obj: JSONObject) -> Iterator[FieldError]:
-    yield from (forbidden(f"spec.{n}", "may not specify more than 1 volume type") for n in _find_sources(obj)[1:])
-
-
-def _find_sources(obj: JSONObject) -> list[str]:
-    return [name for name in _VOLUME_SOURCES if obj["spec"].get(name) is not None]
-
-
 def _volume_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     source, before = ({k: v for k, v in o["spec"].items() if k not in _VOLUME_FREE} for o in (obj, live))
     if not is_same_json(source, before):
@@ -346,7 +330,6 @@ CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "configmaps": _config_map,
     "secrets": _secret,
     "persistentvolumeclaims": _claim,
-    "persistentvolumes": _volume,
     "poddisruptionbudgets": _budget,
     "roles": _role,
     "clusterroles": _cluster_role,
