@@ -27,7 +27,9 @@ from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import PlanState, Role
 from applyviz.records.models import AuditEntry, Plan
 from applyviz.records.worker_enums import WorkerRequestKind
+from applyviz.web.components.object_links import link_alone
 from applyviz.web.frame import streams
+from applyviz.web.reviews.pane.object_content import ObjectView
 from applyviz.web.reviews.views.tabs import COOKIE
 from applyviz.workflow.evidence import history
 from applyviz.workflow.plans import live_history, live_values, planner
@@ -67,12 +69,10 @@ TABS = ("overview", "changes", "graph", "owners", "requests", "activity", "risks
 
 def addresses(plan: Plan) -> list[str]:
     base = f"/reviews/{plan.review.number}/plans/{plan.number}/"
-    tabs = ["changes", "diff", "requests", "owners", "yaml"]
     return [
         base,
-        *(f"{base}objects/0/{tab}/" for tab in tabs),
+        *(link_alone(plan, 0, view.value) for view in ObjectView),
         f"{base}record/",
-        f"{base}objects/",
         *(f"{base}{tab}/" for tab in TABS),
     ]
 
@@ -86,7 +86,7 @@ def read(client: Client, plan: Plan) -> dict[str, list[str]]:
         text = answer.content.decode()
         text = re.sub(r"[0-9a-f]{12,64}|<[^>]*>", " ", text[max(text.find("<main"), 0) :])
         found[str(number)] = [str(answer.status_code), *re.findall(r"[^\W\d]+", text)]
-    assert found["0"][0] == "200"
+    assert {page[0] for page in found.values()} == {"200"}
     return found
 
 

@@ -84,7 +84,7 @@ def test_choices_are_kept(as_bob, bob):
     page = as_bob.get("/notifications/choices/").content.decode()
     as_bob.post("/notifications/choices/", {"shown": ["run.failed"], "mailed": []})
 
-    assert page.count('type="checkbox"') == 28
+    assert page.count('type="checkbox"') == 30
     assert list(NotificationChoice.objects.filter(person=bob, is_shown=True).values_list("event", flat=True)) == [
         "run.failed"
     ]

@@ -7,6 +7,7 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import Propagation, SetAction
 from applyviz.records.enums import AuditAction, PlanState, Role, RunState
 from applyviz.records.models import AuditEntry, Review
+from applyviz.web.components.object_links import link_alone
 from applyviz.workflow.plans import planner
 from tests.builders import make_person
 from tests.stories import Team, config_map, secret
@@ -109,18 +110,17 @@ def test_plan_without_any_object_has_nothing_to_delete(team, page):
 def test_object_shows_what_is_lost_and_the_command_of_kubectl(team, page):
     team.apply(config_map(a="1"))
     plan = team.plan(config_map(a="1"), **DELETE)
-    base = f"/reviews/{plan.review.number}/plans/{plan.number}/objects/{plan.changes.get().position}"
+    position = plan.changes.get().position
 
-    assert "The object is deleted." in read(page, f"{base}/changes/")
-    text = read(page, f"{base}/requests/")
+    assert "The object is deleted." in read(page, link_alone(plan, position))
+    text = read(page, link_alone(plan, position, "requests"))
     assert "kubectl delete configmap settings --namespace=default --ignore-not-found --cascade=background" in text
 
 
 def test_absent_object_says_that_nothing_is_sent(team, page):
     plan = team.plan(config_map("nothing", a="1"), **DELETE)
-    base = f"/reviews/{plan.review.number}/plans/{plan.number}/objects/0"
 
-    assert "Not found: nothing to delete." in read(page, f"{base}/changes/")
+    assert "Not found: nothing to delete." in read(page, link_alone(plan, 0))
 
 
 def test_approver_deletes_and_the_author_brings_back(team, page):
@@ -178,18 +178,18 @@ def test_every_page_and_the_api_call_a_deleted_object_deleted(team, page):
     assert told["outcomes"] == {"deleted": 1}
 
 
-def test_pane_of_a_deletion_has_a_before_and_nothing_after(team, page):
+def test_deletion_alone_has_a_before_and_nothing_after(team, page):
     team.apply(config_map(a="1"))
     plan = team.plan(config_map(a="1"), **DELETE)
-    base = f"/reviews/{plan.review.number}/plans/{plan.number}"
+    position = plan.changes.get().position
 
-    pane = read(page, f"{base}/objects/{plan.changes.get().position}/changes/")
-    scroll = read(page, f"{base}/changes/")
-    owners = read(page, f"{base}/objects/{plan.changes.get().position}/owners/")
+    alone = read(page, link_alone(plan, position))
+    scroll = read(page, f"/reviews/{plan.review.number}/plans/{plan.number}/changes/")
+    owners = read(page, link_alone(plan, position, "owners"))
 
-    assert "<dt>Before</dt>" in pane
-    assert "<dt>After</dt><dd>The object is deleted.</dd>" in pane
+    assert "<dt>Before</dt>" in alone
+    assert "<dt>After</dt><dd>The object is deleted.</dd>" in alone
     for head in ("live → after", "Live → after apply", "strip-heads", "Compare values"):
-        assert head not in pane, head
+        assert head not in alone, head
         assert head not in scroll, head
     assert "No manager owns fields" not in owners

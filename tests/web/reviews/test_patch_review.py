@@ -137,7 +137,7 @@ def test_pages_speak_of_a_patch_and_show_its_request_and_the_command(team, page)
     overview, changes = (read(page, f"/reviews/{review.number}/plans/1/{tab}/") for tab in ("overview", "changes"))
     assert "patch" in overview
     assert "set by the patch" in changes
-    requests = read(page, f"/reviews/{review.number}/plans/1/objects/0/requests/")
+    requests = read(page, f"/reviews/{review.number}/plans/1/changes/?only=0&view=requests")
     assert "application/json-patch+json" in requests
     assert "kubectl patch configmap settings --namespace=default" in requests
     plan = review.plans.get()
@@ -163,7 +163,7 @@ def test_values_of_a_patched_secret_are_masked_everywhere(team, page):
     body = "- {op: replace, path: /data/password, value: c2Vjb25kLXZhbHVl}"
     review = send_form(page, patch_objects="secret/login", patch_type="json", patch=body)
 
-    for tab in ("overview", "changes", "requests", "objects/0/yaml", "objects/0/requests"):
-        text = read(page, f"/reviews/{review.number}/plans/1/{tab}/")
+    for tab in ("overview/", "changes/", "requests/", "changes/?only=0&view=yaml", "changes/?only=0&view=requests"):
+        text = read(page, f"/reviews/{review.number}/plans/1/{tab}")
         assert "c2Vjb25kLXZhbHVl" not in text
         assert "second-value" not in text
