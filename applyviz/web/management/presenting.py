@@ -18,7 +18,7 @@ from applyviz.web.components.values import Shown, show_value
 from applyviz.web.reviews.pane.fields import FieldFilter, FieldRow
 from applyviz.web.reviews.pane.flat_rows import RowFilter
 from applyviz.web.reviews.pane.object_addresses import AloneLinks, ObjectLinks
-from applyviz.web.reviews.pane.object_content import ObjectChoice, ObjectView
+from applyviz.web.reviews.pane.object_content import AloneChoice, ObjectView
 from applyviz.web.reviews.pane.resolutions import NOTHING
 from applyviz.web.reviews.pane.scroll_object import ScrollObject, present_alone, present_scroll_object
 from applyviz.web.reviews.pane.yaml_document import PAGE, VERSION_WORDS, WIDTH, present_document
@@ -65,7 +65,7 @@ def _list_pages(change: PlannedObject, options: ApplyOptions, chosen: FieldFilte
     while start:
         page = present_alone(
             change,
-            ObjectChoice(show=chosen, start=start),
+            AloneChoice(show=chosen, start=start),
             position=0,
             options=options,
             links=_LINKS,

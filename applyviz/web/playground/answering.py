@@ -25,7 +25,7 @@ from applyviz.web.components.notices import Notice
 from applyviz.web.playground.patch_kinds import render_kinds
 from applyviz.web.reviews.pane.fields import FieldFilter
 from applyviz.web.reviews.pane.object_addresses import AloneLinks, ObjectLinks
-from applyviz.web.reviews.pane.object_content import ObjectChoice, ObjectView
+from applyviz.web.reviews.pane.object_content import AloneChoice, ObjectView
 from applyviz.web.reviews.pane.object_notices import present_notices
 from applyviz.web.reviews.pane.resolutions import show_conflicts
 from applyviz.web.reviews.pane.scroll_object import present_alone
@@ -35,14 +35,14 @@ SPARE_SECONDS = 1.5
 SPARE_CHARACTERS = 1_000_000
 
 
-def choice_to_json(choice: ObjectChoice) -> JSONObject:
+def choice_to_json(choice: AloneChoice) -> JSONObject:
     """Return what an address chooses as plain JSON values."""
     return {**asdict(choice), "view": choice.view.value, "show": choice.show.value}
 
 
-def choice_from_json(data: Mapping[str, Any]) -> ObjectChoice:
+def choice_from_json(data: Mapping[str, Any]) -> AloneChoice:
     """Return a choice from the JSON of `choice_to_json`."""
-    return ObjectChoice(**{**data, "view": ObjectView(data["view"]), "show": FieldFilter(data["show"])})
+    return AloneChoice(**{**data, "view": ObjectView(data["view"]), "show": FieldFilter(data["show"])})
 
 
 def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[Notice]:
@@ -67,7 +67,7 @@ def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[
         yield Notice(LEVEL_STYLES[RiskLevel.INFO], _("kubectl does this differently"), lines=tuple(lines))
 
 
-def render_answer(change: PlannedObject, given: PlaygroundQuery, choice: ObjectChoice, base_url: str) -> str:
+def render_answer(change: PlannedObject, given: PlaygroundQuery, choice: AloneChoice, base_url: str) -> str:
     """Return the object of an answer with the chosen view as HTML; `base_url` is the address of the answer."""
     options = playground.options_for(change, given)
     links = ObjectLinks(
@@ -98,7 +98,7 @@ def _render(asked: JSONObject, kept: PlaygroundQuery, *, began: float) -> JSONOb
     change = playground.explain(kept, now=asked["now"])
     wanted, kinds = choice_from_json(asked["choice"]), render_kinds(kept, now=asked["now"])
     panes = [[choice_to_json(wanted), render_answer(change, kept, wanted, asked["base_url"]) + kinds]]
-    for choice in map(ObjectChoice, ObjectView):
+    for choice in map(AloneChoice, ObjectView):
         is_large = sum(len(html) for _choice, html in panes) > SPARE_CHARACTERS
         if is_large or time.process_time() - began > SPARE_SECONDS:
             break

@@ -17,7 +17,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.guide import limited
 from applyviz.guide.given import PlaygroundQuery
 from applyviz.web.playground.answering import choice_to_json
-from applyviz.web.reviews.pane.object_content import ObjectChoice
+from applyviz.web.reviews.pane.object_content import AloneChoice
 
 CHILD = "applyviz.web.playground.answering_child"
 KEPT_CHARACTERS = 24_000_000
@@ -80,7 +80,7 @@ def _name_choice(choice: JSONObject) -> str:
     return json.dumps(choice, sort_keys=True)
 
 
-def ask(question: ChildQuestion, choice: ObjectChoice) -> RenderedAnswer:
+def ask(question: ChildQuestion, choice: AloneChoice) -> RenderedAnswer:
     """Compute an answer in a child, with the chosen pane.
 
     - Raises `PlaygroundQueryError`, also when the limits are reached.
@@ -105,10 +105,10 @@ def ask(question: ChildQuestion, choice: ObjectChoice) -> RenderedAnswer:
 
 def find_answer(question: ChildQuestion) -> RenderedAnswer:
     """Return an answer, computed at most once while it is kept. Raises `PlaygroundQueryError`."""
-    return _answers.find(question.key) or ask(question, ObjectChoice())
+    return _answers.find(question.key) or ask(question, AloneChoice())
 
 
-def find_pane(question: ChildQuestion, choice: ObjectChoice) -> str:
+def find_pane(question: ChildQuestion, choice: AloneChoice) -> str:
     """Return a pane of an answer as HTML, computed at most once while it is kept. Raises `PlaygroundQueryError`."""
     name, answer = _name_choice(choice_to_json(choice)), _answers.find(question.key)
     if answer is None or name not in answer.panes:

@@ -20,7 +20,7 @@ from applyviz.web.playground import answers
 from applyviz.web.playground.answering import render_answer
 from applyviz.web.playground.patch_kinds import render_kinds
 from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema
-from applyviz.web.reviews.pane.object_content import ObjectChoice
+from applyviz.web.reviews.pane.object_content import AloneChoice
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.live.field_details import facts_at
 from applyviz.workflow.ops import playgrounds
@@ -96,7 +96,7 @@ def find_question(key: str, *, pool: limited.Pool) -> PlaygroundQuestion:
     return PlaygroundQuestion(key, given, kept.created_at.strftime(TIME), expires_at=kept.expires_at, pool=pool)
 
 
-def render_pane(question: PlaygroundQuestion, choice: ObjectChoice) -> str:
+def render_pane(question: PlaygroundQuestion, choice: AloneChoice) -> str:
     """Return the pane of the answer with the chosen view as HTML.
 
     - Raises `NotPossibleError` when it cannot be calculated now.

@@ -20,7 +20,7 @@ from applyviz.web.playground import answers
 from applyviz.web.playground import pages as presenter
 from applyviz.web.playground.forms import PlaygroundForm
 from applyviz.web.reviews.forms.reviews import ObjectForm
-from applyviz.web.reviews.pane.object_content import ObjectChoice, ObjectView
+from applyviz.web.reviews.pane.object_content import AloneChoice, ObjectView
 from applyviz.web.templatetags.applyviz import moment_text
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -48,7 +48,7 @@ def _put(request: PageRequest, given: PlaygroundQuery) -> str:
     at, key = clock.now(), playgrounds.make_key()
     now, url = at.strftime(presenter.TIME), presenter.answer_url(key)
     question = answers.ChildQuestion(key, given, now, url, _pool_of(request), is_masked=False)
-    answer = answers.ask(question, ObjectChoice())
+    answer = answers.ask(question, AloneChoice())
     playgrounds.keep_input(key, answer.kept.to_json(), at=at)
     return key
 

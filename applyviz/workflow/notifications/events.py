@@ -133,7 +133,7 @@ def _read_wanted(entry: AuditEntry, plan: Plan, found: Quorum) -> Iterator[_News
     """Yield that a finished plan waits for approvals: to those who were asked and, unless they are enough, to others.
 
     - Unacknowledged risks do not hold this back: approvers may acknowledge them themselves. An error of a Secret that
-      is compared with live does, but not for webhooks: it would tell their readers about the live value.
+      is compared with live does, but not for webhooks: it would reveal the live value to their readers.
     """
     is_shown = plan.state == PlanState.COMPLETE and not find_unsafe(plan, found.policy, hidden_positions(plan))
     is_told = is_shown and not find_unsafe(plan, found.policy)

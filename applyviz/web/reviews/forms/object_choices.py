@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.options import Propagation
 from applyviz.web.components.propagations import PROPAGATIONS
-from applyviz.workflow.plans.object_choices import AddonChoice, ObjectChoice
+from applyviz.workflow.plans.object_choices import AddonChoice, AloneChoice
 
 
 class _PropagationForm(forms.Form):
@@ -28,12 +28,12 @@ class _PropagationForm(forms.Form):
 class ObjectChoiceForm(_PropagationForm):
     """The choice for the object in the next plan, and how objects are deleted."""
 
-    choice = forms.ChoiceField(choices=[(choice.value, choice.value) for choice in ObjectChoice])
+    choice = forms.ChoiceField(choices=[(choice.value, choice.value) for choice in AloneChoice])
 
     @property
-    def chosen(self) -> ObjectChoice:
+    def chosen(self) -> AloneChoice:
         """Return the choice."""
-        return ObjectChoice(self.cleaned_data["choice"])
+        return AloneChoice(self.cleaned_data["choice"])
 
 
 class _ObjectsForm(forms.Form):

@@ -26,7 +26,7 @@ from applyviz.web.reviews.forms.set_options import ActionForm, DeletionForm
 from applyviz.web.reviews.pages.available_actions import ReplanHow
 from applyviz.web.reviews.pages.object_list import TREE, ListChoice, ViewFilter
 from applyviz.web.reviews.pane.fields import FieldFilter
-from applyviz.web.reviews.pane.object_content import ObjectChoice, ObjectView
+from applyviz.web.reviews.pane.object_content import AloneChoice, ObjectView
 from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS
 from applyviz.workflow.clusters.registration import list_usable
 from applyviz.workflow.foundation.access import Person
@@ -292,12 +292,12 @@ class ObjectForm(forms.Form):
     find = forms.CharField(required=False, max_length=200)
 
     @classmethod
-    def read_choice(cls, given: Mapping[str, Any]) -> ObjectChoice:
+    def read_choice(cls, given: Mapping[str, Any]) -> AloneChoice:
         """Return the choice in an address, with defaults for invalid parts."""
         form = cls(given)
         form.is_valid()
         found = form.cleaned_data
-        return ObjectChoice(
+        return AloneChoice(
             ObjectView(found.get("view") or ObjectView.FIELDS),
             FieldFilter(found.get("show") or FieldFilter.CHANGES),
             found.get("version") or "after",

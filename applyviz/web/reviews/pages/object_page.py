@@ -20,7 +20,7 @@ from applyviz.web.reviews.pages.sources.provenance import describe_origin, link_
 from applyviz.web.reviews.pages.sources.source_changes import LineOrigin, present_line
 from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema, with_past
 from applyviz.web.reviews.pane.object_addresses import AloneLinks, ObjectLinks
-from applyviz.web.reviews.pane.object_content import ObjectChoice
+from applyviz.web.reviews.pane.object_content import AloneChoice
 from applyviz.web.reviews.pane.object_notices import present_notices
 from applyviz.web.reviews.pane.resolutions import ConflictPage
 from applyviz.web.reviews.pane.scroll_object import ScrollObject, present_alone
@@ -111,7 +111,7 @@ def present_object(
     plan: Plan,
     position: int,
     change: engine.PlannedObject,
-    choice: ObjectChoice,
+    choice: AloneChoice,
     links: ObjectLinks,
     resolution: ConflictPage,
     *,

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from applyviz.web.reviews.pages.comments import CollectedBar, CommentThread
 from applyviz.web.reviews.pages.object_list import ListChoice, ObjectList
 from applyviz.web.reviews.pane.flat_rows import RowFilter
-from applyviz.web.reviews.pane.object_content import ObjectChoice, ObjectView
+from applyviz.web.reviews.pane.object_content import AloneChoice, ObjectView
 from applyviz.web.reviews.pane.scroll_object import RiskTag, ScrollObject, ViewLink
 
 
@@ -29,7 +29,7 @@ class ScrollChoice:
     expand: str = ""
     only: int | None = None
     is_alone: bool = False
-    of_object: ObjectChoice = field(default_factory=ObjectChoice)
+    of_object: AloneChoice = field(default_factory=AloneChoice)
 
     def write(self, **values: object) -> str:
         """The query of the same choice with other values, with its question mark; "" when it asks for nothing."""

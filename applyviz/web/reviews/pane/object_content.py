@@ -57,7 +57,7 @@ SCROLL_VIEWS = (ObjectView.FIELDS, ObjectView.DIFF, ObjectView.YAML)
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectChoice:
+class AloneChoice:
     """What the address of an object alone chooses."""
 
     view: ObjectView = ObjectView.FIELDS
@@ -208,7 +208,7 @@ def fill_scroll(
     )
 
 
-def _find_field(change: PlannedObject, choice: ObjectChoice, resolution: ConflictPage) -> ObjectChoice:
+def _find_field(change: PlannedObject, choice: AloneChoice, resolution: ConflictPage) -> AloneChoice:
     """Return the choice that shows the field in an address, whichever filter and page it is on."""
     if choice.field is None:
         return choice
@@ -235,7 +235,7 @@ def _title_kept(rows: Iterable[FlatRow], reasons: Sequence[FieldReason]) -> tupl
 
 def _fill_fields(
     change: PlannedObject,
-    choice: ObjectChoice,
+    choice: AloneChoice,
     options: ApplyOptions,
     field_of: Callable[[int], str],
     resolution: ConflictPage,
@@ -268,7 +268,7 @@ def _fill_fields(
     )
 
 
-def _fill_yaml(change: PlannedObject, choice: ObjectChoice, links: AloneLinks) -> ObjectContent:
+def _fill_yaml(change: PlannedObject, choice: AloneChoice, links: AloneLinks) -> ObjectContent:
     objects = {name: getattr(change.versions, name) for name in VERSION_WORDS}
     objects |= {"after": None} if change.operation is Operation.ERROR else {}  # nothing is written
     is_there = objects.get(choice.version) is not None
@@ -284,13 +284,13 @@ def _fill_yaml(change: PlannedObject, choice: ObjectChoice, links: AloneLinks) -
     )
 
 
-def _write_query(choice: ObjectChoice) -> str:
+def _write_query(choice: AloneChoice) -> str:
     """Return the query of this display of the diff."""
     whole, raw = "&complete=1" if choice.has_server_managed else "", "&raw=1" if choice.is_raw else ""
     return f"split={int(choice.is_split)}{whole}{raw}"
 
 
-def _offer_displays(choice: ObjectChoice, *, has_inside: bool) -> tuple[DisplayChoice, ...]:
+def _offer_displays(choice: AloneChoice, *, has_inside: bool) -> tuple[DisplayChoice, ...]:
     def offer(word: Text, **values: bool) -> DisplayChoice:
         other = replace(choice, **values)  # type: ignore[arg-type]  # the names are those of switches
         return DisplayChoice(word, _write_query(other), other == choice)
@@ -302,7 +302,7 @@ def _offer_displays(choice: ObjectChoice, *, has_inside: bool) -> tuple[DisplayC
     return (one, two, whole, raw) if has_inside or choice.is_raw else (one, two, whole)
 
 
-def _fill_diff(change: PlannedObject, choice: ObjectChoice, options: ApplyOptions) -> ObjectContent:
+def _fill_diff(change: PlannedObject, choice: AloneChoice, options: ApplyOptions) -> ObjectContent:
     diff = present_diff(
         change,
         you=options.field_manager,
@@ -336,7 +336,7 @@ def _fill_requests(change: PlannedObject, options: ApplyOptions, links: AloneLin
 
 def fill_alone(
     change: PlannedObject,
-    choice: ObjectChoice,
+    choice: AloneChoice,
     options: ApplyOptions,
     field_of: Callable[[int], str],
     links: AloneLinks,

@@ -21,7 +21,7 @@ from applyviz.web.reviews.pane.object_addresses import AloneLinks, ObjectLinks
 from applyviz.web.reviews.pane.object_content import (
     OBJECT_VIEW_WORDS,
     SCROLL_VIEWS,
-    ObjectChoice,
+    AloneChoice,
     ObjectContent,
     ObjectView,
     fill_alone,
@@ -212,7 +212,7 @@ def _link_views(
 
 def present_alone(
     change: PlannedObject,
-    choice: ObjectChoice,
+    choice: AloneChoice,
     *,
     position: int,
     options: ApplyOptions,

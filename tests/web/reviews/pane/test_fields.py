@@ -18,7 +18,7 @@ from applyviz.web.reviews.pane import field_marks, fields
 from applyviz.web.reviews.pane.diff_lines import PAGE, diff_values, present_diff
 from applyviz.web.reviews.pane.fields import FieldFilter
 from applyviz.web.reviews.pane.object_addresses import AloneLinks
-from applyviz.web.reviews.pane.object_content import ObjectChoice, fill_alone
+from applyviz.web.reviews.pane.object_content import AloneChoice, fill_alone
 from applyviz.web.reviews.pane.ownership_columns import present_ownership_columns
 from applyviz.web.reviews.pane.resolutions import NOTHING, show_conflicts
 from tests.engine.planning.overviews import read_overview
@@ -34,7 +34,7 @@ def present(change, chosen=FieldFilter.CHANGES, resolution=NOTHING):
 
 def show(change, chosen, resolution=NOTHING):
     options = ApplyOptions(field_manager="ci")
-    return fill_alone(change, ObjectChoice(show=chosen), options, str, AloneLinks(str, str), resolution)
+    return fill_alone(change, AloneChoice(show=chosen), options, str, AloneLinks(str, str), resolution)
 
 
 @pytest.mark.parametrize(
