@@ -15,6 +15,7 @@ from applyviz.web.reviews.pages.search.field_lines import read_lines
 from applyviz.workflow.foundation.plan_rows import list_rows
 from tests.builders import grant_role
 from tests.following import make_begun, make_people, make_session_authority, make_stage  # noqa: F401 - fixtures
+from tests.sandboxes import keep_sandboxes_in_memory  # noqa: F401 - a fixture
 from tests.web import builders, rows
 from tests.web.template_names import note_missing
 

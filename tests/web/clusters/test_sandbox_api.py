@@ -15,6 +15,11 @@ pytestmark = pytest.mark.django_db
 MAPS = "/sandboxes/box/api/v1/namespaces/default/configmaps"
 
 
+@pytest.fixture(name="sandboxes", autouse=True)
+def _sandboxes_are_rows():
+    """As kubectl finds them: in the database."""
+
+
 @pytest.fixture
 def token():
     cluster = registration.create_sandbox(slug="box", name="Box")

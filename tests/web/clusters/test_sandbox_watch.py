@@ -22,6 +22,11 @@ pytestmark = pytest.mark.django_db
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
+@pytest.fixture(name="sandboxes", autouse=True)
+def _sandboxes_are_rows():
+    """Watches ask the database for news, and open nothing."""
+
+
 @pytest.fixture
 def cluster():
     made = registration.create_sandbox(slug="box", name="Box")

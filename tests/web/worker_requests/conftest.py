@@ -19,6 +19,11 @@ from tests.shared_rows import share_rows
 from tests.stories import Team, config_map, secret
 
 
+@pytest.fixture(name="sandboxes", autouse=True)
+def _sandboxes_are_sealed_rows():
+    """A web process without keys must not be able to read them."""
+
+
 def replan(team, plan):
     made = reviews.replan_review(plan.review, by=team.alice)
     planner.make_plan(made.pk)
