@@ -8,7 +8,7 @@ masked depends on the path, the kind and the text of the name alone. Doubt masks
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.paths import FieldPath, PathElement
@@ -52,13 +52,13 @@ def _write_entry(element: PathElement, below: JSONValue) -> JSONValue:
 
 def mask_names(
     names: JSONObject, shown: JSONValue, hide: _Hide, above: FieldPath = (), *, is_sorted: bool = True
-) -> dict[str, Any]:
+) -> dict[str, JSONValue]:
     """Return `fieldsV1` with the names of a masked object.
 
     - `shown`: what `write_object` returned, masked; `hide(path)` returns the mask of a name that it does not show.
-    - `is_sorted`: masked names are sorted among the others, so that their order does not tell where one lay.
+    - `is_sorted`: masked names are sorted among the others, so that their order does not reveal where one lay.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, JSONValue] = {}
     position = 0
     for element, below in names.items():
         if element == _WHOLE:

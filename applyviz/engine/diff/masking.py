@@ -47,7 +47,7 @@ from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.diff.repeating import Repeats, find_secrets
 from applyviz.engine.diff.tags import MaskTags, encode, name_items
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at
 
 __all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "Masker", "find_secrets", "is_masked", "make_masker", "mask"]
 
@@ -165,12 +165,13 @@ class Masker:
             shown["metadata"] = {**shown["metadata"], "managedFields": listed}
         return shown
 
-    def _mask_owner(self, obj: Mapping[str, Any], owner: JSONValue, path: Path, *, is_secret: bool) -> Any:
+    def _mask_owner(self, obj: JSONObject, owner: JSONValue, path: Path, *, is_secret: bool) -> JSONValue:
         """Return an entry of managedFields with every name masked that repeats a masked value."""
         below = (*path, *_OWNERS)
         names = owner.get("fieldsV1") if isinstance(owner, Mapping) else None
         if not isinstance(owner, Mapping) or not isinstance(names, Mapping):
-            return self._walk(owner, below)
+            walked: JSONValue = self._walk(owner, below)
+            return walked
         written = write_object(names)
         claimed = {name: obj[name] for name in ("apiVersion", "kind") if name in obj}
         fields = {**(written if isinstance(written, Mapping) else {}), **claimed}

@@ -6,8 +6,6 @@ lasts. Neither key is in the database.
 
 from __future__ import annotations
 
-from typing import Any
-
 from asgiref.sync import sync_to_async
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.base_session import AbstractBaseSession
@@ -15,7 +13,7 @@ from django.contrib.sessions.models import Session
 from django.core import signing
 
 from applyviz import clock
-from applyviz.workflow.people.sessions import name_row
+from applyviz.workflow.people.sessions import end, name_row
 
 
 class SessionStore(db.SessionStore):
@@ -26,7 +24,7 @@ class SessionStore(db.SessionStore):
         """Return what the signature of the content is made for: this row."""
         return f"applyviz session {name_row(self.session_key or '')}"
 
-    def decode(self, session_data: bytes | str) -> dict[str, Any]:
+    def decode(self, session_data: bytes | str) -> dict[str, object]:
         """Return the content of this row; {} if it was not written for it, or too long ago."""
         try:
             text = session_data.decode() if isinstance(session_data, bytes) else session_data
@@ -37,7 +35,7 @@ class SessionStore(db.SessionStore):
             return {}
         return found if isinstance(found, dict) else {}
 
-    def load(self) -> dict[str, Any]:
+    def load(self) -> dict[str, object]:
         """Return the content of the session; without one, its key is forgotten."""
         row = self._find(self.session_key)
         if row is None:
@@ -45,7 +43,7 @@ class SessionStore(db.SessionStore):
             return {}
         return self.decode(row.session_data)
 
-    async def aload(self) -> dict[str, Any]:
+    async def aload(self) -> dict[str, object]:
         """Return what `load` returns."""
         return await sync_to_async(self.load)()
 
@@ -57,13 +55,13 @@ class SessionStore(db.SessionStore):
         """Return what `exists` returns."""
         return await sync_to_async(self.exists)(session_key)
 
-    def create_model_instance(self, data: dict[str, Any]) -> AbstractBaseSession:
+    def create_model_instance(self, data: dict[str, object]) -> AbstractBaseSession:
         """Return the unsaved row of the session."""
         row = super().create_model_instance(data)
         row.session_key = name_row(row.session_key)
         return row
 
-    async def acreate_model_instance(self, data: dict[str, Any]) -> AbstractBaseSession:
+    async def acreate_model_instance(self, data: dict[str, object]) -> AbstractBaseSession:
         """Return what `create_model_instance` returns."""
         return await sync_to_async(self.create_model_instance)(data)
 
@@ -71,7 +69,7 @@ class SessionStore(db.SessionStore):
         """End a session, by default this one."""
         key = session_key or self.session_key
         if key is not None:
-            Session.objects.filter(session_key=name_row(key)).delete()
+            end(key)
 
     async def adelete(self, session_key: str | None = None) -> None:
         """End a session as `delete` does."""

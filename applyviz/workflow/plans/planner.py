@@ -18,6 +18,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, OuterRef, Q, Subquery
+from django.utils.translation import gettext as _
 
 from applyviz import clock, moments, stopping
 from applyviz.clusters import connect, facts
@@ -156,7 +157,7 @@ def _fix_identity(claim: _Claim) -> None:
     """Fix the identity of the plan's requests, and of its run, and the masking settings of this moment."""
     plan = claim.plan
     if row_macs.find_fault(plan):
-        raise NotPossibleError("the authors of this plan were not recorded by this installation")
+        raise NotPossibleError(_("the authors of this plan were not recorded by this installation: re-plan"))
     plan.identity = impersonation.find_identity(plan.requested_by, plan.target.cluster).to_json()
     plan.masking = masking_settings.policy_to_json(masking_settings.policy_for(plan.target.cluster))
     claim.renew(identity=plan.identity, masking=plan.masking)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeAlias, TypeVar
 
 from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.diff.entry_names import mask_names, write_object
@@ -17,11 +17,13 @@ from applyviz.engine.diff.masking import make_masker
 from applyviz.engine.diff.tags import encode
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.conflicts.resolutions import ResolutionOption, ResolvedField
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.risks.model import Risk
 
 _LEFT_OUT = "…"
+_Tree: TypeAlias = "dict[str, _Tree]"
 _PATCH = "The path names a list entry by a secret value, so the edit is not shown."
 
 
@@ -58,8 +60,8 @@ def _list_paths(change: PlannedObject) -> Iterator[FieldPath]:
         yield from (option.edit.path for option in field.options if option.edit is not None)
 
 
-def _plant(paths: Iterable[FieldPath]) -> dict[str, Any]:
-    root: dict[str, Any] = {}
+def _plant(paths: Iterable[FieldPath]) -> _Tree:
+    root: _Tree = {}
     for path in paths:
         at = root
         for element in path:
@@ -67,12 +69,12 @@ def _plant(paths: Iterable[FieldPath]) -> dict[str, Any]:
     return root
 
 
-def _pair(raw: Mapping[str, Any], shown: Mapping[str, Any], at: FieldPath, to: FieldPath) -> Iterator[Any]:
+def _pair(raw: _Tree, shown: JSONObject, at: FieldPath, to: FieldPath) -> Iterator[tuple[FieldPath, FieldPath]]:
     """Yield every path and what is shown of it; both maps have one order."""
     for (element, below), (name, under) in zip(raw.items(), shown.items(), strict=True):
         path, named = (*at, element), (*to, name)
         yield path, named
-        yield from _pair(below, under, path, named)
+        yield from _pair(below, under if isinstance(under, Mapping) else {}, path, named)
 
 
 def read_names(
