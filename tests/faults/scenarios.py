@@ -31,7 +31,8 @@ from applyviz.workflow.approvals import approving
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.foundation import failpoints
-from applyviz.workflow.plans import parsed_sources, planner, reviews
+from applyviz.workflow.plans import planner, reviews
+from applyviz.workflow.plans.source_runs import parsed_sources
 from tests.builders import make_person, open_dangers
 from tests.faults import mutants
 from tests.faults.apiserver import TOKEN

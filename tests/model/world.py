@@ -26,7 +26,7 @@ from applyviz.sandbox.storage.store import MemoryStore
 from applyviz.sources.bundle import SourceBundle
 from applyviz.sources.sandboxed import ReadFiles
 from applyviz.sources.wire import encode_file
-from applyviz.workflow.plans import parsed_sources
+from applyviz.workflow.plans.source_runs import parsed_sources
 from tests.faults.history import Exchange
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -13,7 +13,8 @@ from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.child import ChildLimits
 from applyviz.sources.wire import encode_file
 from applyviz.workflow.live import plan_comparison
-from applyviz.workflow.plans import calculation, parsed_sources, planner, reviews
+from applyviz.workflow.plans import calculation, planner, reviews
+from applyviz.workflow.plans.source_runs import parsed_sources
 from tests.stories import SETTINGS, Team, config_map
 
 pytestmark = pytest.mark.django_db

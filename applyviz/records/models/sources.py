@@ -27,7 +27,7 @@ class SourceRevision(models.Model):
 class ParsedSource(models.Model):
     """The parsed form of the files of a source revision, so that they are parsed once.
 
-    - Made and checked by `workflow/plans/parsed_sources.py`.
+    - Made and checked by `workflow/plans/source_runs/parsed_sources.py`.
     - `reader` names the version of the reader; `mac` covers reader, files and content under the key of workers.
     """
 

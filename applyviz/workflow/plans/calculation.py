@@ -44,10 +44,11 @@ from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.collector import defer_full_gc
 from applyviz.workflow import policies
 from applyviz.workflow.foundation.scopes import ScopeEntry
-from applyviz.workflow.plans import channels, parsed_sources
+from applyviz.workflow.plans import channels
 from applyviz.workflow.plans.conflict_rules import rules_from_json
 from applyviz.workflow.plans.prune_history import find_earlier_prune
 from applyviz.workflow.plans.resolutions import read_decisions
+from applyviz.workflow.plans.source_runs import parsed_sources
 
 _RENDERED = {"kustomize": "kustomize", "helm": "Helm"}
 # While a cluster is slow to answer, the lease is renewed every second.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from argparse import ArgumentParser
-from typing import Any
 
 from django.core.management.base import BaseCommand
 
@@ -28,9 +27,9 @@ class Command(BaseCommand):
         """Name the scan."""
         parser.add_argument("scan", type=int, help="number of the scan")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         """Scan; hand the scan over when this process must stop."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stop)
         audit_origin.current.set(audit_origin.Origin(audit_origin.WORKER))
-        scans.scan_cluster(options["scan"])
+        scans.scan_cluster(int(str(options["scan"])))

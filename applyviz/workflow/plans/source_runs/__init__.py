@@ -1,1 +1,1 @@
-"""The last run of the same source, and how its manifests differ from those of a plan."""
+"""The parsed form of a source, its last run, and how its manifests differ from those of a plan."""
