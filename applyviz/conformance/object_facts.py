@@ -69,6 +69,11 @@ def _is_ours(entry: JSONObject, planned: Planned) -> bool:
     return is_taken or (manager == planned.options.field_manager and operation == "Apply")
 
 
+def _is_kubectls(entry: JSONObject) -> bool:
+    """Return whether kubectl wrote an entry by either way of applying."""
+    return entry.get("manager") in ("kubectl", CLIENT_SIDE_MANAGER)
+
+
 def _owns(entry: JSONObject, path: FieldPath) -> bool:
     """Return whether an entry owns the value at a path itself."""
     node: JSONValue = entry.get("fieldsV1") or {}
@@ -128,9 +133,12 @@ def _differ(left: JSONValue, right: JSONValue) -> bool:
 
 
 def removes_in_vain(planned: Planned) -> bool:
-    """Return whether something that was applied is gone from the manifest, and stays under another name."""
+    """Return whether something that was applied is gone from the manifest, and stays under another name.
+
+    - It stays also where nothing is written, because nothing else changes.
+    """
     live, after, manifest = _versions(planned)
-    if not live or not planned.change.has_effect:
+    if not live:
         return False
     kind, group = planned.change.ref.gvk.kind, planned.change.ref.gvk.group
     if (group, kind) == ("", "Secret"):
@@ -163,7 +171,8 @@ def _was_applied(planned: Planned, path: tuple[str, ...], *, any_mode: bool = Fa
         return True
     if is_client and not any_mode:
         return False
-    owned = (e.get("fieldsV1") or {} for e in _list_entries(versions.live or {}) if _is_ours(e, planned))
+    known = (e for e in _list_entries(versions.live or {}) if _is_ours(e, planned) or (any_mode and _is_kubectls(e)))
+    owned = (e.get("fieldsV1") or {} for e in known)
     return any(covering.find(trie, tuple(f"f:{element}" for element in fields(*path))) is not NOTHING for trie in owned)
 
 
