@@ -24,6 +24,8 @@ from applyviz.engine.risks.walking import is_within, list_at, map_at, position_o
 _POD_SPECS = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
 # What version v1 of an autoscaler does not have, by the annotation that keeps it there.
 _CARRIED = {f"autoscaling.alpha.kubernetes.io/{name}": name for name in ("metrics", "behavior")}
+# What kubectl calls itself by either way of applying: ownership may have moved between them.
+_KUBECTL = ("kubectl", "kubectl-client-side-apply")
 _NAME, _ALIAS = "serviceAccountName", "serviceAccount"
 _TEXTS = {"ConfigMap": ("data", "binaryData"), "Secret": ("data", "stringData")}
 _ENCODED = (("Secret", "data"), ("ConfigMap", "binaryData"))
@@ -70,7 +72,7 @@ def _set_at_another_version(subject: RiskSubject, part: str) -> bool:
     """Return whether this manager set a part of the spec by another version of the kind."""
     if get_at(subject.last_applied, ("spec", part)) is not None:
         return True
-    ours = (subject.field_manager, *subject.taken_managers)
+    ours = (subject.field_manager, *subject.taken_managers, *_KUBECTL)
     entries = (entry for entry in list_entries(subject.live) if entry.get("manager") in ours)
     return any(get_at(fields_of(entry), fields("spec", part), ABSENT) is not ABSENT for entry in entries)
 
