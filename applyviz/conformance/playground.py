@@ -71,15 +71,15 @@ def judge_input(family: str, case: JSONObject) -> CaseResult:
         change = playground.estimate(given, now=NOW)
     except PlaygroundQueryError as error:
         return _judge_unread(family, case, [problem.reason for problem in error.problems])
-    found = find_difference(given) if not change.conflicts else KubectlDifference()
-    if found.conflicts and "refusal" in expected:
-        judged = iter([_compare_conflicts(read_conflicts(expected["refusal"]), found.conflicts)])
-    elif found.first_apply is not None and "after" in expected:
-        judged = _judge_first_apply(found.first_apply, expected, given.field_manager)
+    otherwise = find_difference(given) if not change.conflicts else KubectlDifference()
+    if otherwise.conflicts and "refusal" in expected:
+        judged = iter([_compare_conflicts(read_conflicts(expected["refusal"]), otherwise.conflicts)])
+    elif otherwise.first_apply is not None and "after" in expected:
+        judged = _judge_first_apply(otherwise.first_apply, expected, given.field_manager)
     elif "refusal" in expected:
         judged = _judge_refusal(change, expected)
     else:
-        judged = _judge_result(change, expected, found.conflicts)
+        judged = _judge_result(change, expected, otherwise.conflicts)
     for reason, wanted, found in judged:
         if not is_same_json(wanted, found):
             return CaseResult(family, name, False, reason, wanted, found)
@@ -148,7 +148,7 @@ def _align(causes: list[str], ours: list[str]) -> tuple[list[str], list[str]]:
 
 def _judge_result(change: PlannedObject, expected: JSONObject, stopped: Iterable[Conflict]) -> Iterator[Comparison]:
     live, manifest = change.versions.live, change.versions.manifest
-    after = without_chosen(expected["after"], manifest, live)
+    after = without_chosen(expected["after"], manifest or {}, live)
     yield "outcome", "", change.error or "".join(str(c) for c in change.conflicts)
     yield "conflicts", [], [str(c) for c in stopped]
     yield "values", _compared(after), _compared(change.versions.after or {})
