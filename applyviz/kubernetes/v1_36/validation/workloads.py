@@ -6,9 +6,8 @@ Rule: `pkg/apis/apps/validation`, `pkg/apis/batch/validation` of k8s.io/kubernet
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
-from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.kubernetes.parity.name_formats import label_problems
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation import jobs
@@ -67,7 +66,7 @@ def _check_always(template: JSONObject, path: str, owner: str) -> Iterator[Field
         yield forbidden(f"{path}.template.spec.activeDeadlineSeconds", detail)
 
 
-def _is_zero(value: Any) -> bool:
+def _is_zero(value: JSONValue) -> bool:
     return value in (0, "0%", "0")
 
 
