@@ -88,8 +88,8 @@ def judge_input(family: str, case: JSONObject) -> CaseResult:
 
 def _judge_unread(family: str, case: JSONObject, got: list[str]) -> CaseResult:
     refusal = case["expected"].get("refusal", "")
-    said = [_POSITION.sub("", reason) for reason in got]
-    agrees = bool(refusal) and all(refusal.strip().endswith(reason) for reason in said)
+    reasons = [_POSITION.sub("", reason) for reason in got]
+    agrees = bool(refusal) and all(refusal.strip().endswith(reason) for reason in reasons)
     return CaseResult(family, str(case["name"]), agrees, "not read", refusal, got)
 
 

@@ -39,7 +39,7 @@ def validate_network(text: str, path: str) -> Iterator[FieldError]:
 def validate_reachable(text: str, path: str) -> Iterator[FieldError]:
     """Yield the problem of an address at which nothing can be reached from elsewhere.
 
-    - Rule: `ValidateEndpointIP`.
+    - Rule: ValidateEndpointIP.
     """
     try:
         address = ipaddress.ip_address(text)

@@ -1,6 +1,6 @@
 """Validate the affinity of a Pod to nodes and to other Pods.
 
-Rule: `validateAffinity` in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
+Rule: validateAffinity in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Validate containers: name, image, ports, variables, mounts, resources, security.
 
-Rule: `validateContainerCommon` and what it calls in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
+Rule: validateContainerCommon and what it calls in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Find what is wrong with the schedule of a CronJob, in the words of the parser that the server uses.
 
-Rule: `ParseStandard` of github.com/robfig/cron/v3: five fields, or a descriptor.
+Rule: ParseStandard of github.com/robfig/cron/v3: five fields, or a descriptor.
 """
 
 from __future__ import annotations

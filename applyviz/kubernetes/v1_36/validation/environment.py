@@ -1,6 +1,6 @@
 """Validate the environment variables of a container, and references to fields of its Pod.
 
-Rule: `ValidateEnv`, `ValidateEnvFrom` and `validateObjectFieldSelector` in `pkg/apis/core/validation` of
+Rule: ValidateEnv, ValidateEnvFrom and validateObjectFieldSelector in `pkg/apis/core/validation` of
 k8s.io/kubernetes v1.36.3.
 """
 

@@ -1,6 +1,6 @@
 """Validate probes and lifecycle hooks of a container.
 
-Rule: `validateProbe`, `validateHandler` and `validateLifecycle` in `pkg/apis/core/validation` of k8s.io/kubernetes
+Rule: validateProbe, validateHandler and validateLifecycle in `pkg/apis/core/validation` of k8s.io/kubernetes
 v1.36.3.
 """
 

@@ -1,6 +1,6 @@
 """Validate updates of Jobs: what may still change of a pod template.
 
-Rule: `ValidateJobSpecUpdate` and `validatePodTemplateUpdate` of k8s.io/kubernetes `pkg/apis/batch/validation`, with the
+Rule: ValidateJobSpecUpdate and validatePodTemplateUpdate of k8s.io/kubernetes `pkg/apis/batch/validation`, with the
 default feature gates of v1.36.3.
 """
 

@@ -1,6 +1,6 @@
 """Validate updates of Pods: nearly all of a Pod is immutable.
 
-Rule: `ValidatePodUpdate` in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
+Rule: ValidatePodUpdate in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Validate the spec of a Pod, of a Pod itself or of a template.
 
-Rule: `ValidatePodSpec` in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
+Rule: ValidatePodSpec in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
 """
 
 from __future__ import annotations

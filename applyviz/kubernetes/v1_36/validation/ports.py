@@ -1,6 +1,6 @@
 """Validate ports of containers, by number and by name.
 
-Rule: `validateContainerPorts` in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
+Rule: validateContainerPorts in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
 """
 
 from __future__ import annotations

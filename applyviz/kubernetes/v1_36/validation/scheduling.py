@@ -1,6 +1,6 @@
 """Validate scheduling of a Pod: gates, tolerations, spread.
 
-Rule: `ValidatePodSpec` and what it calls in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
+Rule: ValidatePodSpec and what it calls in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Validate the security contexts of Pods and containers.
 
-Rule: `ValidateSecurityContext` and `validatePodSpecSecurityContext` in `pkg/apis/core/validation` of
+Rule: ValidateSecurityContext and validatePodSpecSecurityContext in `pkg/apis/core/validation` of
 k8s.io/kubernetes v1.36.3.
 """
 

@@ -1,6 +1,6 @@
 """Validate label selectors, and selectors of nodes.
 
-Rule: `ValidateLabelSelector` of k8s.io/apimachinery v0.36.3; `ValidateNodeSelector` in `pkg/apis/core/validation` of
+Rule: ValidateLabelSelector of k8s.io/apimachinery v0.36.3; ValidateNodeSelector in `pkg/apis/core/validation` of
 k8s.io/kubernetes v1.36.3.
 """
 

@@ -1,6 +1,6 @@
 """Validation of Services.
 
-Rule: `validateService` in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
+Rule: validateService in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Validate Pod templates, and what the kinds with templates share.
 
-Rule: `ValidatePodTemplateSpec` in `pkg/apis/core/validation`, and `pkg/apis/apps/validation` of k8s.io/kubernetes
+Rule: ValidatePodTemplateSpec in `pkg/apis/core/validation`, and `pkg/apis/apps/validation` of k8s.io/kubernetes
 v1.36.3.
 """
 

@@ -1,6 +1,6 @@
 """Validate the volumes of a Pod.
 
-Rule: `ValidateVolumes` in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3, for the sources that people write.
+Rule: ValidateVolumes in `pkg/apis/core/validation` of k8s.io/kubernetes v1.36.3, for the sources that people write.
 """
 
 from __future__ import annotations
