@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.requests.options import Propagation
 from applyviz.web.components.propagations import PROPAGATIONS
-from applyviz.workflow.plans.object_choices import AddonChoice, AloneChoice
+from applyviz.workflow.plans.object_choices import AddonChoice, ObjectChoice
 
 
 class _PropagationForm(forms.Form):
@@ -28,12 +28,12 @@ class _PropagationForm(forms.Form):
 class ObjectChoiceForm(_PropagationForm):
     """The choice for the object in the next plan, and how objects are deleted."""
 
-    choice = forms.ChoiceField(choices=[(choice.value, choice.value) for choice in AloneChoice])
+    choice = forms.ChoiceField(choices=[(choice.value, choice.value) for choice in ObjectChoice])
 
     @property
-    def chosen(self) -> AloneChoice:
+    def chosen(self) -> ObjectChoice:
         """Return the choice."""
-        return AloneChoice(self.cleaned_data["choice"])
+        return ObjectChoice(self.cleaned_data["choice"])
 
 
 class _ObjectsForm(forms.Form):

@@ -20,7 +20,7 @@ from applyviz.web.components.propagations import PROPAGATIONS
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.plans import changes
-from applyviz.workflow.plans.object_choices import AddonChoice, AloneChoice, list_addon_choices
+from applyviz.workflow.plans.object_choices import AddonChoice, ObjectChoice, list_addon_choices
 
 MOST_TOGETHER = 50
 
@@ -122,7 +122,7 @@ def present_offers(plan: Plan, person: Person, position: int, change: PlannedObj
     url = reverse("reviews:choose-object", args=[plan.review.number, plan.number, position])
     name = {"name": f"{change.ref.gvk.kind}/{change.ref.name}"}
     if is_chosen:
-        return (PostAction(_("Don't replace %(name)s") % name, url, (("choice", AloneChoice.UPDATE.value),)),)
+        return (PostAction(_("Don't replace %(name)s") % name, url, (("choice", ObjectChoice.UPDATE.value),)),)
     help_text = _(
         "Creates the next plan, which deletes the object and re-creates it from the manifest. "
         "The plan shows what is lost."
@@ -131,7 +131,7 @@ def present_offers(plan: Plan, person: Person, position: int, change: PlannedObj
         PostAction(
             _("Replace %(name)s") % name,
             url,
-            (("choice", AloneChoice.REPLACE.value),),
+            (("choice", ObjectChoice.REPLACE.value),),
             help=help_text,
             label=_("Delete it with"),
             name="propagation",
