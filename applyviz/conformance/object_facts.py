@@ -38,14 +38,14 @@ def _versions(planned: Planned) -> tuple[JSONObject, JSONObject, JSONObject]:
 
 
 def _list_ways(service: JSONObject) -> set[str]:
-    """Return the ways by which clients outside the cluster reach a Service."""
+    """Return the routes by which clients outside the cluster reach a Service."""
     spec = service.get("spec") or {}
-    ways = {str(address) for address in spec.get("externalIPs") or ()}
+    routes = {str(address) for address in spec.get("externalIPs") or ()}
     if spec.get("type") == "LoadBalancer":
-        ways.add("balancer")
+        routes.add("balancer")
     if spec.get("type") == "NodePort" or any(port.get("nodePort") for port in spec.get("ports") or ()):
-        ways.add("nodes")
-    return ways
+        routes.add("nodes")
+    return routes
 
 
 def opens_service(planned: Planned) -> bool:

@@ -24,9 +24,9 @@ FOREIGN = {
     "Kubernetes": (
         "AllowUnconditionalUpdate BeforeDelete CorrelatedObject CreateOptions DefaultUnstructuredConverter"
         " IsValidPathSegmentName NestedInt64 NestedString ParseQuantity PatchOptions PrepareForCreate PrepareForUpdate"
-        " ScaleHandler SetDefaults_Pod UpdateOptions ValidateJobSpecUpdate ValidatePodSpec applyPatcher"
+        " ScaleHandler SetDefaults_Pod UpdateOptions applyPatcher"
         " attemptToDeleteItem dropTypeDependentFields jsonPatcher managedfields mergeMap recreate smpPatcher sync"
-        " unstructuredSchemaCoercer validatePodTemplateUpdate"
+        " unstructuredSchemaCoercer"
     ),
     "CEL": "Lists Sets Strings ext regex",
     "PostgreSQL": "tsvector",

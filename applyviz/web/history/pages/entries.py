@@ -165,9 +165,10 @@ def _describe_changes(entry: AuditEntry, wanted: str) -> str:
     return ngettext("%(first)s, +%(n)d field", "%(first)s, +%(n)d fields", left) % facts if left else first
 
 
-def _describe_reviewers(detail: Mapping[str, Any]) -> str:
+def _describe_reviewers(entry: AuditEntry) -> str:
     """Return who was asked for a review, and whose request was withdrawn."""
-    named = [(_("requested %(names)s"), detail.get("requested")), (_("withdrew %(names)s"), detail.get("withdrawn"))]
+    asked, withdrawn = (entry.detail.get(name) for name in ("requested", "withdrawn"))
+    named = [(_("requested %(names)s"), asked), (_("withdrew %(names)s"), withdrawn)]
     return "; ".join(text % {"names": ", ".join(names)} for text, names in named if names)
 
 
@@ -175,7 +176,7 @@ def _about(entry: AuditEntry, wanted: str) -> str:
     if changed := _describe_changes(entry, wanted):
         return changed
     if entry.action == AuditAction.REVIEWERS_CHANGED:
-        return _describe_reviewers(entry.detail)
+        return _describe_reviewers(entry)
     for name in ("title", "reason", "note", "name"):
         text = entry.detail.get(name)
         if isinstance(text, str) and text:

@@ -25,12 +25,7 @@ from applyviz.web.components.notices import Notice
 from applyviz.web.components.object_links import link_alone, link_change, link_object
 from applyviz.web.reviews.pages.comments import CommentThread, read_marks
 from applyviz.web.reviews.pages.object_groups import Arranged, SameChange, arrange
-from applyviz.web.reviews.pages.object_list import (
-    ObjectIndex,
-    ObjectList,
-    present_list,
-    select_objects,
-)
+from applyviz.web.reviews.pages.object_list import ObjectIndex, ObjectList, present_list, select_objects
 from applyviz.web.reviews.pages.object_offers import find_others_url, present_offers
 from applyviz.web.reviews.pages.object_page import present_object, present_thread
 from applyviz.web.reviews.pages.plan_context import list_changes
