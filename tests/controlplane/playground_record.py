@@ -115,10 +115,10 @@ def _manage(plane: Server, namespace: str, step: Sequence[Any]) -> None:
 
 def _make_edit(obj: JSONObject, path: Sequence[str], value: Any) -> JSONObject:
     """Return the operation of a JSON patch that sets a field, with the parents that it lacks."""
-    held: Any = obj
+    holder: Any = obj
     for depth, step in enumerate(path[:-1]):
-        held = held[int(step)] if isinstance(held, list) else held.get(step)
-        if held is None:
+        holder = holder[int(step)] if isinstance(holder, list) else holder.get(step)
+        if holder is None:
             for name in reversed(path[depth + 1 :]):
                 value = {name: value}
             return {"op": "add", "path": "/" + "/".join(path[: depth + 1]), "value": value}
