@@ -138,9 +138,9 @@ def _split_causes(error: str) -> list[str]:
 
 def _align(causes: list[str], ours: list[str]) -> tuple[list[str], list[str]]:
     """Return both without what is compared by its meaning only; a cause may have the sign between causes in it."""
-    causes, ours = (sorted({part for cause in side for part in cause.split("; ")}) for side in (causes, ours))
     if len(causes) == len(ours) == 1 and _IS_STALE in causes[0] and ours[0].startswith(_FOUND_STALE):
         return [], []
+    causes, ours = (sorted({part for cause in side for part in cause.split("; ")}) for side in (causes, ours))
     if any(map(_GO_NAME.search, causes)):
         return [_STRUCT.sub("", cause) for cause in causes], [_STRUCT.sub("", cause) for cause in ours]
     return causes, ours

@@ -63,8 +63,8 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExp
         operation is not UNCHANGED and is_answer_to(merged, live) and is_answer_to(live, after)
     ):
         return None
-    if merged is MISSING and not after and after is not MISSING and versions.merged.has_path(path):
-        return None  # what the merge asks for is empty below: the server leaves that out, and the rest is this
+    if merged is MISSING and after == {} and versions.merged.is_hollow(path):
+        return None  # the server leaves out the empty maps that the merge asks for below, and the rest is this
     if merged is MISSING and versions.merged.find_above(path) is None:
         if operation in (FieldOperation.SET, FieldOperation.CHANGED):
             operation = FieldOperation.DEFAULTED

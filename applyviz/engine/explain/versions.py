@@ -34,16 +34,21 @@ class AllVersions(Protocol):
     def after(self) -> Mapping[str, Any] | None: ...
 
 
+_MOST_TWINS = 16
+
+
 class Column:
     """One version: its leaves by path."""
 
-    __slots__ = ("_index", "_keys", "_paths", "_rows")
+    __slots__ = ("_filled", "_index", "_keys", "_paths", "_rows", "_twins")
 
     def __init__(self, rows: Mapping[FieldPath, Row], index: int) -> None:
         self._rows = rows
         self._index = index
         self._paths: set[FieldPath] | None = None
+        self._filled: set[FieldPath] | None = None
         self._keys: dict[tuple[FieldPath, str], set[str]] | None = None
+        self._twins: dict[tuple[FieldPath, str, str], list[FieldPath]] | None = None
 
     def get(self, path: FieldPath) -> Any:
         """Return the leaf at a path, `MISSING` if there is none."""
@@ -80,11 +85,28 @@ class Column:
         return self._keys.get((path, name), _NO_KEYS)
 
     def list_twins(self, entry: FieldPath, name: str) -> list[FieldPath]:
-        """Return the other entries of a list that share one key with an entry."""
-        self.has_path(entry)
-        value = element_value(entry[-1]).get(name)
-        beside = (p for p in self._paths or () if len(p) == len(entry) and p[:-1] == entry[:-1] and p != entry)
-        return [path for path in beside if is_same(element_value(path[-1]).get(name), value)]
+        """Return the other entries of a list that share one key with an entry; of many, the first."""
+        if self._twins is None:
+            self._twins = {}
+            self.has_path(())
+            for path in sorted(p for p in self._paths or () if p and p[-1][0] == "k"):
+                for key, value in element_value(path[-1]).items():
+                    beside = self._twins.setdefault((path[:-1], key, canonical_json(value)), [])
+                    if len(beside) < _MOST_TWINS:
+                        beside.append(path)
+        value = canonical_json(element_value(entry[-1]).get(name))
+        return [path for path in self._twins.get((entry[:-1], name, value), ()) if path != entry]
+
+    def is_hollow(self, path: FieldPath) -> bool:
+        """Return whether there is a value below a path, and every one of them is an empty map."""
+        if self._filled is None:
+            self._filled = set()
+            for leaf, row in self._rows.items():
+                value = row[self._index]
+                if value is not MISSING and value != {}:
+                    self._filled.add(())
+                    self._add_paths(leaf, self._filled)
+        return self.has_path(path) and path not in self._filled
 
     def find_above(self, path: FieldPath) -> FieldPath | None:
         """Return the leaf above a path that blocks it: a null, a scalar, an atomic or an empty value."""

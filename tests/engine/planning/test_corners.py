@@ -31,7 +31,7 @@ SERVICE = """\
 apiVersion: v1
 kind: Service
 metadata: {name: s, finalizers: [a.io/x, b.io/y]}
-spec: {ports: [{port: 80}], loadBalancerSourceRanges: [10.0.0.0/8]}
+spec: {type: LoadBalancer, ports: [{port: 80}], loadBalancerSourceRanges: [10.0.0.0/8]}
 """
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1'}\n"
 POD_TEMPLATE = """\

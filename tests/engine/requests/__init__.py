@@ -1,1 +1,0 @@
-"""Tests of kubectl's flows, its command line and its inputs."""
