@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from enum import StrEnum
 
 from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
-
-class ReviewersAct(StrEnum):
-    """What a button of the form does; keys that send the form save it."""
-
-    FIND = "find"
-    SAVE = "save"
+FIND = "find"
+"""The act of the button that only looks for a name; everything else saves."""
 
 
 class ReviewersForm(forms.Form):
     """The accounts that are asked; `name` narrows the list that is shown, and saves nothing."""
 
-    act = forms.ChoiceField(choices=[(one.value, one.value) for one in ReviewersAct], required=False)
     name = forms.CharField(label=_("Find by name"), max_length=150, required=False)
     reviewers = forms.TypedMultipleChoiceField(
         label=_("Reviewers"),
@@ -38,7 +32,7 @@ class ReviewersForm(forms.Form):
     @property
     def is_search(self) -> bool:
         """Return whether the form only looks for a name."""
-        return self.data.get("act") == ReviewersAct.FIND
+        return self.data.get("act") == FIND
 
     @property
     def wanted(self) -> str:
