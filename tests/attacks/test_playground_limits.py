@@ -38,14 +38,14 @@ def test_nothing_is_computed_in_the_web_process(client, monkeypatch):
 
     for name in ("explain", "read", "without_secrets", "mask", "parse_manifests"):
         monkeypatch.setattr(playground, name, refuse)
-    for name in ("present_pane", "render_to_string", "render_answer"):
+    for name in ("present_alone", "render_to_string", "render_answer"):
         monkeypatch.setattr(answering, name, refuse)
     monkeypatch.setattr(pages, "render_answer", refuse)
 
     asked = ask(client)
     address = asked.headers["Location"].partition("#")[0]
     shown = [client.get(f"{address}{tab.value}/") for tab in ObjectView]
-    other = client.get(f"{address}diff/?view=split")
+    other = client.get(f"{address}diff/?split=1")
 
     assert asked.status_code == 302
     assert [page.status_code for page in (*shown, other)] == [200] * 6
@@ -83,13 +83,13 @@ def test_web_process_spends_no_time_on_a_large_question(client, mode, monkeypatc
 
 
 def test_child_renders_what_the_web_process_would(client):
-    example = client.get("/playground/maps-1/diff/?view=split").content.decode()
+    example = client.get("/playground/maps-1/diff/?split=1").content.decode()
     given = pages.find_question("maps-1", pool=limited.PEOPLE).given
     form = {**given.to_json(), "takes_client_side": "on" if given.takes_client_side else ""}
     asked = client.post("/playground/", form)
     address = asked.headers["Location"].partition("#")[0]
 
-    rendered = client.get(f"{address}diff/?view=split").content.decode()
+    rendered = client.get(f"{address}diff/?split=1").content.decode()
 
     pane = example.partition('id="pane"')[2].partition("</section>")[0].replace("/playground/maps-1/", address)
     assert rendered.partition('id="pane"')[2].partition("</section>")[0] == pane
