@@ -112,8 +112,8 @@ def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
     show_alone(alice, "Deployment/")
     expect(alice.locator("#pane")).to_contain_text("shop/greeter:1")
     row = alice.locator("[data-field-row]", has_text="image").first
-    expect(row.locator(".value.was")).to_have_text("shop/greeter:1")
-    expect(row.locator(".value.will")).to_have_text("shop/greeter:2")
+    for part, text in ((".shared", "shop/greeter:"), (".value.was", "1"), (".value.will", "2")):
+        expect(row.locator("summary").locator(part)).to_have_text(text)
     row.locator("summary").click()
     expect(row).to_contain_text("app/greeter.yaml")
     expect(row).to_contain_text("Container image name")
