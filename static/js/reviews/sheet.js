@@ -63,6 +63,6 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("htmx:after:swap", () => {
   if (!sheet?.open) return;
   reveal();
-  if (!form()?.contains(document.activeElement)) focusFirst();
+  if (form()?.querySelector(FIRST[0]) || !form()?.contains(document.activeElement)) focusFirst();
 });
 reveal();

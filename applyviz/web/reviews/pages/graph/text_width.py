@@ -24,8 +24,9 @@ _WIDTHS = {
     0.72: "AVXY",
     0.75: "CDGHU",
     0.79: "NOQ",
-    0.90: "mw→…",
+    0.90: "mw…",
     0.99: "%@MW",
+    1.00: "→",  # another font of the machine may draw it
 }
 _OF_LETTER = {letter: width for width, letters in _WIDTHS.items() for letter in letters}
 _MONO = 0.6
