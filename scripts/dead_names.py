@@ -21,7 +21,7 @@ _STATEMENTS = "<statements>"
 # Modules whose definitions Django, Celery or people find by name.
 _FOUND_BY_NAME = (
     *("applyviz.settings", "applyviz.records.models.*", "*.management.commands.*", "*.urls", "*.apps"),
-    *("applyviz.asgi", "applyviz.celery", "scripts.*", "manage"),
+    *("applyviz.asgi", "applyviz.celery", "applyviz.web.frame.session_store", "scripts.*", "manage"),
 )
 # Functions that the starter of a module calls.
 _STARTED = frozenset({"main", "load"})
