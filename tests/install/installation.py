@@ -29,6 +29,8 @@ NOWHERE = "127.0.0.1:1"
 # What somebody would say in their shell before `docker compose up`.
 CHOSEN = {"ALLOWED_HOSTS": "127.0.0.1", "APPLYVIZ_HTTPS": "off", "LOG_LEVEL": "INFO"}
 WORKERS = ("worker-plans", "worker-runs", "worker-scans", "worker-short")
+# Two of each as in `docker-compose.yml`, but one that scans.
+WORKER_PROCESSES = tuple(f"{name}-{n}" for name in WORKERS for n in (1, 2) if (name, n) != ("worker-scans", 2))
 _VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
 
 

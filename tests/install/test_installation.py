@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from tests.install.image import build_image
-from tests.install.installation import WORKERS, Installation
+from tests.install.installation import WORKER_PROCESSES, WORKERS, Installation
 from tests.services.browsing import Browser
 
 pytestmark = pytest.mark.install
@@ -64,7 +64,7 @@ def wait_for(installation: Installation, sql: str, number: str, expected: str, s
     url = (installation.folder / "secrets-of-web" / "database_url").read_text().strip()
     with psycopg.connect(url, autocommit=True) as connection:
         while (seen := connection.execute(sql, [number]).fetchone()) != (expected,):
-            logs = "\n".join(installation.log(f"{name}-{n}")[-2000:] for name in WORKERS for n in (1, 2))
+            logs = "\n".join(installation.log(name)[-2000:] for name in WORKER_PROCESSES)
             assert time.monotonic() < deadline, f"expected {expected!r}, saw {seen!r}: {logs}"
             time.sleep(0.2)
 
@@ -92,8 +92,7 @@ def test_nothing_but_the_requirements_is_installed(installation):
 
 
 def test_every_process_runs_and_is_healthy(installation):
-    workers = [f"{name}-{n}" for name in WORKERS for n in (1, 2)]
-    assert installation.list_running() == ["beat-1", "redis-1", "renderer-1", "web-1", "web-2", *workers]
+    assert installation.list_running() == ["beat-1", "redis-1", "renderer-1", "web-1", "web-2", *WORKER_PROCESSES]
     checks = [("web", port) for port in installation.ports]
     checks += [(service, 0) for service in (*WORKERS, "beat", "redis")]
     deadline = time.monotonic() + 60
