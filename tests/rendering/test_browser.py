@@ -103,7 +103,7 @@ def test_chart_is_rendered_planned_and_names_its_templates(sign_in):  # noqa: F8
     expect(page.get_by_text("Helm hook").first).to_be_visible()
     page.locator("[data-review-tab]", has_text="Changes").click()
     show_alone(page, "web-shop")
-    expect(page.locator("#pane .pane-head")).to_contain_text("templates/settings.yaml")
+    expect(page.locator("#pane")).to_contain_text("templates/settings.yaml")
 
 
 def test_kustomization_is_rendered_and_planned(sign_in):  # noqa: F811 - a fixture
@@ -146,7 +146,7 @@ def test_chart_of_a_repository_is_rendered_at_its_commit_with_its_values(sign_in
     expect(page.get_by_text("Helm hook").first).to_be_visible()
     page.locator("[data-review-tab]", has_text="Changes").click()
     show_alone(page, "of-git-shop")
-    expect(page.locator("#pane .pane-head")).to_contain_text(f"deploy/shop/templates/settings.yaml at {commit}")
+    expect(page.locator("#pane")).to_contain_text(f"deploy/shop/templates/settings.yaml at {commit}")
     expect(page.locator("#pane")).to_contain_text("crimson")
 
 

@@ -5,10 +5,14 @@ import json
 
 import pytest
 
+from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.sandbox.api.http import BODY_LIMIT, HttpFace
+from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.api.tables import render_age
+from applyviz.sandbox.storage.store import MemoryStore
 from tests.sandbox.conftest import NOW
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MAPS = "/api/v1/namespaces/default/configmaps"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -193,3 +197,25 @@ def test_impersonation_changes_no_field_owner(call):
     _, answer, _ = call("POST", MAPS, body, content_type="application/json", impersonate_user="jane")
 
     assert [e["manager"] for e in answer["metadata"]["managedFields"]] == ["kubectl"]
+
+
+@pytest.mark.parametrize(("schema", "is_same"), [("string", True), ("integer", False)])
+def test_address_of_a_document_names_its_content(schema, is_same):
+    """Clients keep a document by its address, whichever cluster it is from."""
+
+    def find_address(of):
+        box = Sandbox(MemoryStore(), lambda: NOW)
+        spec = {"type": "object", "properties": {"spec": {"type": of}}}
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": spec}}
+        names = {"kind": "Backup", "plural": "backups", "singular": "backup", "listKind": "BackupList"}
+        definition = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "backups.example.com"},
+            "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+        }
+        assert box.handle(Request("POST", DEFINITIONS, {}, JSON, definition), user="tester").status == 201
+        index = box.handle(Request("GET", "/openapi/v3"), user="tester").body
+        return index["paths"]["apis/example.com/v1"]["serverRelativeURL"]
+
+    assert (find_address("string") == find_address(schema)) is is_same

@@ -19,7 +19,7 @@ from applyviz.engine.objects.exchange import (
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
 )
-from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
+from applyviz.engine.objects.values import JSONObject, MutableObject, canonical_json, get_at
 from applyviz.engine.schema.builtin import RELEASE, load_bundled
 from applyviz.engine.schema.definitions import OBJECT_META
 from applyviz.engine.schema.model import Resource
@@ -158,9 +158,11 @@ def find_openapi(path: str, cluster: SandboxCluster) -> JSONObject | None:
 
 
 def _index(cluster: SandboxCluster) -> Iterator[tuple[str, JSONObject]]:
+    """Yield each document with its address; its hash is that of the content, because clients keep it."""
     versions = {(g, v): RELEASE for g, v, _ in builtin_resources()}
-    revisions = "".join(d["metadata"].get("resourceVersion", "") + "," for d in cluster.registry.list_definitions())
-    versions.update({(r.gvk.group, r.gvk.version): revisions for r in cluster.registry.list_custom_resources()})
+    content = canonical_json([definition["spec"] for definition in cluster.registry.list_definitions()])
+    defined = hashlib.sha256(content.encode()).hexdigest()
+    versions.update({(r.gvk.group, r.gvk.version): defined for r in cluster.registry.list_custom_resources()})
     for (group, version), state in versions.items():
         name = f"apis/{group}/{version}" if group else f"api/{version}"
         digest = hashlib.sha256(f"{name} {state}".encode()).hexdigest().upper()
