@@ -30,7 +30,7 @@ def _judge(figures: dict[str, Any], capsys: Any) -> None:
     with capsys.disabled():
         sys.stdout.write(f"\nraces: {figures['rounds']} rounds, won by {figures['won']}; {figures['outcomes']}\n")
     assert figures["broken"] == []
-    # Now and then a run wins, now and then a later plan, or nothing was raced.
+    # Now and then a run wins, now and then a later plan: else nothing was raced. `races` slows a side that always wins.
     for ways in ({"confirm", "start"}, {"edit", "replan"}):
         assert ways & figures["won"].keys()
 
