@@ -87,7 +87,7 @@ def public_manifests() -> Path:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Product]":
-    """The product with its demo, in a process and a home of its own: pictures and walks share it."""
+    """The product with its demo, in a separate process with a separate home, shared by pictures and walks."""
     from tests.e2e.conftest import run_product  # noqa: PLC0415 - needs Playwright
 
     with run_product(tmp_path_factory.mktemp("product")) as found:

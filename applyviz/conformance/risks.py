@@ -138,7 +138,7 @@ class Facts:
 
     @property
     def is_cluster_wide(self) -> bool:
-        """Whether the object belongs to no namespace, and is of no kind with a risk of its own."""
+        """Whether the object is cluster-scoped and its kind has no risk that replaces this one."""
         resource = self.planned.given.catalog.find_resource(self.gvk)
         return resource is not None and not resource.is_namespaced and self.gvk.kind not in _REACHING
 

@@ -1,7 +1,7 @@
 """Find where kubectl does something else than applyviz with the same server-side apply to a client-side object.
 
 Rule: `docs/semantics/migration.md`. kubectl applies first and moves the fields of client-side apply afterwards, so a
-conflict ends it; applyviz moves first. What kubectl then removes is a second apply: if the server refuses that one,
+conflict ends it; applyviz moves first. kubectl then removes fields by a second apply: if the server refuses that one,
 kubectl prints a warning, and what the first apply wrote stays.
 """
 
@@ -26,7 +26,7 @@ _MOMENT = "2026-01-01T00:00:00Z"
 
 @dataclass(frozen=True, slots=True)
 class KubectlDifference:
-    """What kubectl does otherwise.
+    """Where kubectl differs from applyviz.
 
     - `conflicts`: those that stop kubectl.
     - `first_apply`: what kubectl writes although the server refuses the removals; None if it refuses nothing.

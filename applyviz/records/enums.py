@@ -244,7 +244,7 @@ class NotificationKind(models.TextChoices):
     """The events that people and webhooks are notified of."""
 
     NEEDS_YOU = "review.needs_you", _("A review needs you")
-    REVIEW_REQUESTED = "review.requested", _("Somebody asks you for a review")
+    REVIEW_REQUESTED = "review.requested", _("Your review was requested")
     APPROVED = "plan.approved", _("A plan was approved")
     CHANGES_REQUESTED = "plan.changes_requested", _("Changes were requested")
     APPROVALS_DROPPED = "approvals.dropped", _("Approvals no longer apply")

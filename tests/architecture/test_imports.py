@@ -1,4 +1,4 @@
-"""What only some work needs is imported with that work: every command and every web process would wait for it."""
+"""Modules that only some work needs are imported by that work, so that no command and no web process waits for them."""
 
 from __future__ import annotations
 

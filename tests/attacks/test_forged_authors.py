@@ -1,4 +1,4 @@
-"""Whoever writes to the database changes no author, asks for nothing in another's name, and agrees to no rule."""
+"""A person who writes to the database changes no author, requests nothing in another's name, and confirms no rule."""
 
 from __future__ import annotations
 

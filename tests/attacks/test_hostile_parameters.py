@@ -75,7 +75,7 @@ def list_addresses(world: World) -> list[tuple[str, str]]:
 
 
 def ask(world: World, queries: dict[str, str]) -> list[str]:
-    """What gives an internal error, as name of the address and of the query."""
+    """Return the addresses and queries that give an internal error, by name."""
     reader = make_person("reader", *Role)
     pages, token = Client(raise_request_exception=False), make_token(reader)
     pages.force_login(reader)

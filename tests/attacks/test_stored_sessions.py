@@ -1,4 +1,4 @@
-"""Whoever reads or writes the database signs in as nobody: no value of a table is a cookie, no row opens a session."""
+"""The database signs its reader in as no account: no value of a table is a cookie, no written row opens a session."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def run_product(home: Path, **more: str) -> Iterator[Product]:
 
 @pytest.fixture(scope="session")
 def product(demo) -> Product:
-    """The product with its demo; a module that needs other settings has one of its own."""
+    """The product with its demo; a module that needs other settings starts another one."""
     return demo
 
 

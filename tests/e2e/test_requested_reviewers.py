@@ -29,7 +29,7 @@ EXTRA = 11
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory):
-    """A product of its own, whose demo has more approvers."""
+    """A separate product, whose demo has more approvers."""
     with run_product(tmp_path_factory.mktemp("reviewers")) as found:
         names = [f"reviewer-{number:02}" for number in range(EXTRA)]
         manage(found.home, "shell", "-c", ADD.format(names=names))
@@ -166,6 +166,6 @@ def test_refusal_in_the_sheet_keeps_it_open(sign_in):
     other.get_by_role("button", name="Close without applying").click()
     expect(other.locator(".messages")).to_contain_text("Review closed")
     sheet.get_by_role("button", name="Save request").click()
-    expect(sheet).to_contain_text("this review is not open any more, so nobody can be asked")
+    expect(sheet).to_contain_text("this review is closed, so no reviewers can be requested")
     expect(sheet.get_by_role("button", name="Close")).to_be_visible()
     keep(alice, "refused")

@@ -44,7 +44,7 @@ def read_here(bundle: SourceBundle, **_: Any) -> tuple[ParsedFile, ...]:
 
 
 def read_files_here(bundle: SourceBundle) -> ReadFiles:
-    """What a worker reads with the child, without the child."""
+    """Read files as a worker does, without its child process."""
     files = read_here(bundle)
     return ReadFiles(files, tuple(encode_file(file).rstrip() for file in files))
 

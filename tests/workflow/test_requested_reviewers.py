@@ -219,7 +219,7 @@ def test_account_without_scope_can_neither_be_asked_nor_told_apart_from_none(tea
         with pytest.raises(NotValidError, match="only people who may approve this review can be asked"):
             requested_reviewers.request_reviewers(plan.review, by=team.alice, accounts=[account])
     for name in ("charlie", "erin", "nobody-there"):
-        with pytest.raises(NotValidError, match=f"nobody named {name} may approve this review"):
+        with pytest.raises(NotValidError, match=f"no person named {name} may approve this review"):
             requested_reviewers.find_accounts(plan.review, [name])
     assert Review.objects.get().requested_reviewers == []
 
@@ -329,7 +329,7 @@ def test_closed_review_has_no_requests(team):
     plan = team.plan(config_map(a="1"))
     reviews.close_review(plan.review, by=team.alice)
 
-    with pytest.raises(NotPossibleError, match="not open any more"):
+    with pytest.raises(NotPossibleError, match="this review is closed"):
         ask(plan, team, team.bob)
 
 

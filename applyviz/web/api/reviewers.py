@@ -30,7 +30,7 @@ def present_reviewers(found: Iterable[RequestedReviewer]) -> list[JSONObject]:
 
 
 def _present(review: Review, caller: Caller) -> JSONObject:
-    """Return who was asked and, for whoever may ask, who can be."""
+    """Return the requested reviewers and, if the reader may request reviews, the candidates."""
     plan = review.latest_plan
     if plan is None:
         return {"requested_reviewers": [], "can_be_asked": []}

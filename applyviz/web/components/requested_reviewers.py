@@ -36,6 +36,6 @@ def _choose_style(one: RequestedReviewer, *, is_open: bool) -> Appearance:
 
 
 def present_requested(review: Review, found: Iterable[RequestedReviewer]) -> tuple[ReviewerRow, ...]:
-    """Return the rows of the requested reviewers of a review, in their order; nobody is awaited once it is over."""
+    """Return the rows of the requested reviewers, in their order; none is awaited once the review is closed."""
     is_open = review.state == ReviewState.OPEN
     return tuple(ReviewerRow(one.account, one.name, _choose_style(one, is_open=is_open)) for one in found)

@@ -1,7 +1,8 @@
 """Requested reviewers: whom the author of a review asks for an approval by name, and where each of them stands.
 
-A request gives no right and blocks nothing. Whoever may approve the review can be asked; whoever loses that right stays
-on the list, and is neither notified nor waited for. The ids on the row of a review decide nothing about what may run.
+A request gives no right and blocks nothing. People who may approve the review can be asked; a person who loses that
+right stays on the list, and is neither notified nor awaited. The ids on the row of a review decide nothing about what
+may run.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _read_asked(review: Review) -> tuple[Person, ...]:
 
 
 def may_approve(plan: Plan, person: Person) -> bool:
-    """Return whether a person may see the review of a plan and approve it: by their role, and as nobody involved."""
+    """Return whether a person may see the review of a plan and approve it: by their role, and by not being involved."""
     return (
         access.can(person, Action.APPROVE, access.scopes_of(plan.review))
         and access.can(person, Action.APPROVE, policies.list_scopes(plan))
@@ -130,7 +131,7 @@ def request_reviewers(review: Review, *, by: Person, accounts: Iterable[int]) ->
         review = lock_review(review.pk)
         plan = review.latest_plan
         if review.state != ReviewState.OPEN or plan is None:
-            raise NotPossibleError(_("this review is not open any more, so nobody can be asked to review it"))
+            raise NotPossibleError(_("this review is closed, so no reviewers can be requested"))
         requested, withdrawn = _choose(review, plan, chosen)
         if not requested and not withdrawn:
             return
@@ -155,5 +156,5 @@ def find_accounts(review: Review, names: Iterable[str]) -> frozenset[int]:
     wanted = tuple(names)
     for name in wanted:
         if name not in known:
-            raise NotValidError(_("nobody named %(name)s may approve this review") % {"name": name[:150]})
+            raise NotValidError(_("no person named %(name)s may approve this review") % {"name": name[:150]})
     return frozenset(known[name] for name in wanted)

@@ -57,7 +57,7 @@ class ReviewNotOpen(PlanBlocker):
 
 @dataclass(frozen=True, slots=True)
 class AuthorsForged(PlanBlocker):
-    """Who wrote the plan is not known: its row was not stored, or was changed, by this installation."""
+    """The authors of the plan are unknown: its row was not stored, or was changed, by this installation."""
 
 
 # What the plan was made for has changed, or does not allow it.

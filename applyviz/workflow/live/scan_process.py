@@ -54,9 +54,9 @@ def _wait(process: subprocess.Popen[bytes], clock: Callable[[], float]) -> int |
 
 
 def scan_whole_cluster(scan_id: int, *, clock: Callable[[], float] = time.monotonic) -> None:
-    """Perform a scan of a whole cluster, here or in a process of its own; while another one runs, leave it for later.
+    """Perform a scan of a whole cluster, here or in a separate process; while another scan runs, leave it for later.
 
-    - The recovery task asks again for what was left.
+    - The recovery task requests postponed scans again.
     """
     if not _is_apart.is_set():
         scans.scan_cluster(scan_id)

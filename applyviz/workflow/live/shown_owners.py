@@ -1,4 +1,4 @@
-"""What is shown of the field owners of a live object: names of list entries repeat values, which may be masked."""
+"""Field owners of a live object as shown: names of list entries repeat values, which may be masked."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class _News:
     """An event before it is stored, and its recipients; `key` identifies it.
 
     - `plan` None: it is about no plan, and `subject` names what it is about; beside a plan it adds details.
-    - `is_quiet`: nobody is notified; `is_personal`: webhooks are not.
+    - `is_quiet`: no notification is sent; `is_personal`: none is sent to webhooks.
     """
 
     event: NotificationKind

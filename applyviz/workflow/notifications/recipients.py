@@ -49,7 +49,7 @@ def list_requested(plan: Plan) -> tuple[Person, ...]:
 def list_others(plan: Plan, found: Quorum) -> tuple[Person, ...]:
     """Return the people to notify that a plan lacks approvals, besides those who were asked for it.
 
-    - Nobody while none is missing, or while those who were asked are enough for the policy.
+    - None while no approval is missing, or while the requested reviewers are enough for the policy.
     """
     asked = list_requested(plan)
     if not found.missing or (asked and requested_reviewers.are_enough(found, asked)):

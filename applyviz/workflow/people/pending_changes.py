@@ -58,7 +58,7 @@ def list_waiting(*, for_user: Visitor) -> list[PendingChange]:
 def read_waiting() -> list[PendingChange]:
     """Return the waiting changes, for a command on the server.
 
-    - One that this installation did not store, or that the audit log records as declined, waits for nobody.
+    - One that this installation did not store, or that the audit log records as declined, does not count.
     """
     found = PendingChange.objects.filter(state=PendingState.WAITING, expires_at__gt=clock.now())
     waiting = row_macs.keep_genuine(found.select_related("asked_by"))

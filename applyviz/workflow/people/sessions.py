@@ -1,6 +1,6 @@
 """The signed-in sessions of a person: listed for them, and ended by them.
 
-Rule: a session is stored under the keyed hash of its key, the cookie; whoever reads the database signs in as nobody.
+Rule: a session is stored under the keyed hash of its key, the cookie; the rows of the database open no session.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Owners of kinds and files: whoever changes them needs approvals of the team that owns them.
+"""Owners of kinds and files: a change of them needs approvals of the team that owns them.
 
 Rule: a plan needs the approvals of each owner of an object that it writes, by the kind of the object or by the file of
 its manifest. A Secret that is compared with live counts whether or not it changes, because everyone sees how many
@@ -28,7 +28,7 @@ _KIND_PATTERN = re.compile(r"\*|([a-z0-9*]([-a-z0-9.*]*[a-z0-9*])?)/([A-Z][A-Za-
 
 
 class OwnerOf(StrEnum):
-    """What a pattern of owners is compared with."""
+    """The side of an object with which a pattern of owners is compared."""
 
     KIND = "kind"
     FILE = "file"

@@ -1,6 +1,6 @@
 /**
  * Records that an object was viewed, once all of its rows were on the screen: in the scroll of all changes, alone, and
- * in the drawer of risks. What is flung past does not count: a part counts when it stays on the screen from one look to
+ * in the drawer of risks. A part that only flies past does not count: it counts when it stays on the screen from one look to
  * the next. Without script the box beside each object says the same.
  */
 const LOOK = 250;

@@ -124,16 +124,16 @@ def test_author_of_another_namespace_cannot_ask(team, plan):
 def test_page_says_when_nobody_else_may_approve(team, plan):
     take_roles(team.bob)
     page = read(team.alice, ADDRESS)
-    assert "Nobody else may approve this review" in page
+    assert "No one else may approve this review" in page
     assert "Save request" not in page
 
 
 def test_page_of_a_closed_review_asks_nobody(team, plan):
     reviews.close_review(plan.review, by=team.alice)
-    assert "This review is not open any more" in read(team.alice, ADDRESS)
+    assert "This review is closed" in read(team.alice, ADDRESS)
     answer = open_as(team.alice).post(ADDRESS, {"act": "save", "reviewers": [team.bob.pk]})
     assert answer.status_code == 422
-    assert "this review is not open any more, so nobody can be asked" in words(answer)
+    assert "this review is closed, so no reviewers can be requested" in words(answer)
     assert ADDRESS not in open_as(team.alice).get(OVERVIEW).content.decode()
 
 
@@ -152,7 +152,7 @@ def test_a_long_list_is_searched_and_keeps_what_is_checked(team, plan):
     assert Review.objects.get().requested_reviewers == []
     assert alice.post(ADDRESS, given).status_code == 200
     nobody = alice.post(ADDRESS, {"act": "find", "name": "<zoe>"})
-    assert "Nobody named “<zoe>” may approve this review." in words(nobody)
+    assert "No person named “<zoe>” may approve this review." in words(nobody)
 
 
 def test_a_short_list_has_no_search(team, plan):
@@ -287,7 +287,7 @@ def test_program_cannot_ask_who_may_not_approve(team, plan, name):
 
     problem = answer.json()["error"]["problems"][0]
     assert (answer.status_code, problem["field"]) == (422, "reviewers")
-    assert problem["message"] == f"nobody named {name} may approve this review"
+    assert problem["message"] == f"no person named {name} may approve this review"
 
 
 @pytest.mark.parametrize(

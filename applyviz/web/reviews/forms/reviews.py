@@ -278,7 +278,7 @@ class ObjectListForm(forms.Form):
 
 
 class ObjectForm(forms.Form):
-    """What is shown of an object alone: its view, fields, displays and versions."""
+    """The view, fields, displays and versions of an object shown alone."""
 
     view = forms.ChoiceField(choices=[(v.value, v.value) for v in ObjectView], required=False)
     show = forms.ChoiceField(choices=[(f.value, f.value) for f in FieldFilter], required=False)

@@ -205,7 +205,7 @@ def _name_candidates(approval: ApprovalState) -> str:
 
 
 def _name_awaited(approval: ApprovalState) -> str:
-    """Return whom the plan waits for, as a sentence; "" when nobody was asked."""
+    """Return the sentence that names the awaited reviewers; "" without a requested reviewer."""
     names = _name_candidates(approval)
     return _("Waiting for %(name)s.") % {"name": names} if approval.facts.awaited else ""
 

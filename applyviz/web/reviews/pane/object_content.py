@@ -1,4 +1,4 @@
-"""What stands below the head of an object: its fields, its diff, its requests, its field owners, or its YAML.
+"""The content below the head of an object: its fields, its diff, its requests, its field owners, or its YAML.
 
 Only what the chosen view needs is computed. Values come masked. The scroll of all changes shows the beginning of a
 view; an object alone shows all of it in pages, with filters, displays and versions to choose from.
@@ -58,7 +58,7 @@ SCROLL_VIEWS = (ObjectView.FIELDS, ObjectView.DIFF, ObjectView.YAML)
 
 @dataclass(frozen=True, slots=True)
 class AloneChoice:
-    """What the address of an object alone chooses."""
+    """The choices in the address of an object shown alone."""
 
     view: ObjectView = ObjectView.FIELDS
     show: FieldFilter = FieldFilter.CHANGES

@@ -61,7 +61,7 @@ class ViewLink:
 
 @dataclass(frozen=True, slots=True)
 class AloneHead:
-    """What an object says of itself where it stands alone: how its result was calculated, and what can be done.
+    """The notes of an object shown alone: how its result was calculated, and what can be done.
 
     - `origin`: where its file comes from, if the plan has several sources or a template in a repository.
     """

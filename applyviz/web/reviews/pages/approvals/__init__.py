@@ -1,1 +1,1 @@
-"""What a review shows of the people who approve it."""
+"""Approvals on the pages of a review."""
