@@ -81,6 +81,7 @@ class BranchPush(models.Model):
     """A genuine push to a branch: the commit before and after it, and the account that pushed.
 
     - `login` is the name at the git host, `email` its address; "" if the host does not send it.
+    - Only a push with a valid `mac` explains commits (`workflow/foundation/row_macs.py`).
     """
 
     delivery = models.OneToOneField(PushDelivery, on_delete=models.SET_NULL, null=True, related_name="push")
@@ -92,6 +93,7 @@ class BranchPush(models.Model):
     login = models.CharField(max_length=400, blank=True)
     email = models.CharField(max_length=320, blank=True)
     at = models.DateTimeField()
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["-id"]
@@ -106,6 +108,7 @@ class Following(models.Model):
 
     - `first_commit` is that of the plan at which it began.
     - `due_at`: when to fetch (next), None while nothing waits. `attempts` counts failed fetches since the last push.
+    - A following without a valid `mac` requests nothing (`workflow/foundation/row_macs.py`).
     - `lease_until`, `epoch` let another worker take over. `outcome`, `commit`, `detail` are of the last fetch.
     """
 
@@ -131,6 +134,7 @@ class Following(models.Model):
     outcome = models.CharField(max_length=16, choices=FollowOutcome.choices, blank=True)
     commit = models.CharField(max_length=64, blank=True)
     detail = models.CharField(max_length=500, blank=True)
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["-id"]
@@ -154,6 +158,8 @@ class CommitRange(models.Model):
     - `base` is the commit of that plan, "" if there is none; `gap` says why not all commits are known.
     - `commits` are the ids, newest first; `graph` has the parents of each commit that is known.
     - `first_commit`: commits up to it were chosen by a person, not pushed to us.
+    - `people` are authors and committers, each [role, name, email, login, commit], as in `CommitEditor`; with `mac`,
+      which proves all of this, rows of that table only add people.
     """
 
     plan = models.OneToOneField(Plan, on_delete=models.PROTECT, primary_key=True, related_name="commit_range")
@@ -164,7 +170,9 @@ class CommitRange(models.Model):
     first_commit = models.CharField(max_length=64)
     commits = models.JSONField(default=list)
     graph = models.JSONField(default=dict)
+    people = models.JSONField(default=list)
     gap = models.CharField(max_length=16, choices=HistoryGap.choices, blank=True)
+    mac = models.CharField(max_length=64, blank=True)
 
     def __str__(self) -> str:
         return f"commits of plan {self.plan_id}"

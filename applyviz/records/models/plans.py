@@ -30,7 +30,8 @@ class Plan(models.Model):
       {reason, file, line, column}.
     - `policy_version` names the policies that the digest is bound to, each with its version; `policy_digest` is the
       digest of their content.
-    - `authors` are the accounts that wrote or requested it or an earlier plan of its review; `mac` proves them
+    - `authors` are the accounts that wrote or requested it or an earlier plan of its review; `followed` is host and
+      path of the repository whose commits are recorded for it, "" for none; `mac` proves both
       (`workflow/foundation/row_macs.py`).
     - `lease_until` and `epoch` let another worker take over lost planning.
     """
@@ -49,6 +50,7 @@ class Plan(models.Model):
     masking = models.JSONField(default=dict)
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     authors = models.JSONField(default=list)
+    followed = models.CharField(max_length=1000, blank=True)
     mac = models.CharField(max_length=64, blank=True)
     digest = models.CharField(max_length=80, blank=True, db_index=True)
     digest_key_id = models.CharField(max_length=40, blank=True)

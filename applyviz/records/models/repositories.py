@@ -16,6 +16,7 @@ class RepositoryCredential(models.Model):
     - `secret` is the token or the private key; None once the credential was removed.
     - `public_key` is the half of a deploy key that the git host registers; `host_keys` are the only ones accepted.
     - `team`: whose members may use it; None for every author.
+    - Only a row with a valid `mac` is used (`workflow/foundation/row_macs.py`).
     - `tested_at`, `test_error`: the last test, "" if it worked. `secret_at`: when the secret was entered.
     """
 
@@ -32,6 +33,7 @@ class RepositoryCredential(models.Model):
     tested_at = models.DateTimeField(null=True)
     test_error = models.CharField(max_length=500, blank=True)
     archived_at = models.DateTimeField(null=True)
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["prefix", "id"]

@@ -12,6 +12,7 @@ class SourceRevision(models.Model):
     """The files of one intended change, frozen at one time, with digest and provenance.
 
     - Digests are keyed, with a `salt` of this revision: they reveal neither bytes nor that two revisions are equal.
+    - `mac` proves who brought the files and the commits that they come from (`workflow/foundation/row_macs.py`).
     """
 
     digest = models.CharField(max_length=80, db_index=True)
@@ -19,6 +20,7 @@ class SourceRevision(models.Model):
     provenance = models.JSONField(default=dict)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    mac = models.CharField(max_length=64, blank=True)
 
     def __str__(self) -> str:
         return self.digest[:16]

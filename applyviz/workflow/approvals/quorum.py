@@ -84,7 +84,7 @@ def _read_involved(plan: Plan) -> tuple[Person, ...]:
 
 def find_forged_authors(plan: Plan) -> tuple[AuthorsForged, ...]:
     """Return that the authors of a plan are not those that this installation stored; empty when they are."""
-    return (AuthorsForged(),) if row_macs.find_fault(plan) else ()
+    return (AuthorsForged(),) if row_macs.find_fault(plan) or commit_people.is_forged(plan) else ()
 
 
 def is_involved(plan: Plan, person: Person) -> bool:

@@ -18,20 +18,25 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import (
     Acknowledgment,
     AuditEntry,
+    BranchPush,
     ChangeRequest,
     CommitIdentity,
+    CommitRange,
     ConflictRule,
+    Following,
     Grant,
     IdentityMapping,
     PendingChange,
     Plan,
     Policy,
     PolicyVersion,
+    RepositoryCredential,
     RetentionPolicy,
+    SourceRevision,
     TeamMember,
 )
 from applyviz.workflow.foundation import account_macs, row_macs
-from applyviz.workflow.foundation.row_macs import RightRow, VouchedRow
+from applyviz.workflow.foundation.row_macs import OfSource, RightRow, VouchedRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +197,38 @@ def _list_accounts_not_as_recorded() -> Iterator[BadRight]:
             yield BadRight("account of audit entry", sequence, name, "the entry set another address")
 
 
+def _list_missing_commits() -> Iterator[BadRight]:
+    """Yield plans without the commits that were recorded for them, and reviews without the branches they followed."""
+    for plan in Plan.objects.exclude(followed="").filter(commit_range=None).order_by("pk"):
+        yield BadRight("commits of plan", plan.pk, str(plan), "they are missing")
+    started = AuditEntry.objects.filter(action=AuditAction.FOLLOWING_STARTED).order_by("pk")
+    kept = Counter(Following.objects.values_list("review__number", flat=True))
+    recorded = set(CommitRange.objects.values_list("plan__review__number", "plan__number"))
+    for review, count in Counter(started.values_list("review", flat=True)).items():
+        if count > kept[review]:
+            yield BadRight("followed branch of review", review or 0, str(review), "it is missing")
+    for review, sequence, body in started.values_list("review", "sequence", "detail"):
+        number = map_or_empty(body).get("plan")
+        if number is not None and (review, number) not in recorded:
+            about = f"plan {number} of review {review}"
+            yield BadRight("commits of audit entry", sequence, about, "they are missing")
+
+
+def _list_forged_sources() -> Iterator[BadRight]:
+    """Yield what says who brought manifests, and who may fetch them, and was not made by this installation."""
+    for what, model in _OF_SOURCES:
+        yield from _list_forged(what, model._default_manager.order_by("pk").iterator(chunk_size=500))
+
+
+_OF_SOURCES: tuple[tuple[str, type[OfSource]], ...] = (
+    ("source of manifests", SourceRevision),
+    ("followed branch", Following),
+    ("commits of plan", CommitRange),
+    ("push", BranchPush),
+    ("credential", RepositoryCredential),
+)
+
+
 def check_rights() -> tuple[BadRight, ...]:
     """Return every row that is forged, and every right that is missing or was revived."""
     grants = Grant.objects.select_related("entry").order_by("pk")
@@ -217,6 +254,8 @@ def check_rights() -> tuple[BadRight, ...]:
         *_list_forged("policy", Policy.objects.exclude(archived_at=None).order_by("pk")),
         *_list_missing(),
         *_list_policies_not_as_recorded(),
+        *_list_forged_sources(),
+        *_list_missing_commits(),
         *_list_forged_accounts(),
         *_list_accounts_not_as_recorded(),
     )

@@ -121,8 +121,8 @@ def find_identity(person: Person, cluster: Cluster) -> Identity:
         return Identity()
     _check_mappings(cluster)
     mine = Q(person=person) | Q(person=None, team=None)
-    mine |= Q(team__members__person=person, team__members__ended_at=None, team__archived_at=None)
-    rows = list(_in_force(cluster).filter(mine).distinct().select_related("team"))
+    mine |= Q(team__slug__in=people.list_teams([person])[person.pk])
+    rows = list(_in_force(cluster).filter(mine).select_related("team"))
     for chosen in (
         [row for row in rows if row.person_id],
         [row for row in rows if row.team_id],

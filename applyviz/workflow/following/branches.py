@@ -24,11 +24,12 @@ from applyviz.sources.git.addresses import locate
 from applyviz.sources.git.model import GIT
 from applyviz.workflow.approvals import commit_ranges
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access, outbox
+from applyviz.workflow.foundation import access, outbox, row_macs
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.plans import git_sources
+from applyviz.workflow.plans.source_runs import earlier_plans
 
 NOT_ONE_BRANCH = gettext_lazy("only a review whose manifests all come from one branch of a repository can follow it")
 QUIET = timedelta(seconds=2)
@@ -86,8 +87,8 @@ def start_following(review: Review, *, by: Person) -> Following:
 
 def _find_first(review: Review, location: str, branch: str) -> str:
     """Return the commit at which the review began to follow this branch for the first time; "" if it never did."""
-    same = Following.objects.filter(review=review, location=location, branch=branch).order_by("pk")
-    return same.values_list("first_commit", flat=True).first() or ""
+    same = [one for one in earlier_plans.list_followings(review, location) if one.branch == branch]
+    return same[-1].first_commit if same else ""
 
 
 def _store(review: Review, plan: Plan, *, by: Person, first_commit: str) -> Following:
@@ -100,7 +101,7 @@ def _store(review: Review, plan: Plan, *, by: Person, first_commit: str) -> Foll
     location, branch, now = locate(repository), find_branch(plan), clock.now()
     try:
         with transaction.atomic():
-            following = Following.objects.create(
+            following = Following(
                 review=review,
                 by=by,
                 repository=repository,
@@ -110,10 +111,12 @@ def _store(review: Review, plan: Plan, *, by: Person, first_commit: str) -> Foll
                 started_at=now,
                 commit=git_sources.find_commit(plan.revision),
             )
+            row_macs.vouch(following)
+            following.save(force_insert=True)
     except IntegrityError:
         raise NotPossibleError(_("this review already follows its branch")) from None
-    commit_ranges.record_commits(plan)
-    detail = {"repository": repository, "branch": branch}
+    commit_ranges.record_commits(plan, following)
+    detail: dict[str, JSONValue] = {"repository": repository, "branch": branch, "plan": plan.number}
     trail.record(AuditAction.FOLLOWING_STARTED, by=by, about=_subject(review), detail=detail)
     return following
 
@@ -132,10 +135,19 @@ def hand_over(following: Following, review: Review, plan: Plan) -> None:
 def end_following(
     following: Following, reason: FollowEnd, *, by: Person | None, successor: Review | None = None
 ) -> bool:
-    """End a following in the caller's transaction; return False if it ended already."""
-    rows = Following.objects.filter(pk=following.pk, ended_at=None)
-    ended = rows.update(
-        ended_at=clock.now(), end_reason=reason, ended_by=by, successor=successor, due_at=None, lease_until=None
+    """End a following in the caller's transaction; return False if it ended already. A forged one stays forged."""
+    is_genuine = not row_macs.find_fault(following)
+    following.ended_at, following.end_reason, following.ended_by = clock.now(), reason, by
+    if is_genuine:
+        row_macs.vouch(following)
+    ended = Following.objects.filter(pk=following.pk, ended_at=None).update(
+        ended_at=following.ended_at,
+        end_reason=reason,
+        ended_by=by,
+        mac=following.mac,
+        successor=successor,
+        due_at=None,
+        lease_until=None,
     )
     if not ended:
         return False

@@ -31,7 +31,7 @@ from applyviz.records.models import BranchPush, PushDelivery, PushWebhook
 from applyviz.records.sealing import Unsealed
 from applyviz.workflow.following import branches
 from applyviz.workflow.following.payloads import PayloadError, PushEvent, find_identifier, is_genuine, read_push
-from applyviz.workflow.foundation import outbox, rate_limit
+from applyviz.workflow.foundation import outbox, rate_limit, row_macs
 from applyviz.workflow.people.commit_people import show_name, write_login
 from applyviz.workflow.people.humans import name_mailbox
 
@@ -134,7 +134,7 @@ def _note(delivery: PushDelivery, webhook: PushWebhook, event: PushEvent) -> Non
     if not _is_about(webhook, event):
         _finish(delivery, PushResult.REFUSED, _("the push is to another repository"))
         return
-    push = BranchPush.objects.create(
+    push = BranchPush(
         delivery=delivery,
         location=webhook.location,
         branch=event.branch,
@@ -145,6 +145,8 @@ def _note(delivery: PushDelivery, webhook: PushWebhook, event: PushEvent) -> Non
         email=name_mailbox(event.email),
         at=delivery.received_at,
     )
+    row_macs.vouch(push)
+    push.save(force_insert=True)
     numbers = branches.note_push(push)
     reason = "" if numbers else _("no review follows this branch")
     facts = {"branch": event.branch, "commit": event.after, "pusher": push.name, "reviews": numbers}

@@ -24,7 +24,7 @@ from applyviz.records.models import Following, Plan, Review
 from applyviz.sources.git.model import GitSource
 from applyviz.workflow.audit import trail
 from applyviz.workflow.following import branches
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.foundation.locks import lock_review
@@ -75,9 +75,10 @@ def _claim(following_id: int) -> _FollowClaim | None:
     return None if found.due_at is None else _FollowClaim(found, found.due_at)
 
 
-def _find_end(following: Following) -> FollowEnd | None:
+def _find_end(following: Following, review: Review) -> FollowEnd | None:
     """Return why a following must end now; None when it goes on."""
-    review = following.review
+    if row_macs.find_fault(following):
+        return FollowEnd.FORGED
     if review.state == ReviewState.CLOSED:
         return FollowEnd.REVIEW_CLOSED
     if not access.can(following.by, Action.WRITE, access.scopes_of(review)):
@@ -111,7 +112,7 @@ def follow_branch(following_id: int) -> None:
         return
     following = claim.following
     try:
-        reason = _find_end(following)
+        reason = _find_end(following, following.review)
         if reason is not None:
             _end(following, reason)
             return
@@ -146,7 +147,7 @@ def _take(claim: _FollowClaim, found: Intake, latest: Plan) -> None:
         newest = _find_latest(review)
         if newest.pk != latest.pk:
             raise _BusyError
-        reason = _find_end(Following(review=review, by=following.by))
+        reason = _find_end(following, review)
         if reason is not None:
             branches.end_following(following, reason, by=None)
             return

@@ -1,12 +1,13 @@
 """MACs of rows that decide: one that was inserted or changed past the use cases does not count.
 
 They are grants, memberships, policies, acknowledgments, requests for changes, comments, retention policies,
-identities of commits, mappings to users of a cluster, the authors of plans, conflict rules, and changes that wait for a
-second administrator. A MAC covers what the row says and, of rights and policies,
-the audit entry that records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes and workers hold and the database
-does not. The end of a right is not covered, because ending takes rights away; `audit.right_macs` compares it with the
-audit log. The end of a policy, and that of a request for changes, are covered, because they let more run; that of a
-mapping is compared with the audit log where it is used.
+identities of commits, mappings to users of a cluster, the authors of plans, who brought their files, conflict rules,
+changes that wait for a second administrator, followed branches with the commits of a plan and who pushed them, and who
+may use the credential of a repository. A MAC covers what the row says and, of rights and policies, the audit entry that
+records it, under `APPLYVIZ_APPROVAL_KEY`, which web processes and workers hold and the database does not. The end of a
+right is not covered, because ending takes rights away; `audit.right_macs` compares it with the audit log. The end of a
+policy, and that of a request for changes, are covered, because they let more run, as are those of a followed branch and
+of a credential, so that neither is revived; that of a mapping is compared with the audit log where it is used.
 """
 
 from __future__ import annotations
@@ -24,24 +25,30 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import (
     Acknowledgment,
     AuditEntry,
+    BranchPush,
     ChangeRequest,
     Comment,
     CommitIdentity,
+    CommitRange,
     ConflictRule,
+    Following,
     Grant,
     IdentityMapping,
     PendingChange,
     Plan,
     Policy,
     PolicyVersion,
+    RepositoryCredential,
     RetentionPolicy,
+    SourceRevision,
     TeamMember,
 )
 
 RightRow = Grant | TeamMember
 RecordedRow = RightRow | PolicyVersion
 Statement = Acknowledgment | ChangeRequest | Comment | CommitIdentity | ConflictRule | PendingChange | Plan
-OtherRow = Statement | Policy | RetentionPolicy | IdentityMapping
+OfSource = BranchPush | CommitRange | Following | RepositoryCredential | SourceRevision
+OtherRow = Statement | OfSource | Policy | RetentionPolicy | IdentityMapping
 VouchedRow = RecordedRow | OtherRow
 _Row = TypeVar("_Row", bound=VouchedRow)
 _GIVEN = ("since", "by_id", "confirmed_by_id", "is_sole")
@@ -58,7 +65,20 @@ _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     CommitIdentity: ("person_id", "kind", "value", "verified_at", "verified_by_id"),
     IdentityMapping: ("cluster_id", "number", "person_id", "team_id", "user", "groups", "since", "by_id"),
     Comment: ("review_id", "plan_id", "by_id", "object_key", "path", "text", "earlier", "created_at", "edited_at"),
-    Plan: ("review_id", "number", "revision_id", "requested_by_id", "authors", "created_at"),
+    Plan: ("review_id", "number", "revision_id", "requested_by_id", "authors", "followed", "created_at"),
+    SourceRevision: ("digest", "salt", "provenance", "created_at", "created_by_id"),
+    Following: (
+        *("review_id", "by_id", "repository", "location", "branch", "first_commit", "started_at"),
+        *("ended_at", "end_reason", "ended_by_id"),
+    ),
+    CommitRange: (
+        *("plan_id", "location", "branch", "base", "base_plan_id", "first_commit", "commits", "graph", "people", "gap"),
+    ),
+    BranchPush: ("location", "branch", "before", "after", "name", "login", "email", "at"),
+    RepositoryCredential: (
+        *("prefix", "kind", "username", "public_key", "host_keys", "team_id", "created_at", "created_by_id"),
+        *("secret_at", "archived_at"),
+    ),
     PendingChange: ("kind", "given", "summary", "asked_by_id", "asked_at", "expires_at"),
     ConflictRule: (
         *("cluster_id", "number", "group", "kind", "namespace", "name", "elements", "manager", "resolution", "plan_id"),

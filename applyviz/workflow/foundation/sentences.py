@@ -101,7 +101,7 @@ def _write_state(found: blockers.ReviewNotOpen) -> str:
 
 @_writes(blockers.AuthorsForged)
 def _write_forged_authors(found: blockers.AuthorsForged) -> str:
-    return _("the authors of this plan were not recorded by this installation: re-plan")
+    return _("the authors of this plan were not recorded by this installation: create a new review")
 
 
 @_writes(blockers.PolicyForged)

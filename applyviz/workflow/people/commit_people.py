@@ -22,7 +22,7 @@ from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.blockers import CommitsUnknown, EditorUnmatched, PlanBlocker, PushersUnknown
 from applyviz.workflow.people.humans import OF_HUMANS, name_mailbox
-from applyviz.workflow.people.push_coverage import PushMove, find_unexplained
+from applyviz.workflow.people.push_coverage import PushMove, find_unexplained, list_tips
 
 _HIDDEN = re.compile(r"(?:\d+[+-])?([a-z0-9][a-z0-9._-]*)@users\.noreply\.([a-z0-9.-]+)\Z")
 _HIDDEN_PLAIN = re.compile(r"([a-z0-9][a-z0-9._-]*)@noreply\.([a-z0-9.-]+)\Z")
@@ -100,19 +100,48 @@ def read_person(role: EditorRole, name: str, address: str, *, host: str) -> GitP
     return GitPerson(name, email=name_mailbox(address))
 
 
+def find_range(plan: Plan) -> CommitRange | None:
+    """Return the commits whose people count for a plan; None for a plan that no followed branch led to."""
+    return moments.read_once(("commits of plan", plan.pk), lambda: _read_range(plan))
+
+
+def _read_range(plan: Plan) -> CommitRange | None:
+    # Only commits of a repository are recorded, by plans that were made before their review followed it, too.
+    is_of_git = bool(plan.followed or plan.revision.provenance.get(GIT))
+    return CommitRange.objects.filter(plan=plan).first() if is_of_git else None
+
+
+def is_forged(plan: Plan) -> bool:
+    """Return whether the commits of a plan are missing, or were changed in the database."""
+    found = find_range(plan)
+    return bool(plan.followed) if found is None else bool(row_macs.find_fault(found))
+
+
 def find_editors(plan: Plan) -> PlanEditors | None:
     """Return the editors of a plan by its commits; None for a plan that no followed branch led to."""
     return moments.read_once(("commit editors of plan", plan.pk), lambda: _read_editors(plan))
 
 
+def make_editor(plan: Plan, role: EditorRole, person: GitPerson, commit: str) -> CommitEditor:
+    """Return the row of a person behind a commit."""
+    return CommitEditor(
+        plan=plan,
+        role=role,
+        name=person.name[:200],
+        email=person.email[:320],
+        login=person.login[:400],
+        commit=commit,
+    )
+
+
 def _read_editors(plan: Plan) -> PlanEditors | None:
-    # Only commits of a repository are recorded.
-    is_of_git = bool(plan.revision.provenance.get(GIT))
-    found = CommitRange.objects.filter(plan=plan).first() if is_of_git else None
+    """Return the people whom the commits and the pushes name; rows beside these only add people."""
+    found = find_range(plan)
     if found is None:
         return None
-    rows = list(CommitEditor.objects.filter(plan=plan))
-    return PlanEditors(found, tuple(_group(rows)), _find_unknown_pushers(found))
+    named = [make_editor(plan, role, GitPerson(*person), commit) for role, *person, commit in found.people]
+    rows = CommitEditor.objects.filter(plan=plan)
+    return PlanEditors(found, tuple(_group((*named, *list_pushers(found), *rows))), _find_unknown_pushers(found))
 
 
 def _group(rows: Iterable[CommitEditor]) -> Iterator[Editor]:
@@ -152,15 +181,29 @@ def _match(rows: Iterable[CommitEditor]) -> Mapping[str, list[Person]]:
 
 
 def list_pushes(found: CommitRange) -> list[BranchPush]:
-    """Return the newest pushes to the branch of a plan, oldest first."""
+    """Return the newest pushes to the branch of a plan that a delivery named, oldest first."""
     pushes = BranchPush.objects.filter(location=found.location, branch=found.branch).order_by("-id")
-    return list(pushes[:_MOST_PUSHES])[::-1]
+    asked = ("pushes of commits", found.location, found.branch)
+    return moments.read_once(asked, lambda: row_macs.keep_genuine(pushes[:_MOST_PUSHES]))[::-1]
+
+
+def _list_moves(found: CommitRange) -> list[PushMove]:
+    return [PushMove(push.before, push.after) for push in list_pushes(found)]
+
+
+def list_pushers(found: CommitRange) -> list[CommitEditor]:
+    """Return who pushed commits of a plan, also to tips that a force push removed, as rows that may be stored."""
+    tips = list_tips(found.graph, found.commits, _list_moves(found)) if found.commits else frozenset()
+    return [
+        make_editor(found.plan, EditorRole.PUSHER, GitPerson(push.name, push.email, push.login), push.after)
+        for push in list_pushes(found)
+        if push.after in tips
+    ]
 
 
 def _find_unknown_pushers(found: CommitRange) -> tuple[str, ...]:
     """Return the commits whose pusher no delivery names."""
-    moves = [PushMove(push.before, push.after) for push in list_pushes(found)]
-    return find_unexplained(found.graph, found.commits, moves, chosen=found.first_commit, base=found.base)
+    return find_unexplained(found.graph, found.commits, _list_moves(found), chosen=found.first_commit, base=found.base)
 
 
 def find_unknown(plan: Plan) -> tuple[PlanBlocker, ...]:

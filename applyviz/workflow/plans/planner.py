@@ -18,7 +18,6 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, OuterRef, Q, Subquery
-from django.utils.translation import gettext as _
 
 from applyviz import clock, moments, stopping
 from applyviz.clusters import connect, facts
@@ -37,8 +36,9 @@ from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow import policies
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation, lifecycle, masking_settings, permissions, states
-from applyviz.workflow.foundation import access, compatibility, digests, failpoints, row_macs
+from applyviz.workflow.foundation import access, compatibility, digests, failpoints, row_macs, sentences
 from applyviz.workflow.foundation.access import Action, Visitor, require
+from applyviz.workflow.foundation.blockers import AuthorsForged
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
 from applyviz.workflow.foundation.logs import log_unexpected
@@ -157,7 +157,7 @@ def _fix_identity(claim: _Claim) -> None:
     """Fix the identity of the plan's requests, and of its run, and the masking settings of this moment."""
     plan = claim.plan
     if row_macs.find_fault(plan):
-        raise NotPossibleError(_("the authors of this plan were not recorded by this installation: re-plan"))
+        raise NotPossibleError(sentences.describe(AuthorsForged()))
     plan.identity = impersonation.find_identity(plan.requested_by, plan.target.cluster).to_json()
     plan.masking = masking_settings.policy_to_json(masking_settings.policy_for(plan.target.cluster))
     claim.renew(identity=plan.identity, masking=plan.masking)

@@ -16,12 +16,13 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import Cluster, Preset, Team, TeamMember
+from applyviz.records.models import Cluster, Preset, Team
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.foundation.scopes import ScopeEntry
+from applyviz.workflow.people import humans
 
 CLUSTER = "cluster"
 FIELDS = (
@@ -122,8 +123,8 @@ def list_usable(*, for_user: Person) -> tuple[Preset, ...]:
 
 
 def _list_offered(for_user: Person) -> tuple[Preset, ...]:
-    teams = TeamMember.objects.filter(person=for_user, ended_at=None, team__archived_at=None).values("team_id")
-    found = Preset.objects.filter(Q(team=None) | Q(team__in=teams), archived_at=None).select_related("cluster", "team")
+    is_mine = Q(team=None) | Q(team__slug__in=humans.list_teams([for_user])[for_user.pk])
+    found = Preset.objects.filter(is_mine, archived_at=None).select_related("cluster", "team")
     return tuple(one for one in found if _is_usable(one, for_user))
 
 

@@ -6,6 +6,7 @@ point a token at another host would have it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
@@ -17,15 +18,16 @@ from applyviz.engine.objects.errors import SourceError
 from applyviz.records.enums import AuditAction
 from applyviz.records.fields import seal_for
 from applyviz.records.git_enums import CredentialKind
-from applyviz.records.models import RepositoryCredential, Team, TeamMember
+from applyviz.records.models import RepositoryCredential, Team
 from applyviz.records.sealing import SealError, Unsealed
 from applyviz.sources.git import fetching, ssh_keys
 from applyviz.sources.git.addresses import covers, is_ssh, read_prefix
 from applyviz.sources.git.model import Credential, DeployKey, GitLogin, shorten
 from applyviz.workflow.audit import trail
-from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation import access, row_macs
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.people import humans
 from applyviz.workflow.plans.fetch_policy import make_policy
 
 SHORTEST_TOKEN = 8
@@ -125,6 +127,7 @@ def add_credential(draft: Draft, *, by: Person) -> RepositoryCredential:
         created_by=by,
         secret_at=now,
     )
+    row_macs.vouch(credential)
     try:
         with transaction.atomic():
             credential.save(force_insert=True)
@@ -132,6 +135,19 @@ def add_credential(draft: Draft, *, by: Person) -> RepositoryCredential:
     except IntegrityError:
         raise CredentialFieldError("address", _("There is already a credential for this address and team.")) from None
     return credential
+
+
+def _update(credential: RepositoryCredential, values: Mapping[str, object]) -> None:
+    """Store values with the MAC that fits, unless it was forged; raises `NotPossibleError` for a removed credential."""
+    made = RepositoryCredential.objects.defer("secret").get(pk=credential.pk)
+    is_genuine = not row_macs.find_fault(made)
+    for name, value in values.items():
+        setattr(made, name, value)
+    if is_genuine:
+        row_macs.vouch(made)
+    rows = RepositoryCredential.objects.filter(pk=credential.pk, archived_at=None)
+    if not rows.update(**values, mac=made.mac):
+        raise NotPossibleError(_("this credential was removed"))
 
 
 def edit_credential(credential: RepositoryCredential, draft: Draft, *, renews: bool, by: Person) -> None:
@@ -153,8 +169,7 @@ def edit_credential(credential: RepositoryCredential, draft: Draft, *, renews: b
         values |= {"secret": sealed, "public_key": public, "secret_at": clock.host_now()}
     try:
         with transaction.atomic():
-            if not RepositoryCredential.objects.filter(pk=credential.pk, archived_at=None).update(**values):
-                raise NotPossibleError(_("this credential was removed"))
+            _update(credential, values)
             credential.refresh_from_db()
             _record(credential, "changed, with a new secret" if is_new else "changed", by)
     except IntegrityError:
@@ -165,9 +180,7 @@ def remove_credential(credential: RepositoryCredential, *, by: Person) -> None:
     """Remove a credential and delete its secret; reviews that were fetched with it stay."""
     access.require(by, Action.MANAGE)
     with transaction.atomic():
-        rows = RepositoryCredential.objects.filter(pk=credential.pk, archived_at=None)
-        if not rows.update(archived_at=clock.host_now(), secret=None):
-            raise NotPossibleError(_("this credential was removed"))
+        _update(credential, {"archived_at": clock.host_now(), "secret": None})
         _record(credential, "removed", by)
 
 
@@ -181,6 +194,9 @@ def _open(row: RepositoryCredential) -> Credential | None:
             _("The credential for %(prefix)s was not entered for this address: enter it again.")
             % {"prefix": row.prefix}
         ) from None
+    if row_macs.find_fault(row):
+        text = _("The credential for %(prefix)s was changed in the database: remove it and register it again.")
+        raise SourceError(text % {"prefix": row.prefix})
     if row.kind == CredentialKind.DEPLOY_KEY:
         return DeployKey(row.prefix, tuple(row.host_keys), secret)
     return GitLogin(row.prefix, row.username or "git", secret)
@@ -191,8 +207,8 @@ def find_for(repository: str, *, by: Person) -> Credential | None:
 
     - The longest address wins; of equal ones that of a team of the person.
     """
-    teams = TeamMember.objects.filter(person=by, ended_at=None, team__archived_at=None).values("team_id")
-    mine = RepositoryCredential.objects.filter(Q(team=None) | Q(team__in=teams), archived_at=None)
+    teams = humans.list_teams([by])[by.pk]
+    mine = RepositoryCredential.objects.filter(Q(team=None) | Q(team__slug__in=teams), archived_at=None)
     fitting = [row for row in mine if covers(row.prefix, repository)]
     if not fitting:
         return None

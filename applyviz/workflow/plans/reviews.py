@@ -40,6 +40,7 @@ from applyviz.workflow.plans.charts import CHART
 from applyviz.workflow.plans.object_choices import take_back
 from applyviz.workflow.plans.presets import UsedPreset
 from applyviz.workflow.plans.resolutions import Choice
+from applyviz.workflow.plans.source_runs import earlier_plans
 
 
 def _list_links(bundle: SourceBundle) -> dict[str, list[str]]:
@@ -69,7 +70,7 @@ def _keep_of_file(file: BundledFile) -> dict[str, str]:
 def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
     salt = source_digests.make_salt()
     key = source_digests.key_of(salt)
-    revision = SourceRevision.objects.create(
+    revision = SourceRevision(
         digest=bundle.make_digest(key),
         salt=salt,
         provenance={
@@ -83,6 +84,8 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
         created_at=clock.host_now(),
         created_by=by,
     )
+    row_macs.vouch(revision)
+    revision.save(force_insert=True)
     SourceFile.objects.bulk_create(
         SourceFile(
             revision=revision,
@@ -118,10 +121,10 @@ note_commits: Callable[[Plan], None] | None = None
 """Records the people behind the commits of a new plan, set by `approvals.commit_ranges`."""
 
 
-def _list_authors(review: Review, revision: SourceRevision, number: int, by: Person) -> list[int]:
+def _list_authors(earlier: Sequence[Plan], review: Review, revision: SourceRevision, by: Person) -> list[int]:
     """Return who wrote or requested the next plan of a review, or one before it."""
-    earlier = review.plans.order_by("-number").values_list("authors", flat=True).first() if number > 1 else None
-    return sorted({*(earlier or ()), review.author_id, revision.created_by_id, by.pk})
+    known = earlier[0].authors if earlier else ()
+    return sorted({*known, review.author_id, revision.created_by_id, by.pk})
 
 
 def _request_plan(
@@ -139,6 +142,7 @@ def _request_plan(
         raise NotValidError(_("a namespace %(problem)s") % {"problem": problem})
     states.require_open(target.cluster)
     number = next_number(review.plans.all())
+    earlier = earlier_plans.list_genuine(review, number, revision) if number > 1 else ()
     plan = Plan(
         review=review,
         target=target,
@@ -147,7 +151,8 @@ def _request_plan(
         options=options_to_json(options),
         decisions=list(decided),
         requested_by=by,
-        authors=_list_authors(review, revision, number, by),
+        authors=_list_authors(earlier, review, revision, by),
+        followed=earlier_plans.find_followed(earlier, review, revision),
         tag_key=Unsealed.of_bytes(secrets.token_bytes(32)),
         created_at=clock.host_now(),
     )

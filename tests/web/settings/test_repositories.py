@@ -16,6 +16,7 @@ from applyviz.records.fields import seal_for
 from applyviz.records.models import AuditEntry, Cluster, Plan, RepositoryCredential, Team, TeamMember, WorkerRequest
 from applyviz.records.sealing import Unsealed
 from applyviz.records.worker_enums import WorkerRequestKind
+from applyviz.workflow.foundation import row_macs
 from applyviz.workflow.plans import repository_credentials
 from tests.builders import add_member
 from tests.keyless import go_without_keys
@@ -202,11 +203,13 @@ def test_test_of_a_credential_says_what_was_found(as_dana, https, repository):
 
 
 def move(credential, prefix):
-    """Give a credential another address, with its secret sealed for that."""
+    """Give a credential another address, with its secret sealed and its row confirmed for that."""
     content = Unsealed(credential.secret.open_bytes())
+    credential.refresh_from_db()
     credential.prefix = prefix
     sealed = seal_for(credential, "secret", content)
-    RepositoryCredential.objects.filter(pk=credential.pk).update(prefix=prefix, secret=sealed)
+    row_macs.vouch(credential)
+    RepositoryCredential.objects.filter(pk=credential.pk).update(prefix=prefix, secret=sealed, mac=credential.mac)
 
 
 def test_made_deploy_key_fetches_over_ssh(as_dana, as_alice, repository, settings):
