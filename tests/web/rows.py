@@ -96,7 +96,9 @@ def make_plan(
     review = Review.objects.create(
         number=number, title=title, reason="why", author=author, applied_by=applied_by, created_at=NOW, updated_at=NOW
     )
-    revision = SourceRevision.objects.create(digest="3f1c9e2a" * 8, created_at=NOW, created_by=author)
+    revision = SourceRevision(digest="3f1c9e2a" * 8, created_at=NOW, created_by=author)
+    row_macs.vouch(revision)
+    revision.save()
     plan = Plan(
         review=review,
         target=Target.objects.create(review=review, cluster=cluster),

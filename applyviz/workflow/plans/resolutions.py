@@ -6,12 +6,13 @@ manager; a conflict that was not shown is never forced.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
 from applyviz import clock
+from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
@@ -19,13 +20,18 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice as EngineDecision
 from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.objects.name_masking import read_names
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import Plan, Resolution
+from applyviz.records.models import ObjectChange, Plan, Resolution
 from applyviz.workflow.audit import trail
+from applyviz.workflow.clusters import masking_settings
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.plans import changes
+
+MASKED_IN = "masked in"
+"""The key of the plan whose tags mask the path of a resolution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +108,13 @@ def _check_open(plan: Plan, choices: Iterable[Choice]) -> None:
             )
 
 
-def _to_json(choice: Choice) -> JSONObject:
+def _to_json(choice: Choice, plan: Plan) -> JSONObject:
     return {
         "object": list(choice.ref.key),
         "path": list(choice.path),
         "manager": choice.manager,
         "resolution": choice.resolution.value,
+        **({MASKED_IN: plan.number} if is_masked(choice.path) else {}),
     }
 
 
@@ -141,6 +148,7 @@ def record_choices(plan: Plan, choices: Iterable[Choice], *, by: Person, note: s
     """Store resolutions of the open conflicts of a plan; return all resolutions of the next plan.
 
     - A later resolution of a field replaces the earlier one.
+    - A path that names a list entry by a masked value stays masked, with the number of the plan that shows it so.
     - Raises `NotPossibleError` for a conflict that the plan does not have, or no longer has.
     """
     choices = list(choices)
@@ -151,7 +159,7 @@ def record_choices(plan: Plan, choices: Iterable[Choice], *, by: Person, note: s
     for ref in dict.fromkeys(choice.ref for choice in choices):
         _record(plan, ref, [choice for choice in choices if choice.ref == ref], by=by, note=note)
     chosen = {(choice.ref.key, choice.path): choice.resolution for choice in choices}
-    made = [_to_json(choice) for choice in choices]
+    made = [_to_json(choice, plan) for choice in choices]
 
     def is_kept(entry: JSONObject) -> bool:
         resolution = chosen.get((tuple(entry["object"]), tuple(entry["path"])))
@@ -200,11 +208,43 @@ def list_made(plan: Plan) -> dict[tuple[str, str], Resolution]:
     return {key: d for key, d in found.items() if in_force.get(key) == d.choice}
 
 
+class _PathReader:
+    """Reads the paths of resolutions: one that names a list entry by a masked value is known to the encrypted change.
+
+    - `of_object` keeps what was opened: the paths of an object of an earlier plan, by what was shown of them.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._review = plan.review_id
+        self._of_object: dict[tuple[int, tuple[str, ...]], Mapping[FieldPath, FieldPath]] = {}
+
+    def read(self, entry: JSONObject) -> FieldPath:
+        """Return the path of a resolution; one that is no longer known stays masked, and resolves nothing."""
+        path = tuple(entry["path"])
+        if MASKED_IN not in entry:
+            return path
+        asked = (entry[MASKED_IN], tuple(entry["object"]))
+        if asked not in self._of_object:
+            self._of_object[asked] = self._open(*asked)
+        return self._of_object[asked].get(path, path)
+
+    def _open(self, number: int, key: tuple[str, ...]) -> Mapping[FieldPath, FieldPath]:
+        group, kind, namespace, name = key
+        rows = ObjectChange.objects.filter(plan__review=self._review, plan__number=number)
+        row = rows.filter(group=group, kind=kind, namespace=namespace, name=name).select_related("plan").first()
+        if row is None:
+            return {}
+        tag_key, policy = row.plan.tag_key.open_bytes(), masking_settings.policy_of(row.plan)
+        shown = read_names(changes.open_sealed(row), tag_key, policy).paths
+        return {masked: path for path, masked in shown.items()}
+
+
 def read_decisions(plan: Plan) -> dict[tuple[str, str, str, str], tuple[EngineDecision, ...]]:
-    """Return the resolutions of a plan, by object, for the engine."""
+    """Return the resolutions of a plan, by object, for the engine; only workers can, if one names a masked entry."""
     found: dict[tuple[str, str, str, str], tuple[EngineDecision, ...]] = {}
+    reader = _PathReader(plan)
     for entry in plan.decisions:
         group, kind, namespace, name = entry["object"]
-        decision = EngineDecision(tuple(entry["path"]), entry["manager"], ResolutionKind(entry["resolution"]))
+        decision = EngineDecision(reader.read(entry), entry["manager"], ResolutionKind(entry["resolution"]))
         found[group, kind, namespace, name] = (*found.get((group, kind, namespace, name), ()), decision)
     return found

@@ -18,6 +18,7 @@ from applyviz.engine.diff.tags import encode
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.conflicts.file_edits import FilePatch
 from applyviz.engine.planning.conflicts.resolutions import ResolutionOption, ResolvedField
 from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.risks.model import Risk
@@ -112,11 +113,14 @@ def mask_risk_names(risk: Risk, names: PathNames) -> Risk:
 _Edited = TypeVar("_Edited", ResolutionOption, ResolvedField)
 
 
+def _withhold_patch(patch: FilePatch | None) -> FilePatch | None:
+    return patch and replace(patch, text="", edited="", is_whole=False, reason=_PATCH)
+
+
 def _mask_edited(one: _Edited, names: PathNames) -> _Edited:
     if one.edit is None or names.show(one.edit.path) == one.edit.path:
         return one
-    patch = one.patch and replace(one.patch, text="", edited="", is_whole=False, reason=_PATCH)
-    return replace(one, edit=replace(one.edit, path=names.show(one.edit.path)), patch=patch)
+    return replace(one, edit=replace(one.edit, path=names.show(one.edit.path)), patch=_withhold_patch(one.patch))
 
 
 def mask_paths(change: PlannedObject, names: PathNames) -> PlannedObject:
@@ -128,8 +132,11 @@ def mask_paths(change: PlannedObject, names: PathNames) -> PlannedObject:
         removal if show(removal.path) == removal.path else replace(removal, path=show(removal.path), command="")
         for removal in change.blocked_removals
     )
+    edits = (answer.edit for answer in change.answers if answer.edit is not None)
+    hides_patch = any(show(edit.path) != edit.path for edit in edits)
     return replace(
         change,
+        patch=_withhold_patch(change.patch) if hides_patch else change.patch,
         fields=tuple(replace(one, path=show(one.path), detail=names.show_text(one.detail)) for one in change.fields),
         conflicts=tuple(_mask_conflict(one, names) for one in change.conflicts),
         risks=tuple(mask_risk_names(one, names) for one in change.risks),

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from applyviz.engine.objects.lookups import FieldFinder
 from applyviz.engine.objects.paths import FieldPath, element_value, fields, render_path
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.conflicts.resolutions import (
     ResolutionKind,
     ResolutionOption,
@@ -287,14 +288,14 @@ class _ConflictPresenter:
     def _link_edited(self, of: str, index: int) -> str:
         return reverse("reviews:show-edited", args=[*self._here, of, index])
 
-    def _find_undo(self, answer: ResolvedField) -> str:
-        key = list(self._change.ref.key)
-        for index, decided in enumerate(self._plan.decisions):
-            if decided["object"] == key and tuple(decided["path"]) == answer.path and self.may_resolve:
-                return reverse("reviews:undo-resolution", args=[self._plan.review.number, self._plan.number, index])
-        return ""
+    def _link_undo(self, index: int) -> str:
+        if not self.may_resolve:
+            return ""
+        return reverse("reviews:undo-resolution", args=[self._plan.review.number, self._plan.number, index])
 
-    def _present_answer(self, index: int, answer: ResolvedField, made: Resolution | None) -> AnswerRow:
+    def _present_answer(self, index: int, answer: ResolvedField, decided: tuple[int, JSONObject] | None) -> AnswerRow:
+        key = "/".join(self._change.ref.key)
+        made = decided and self._shared.made.get((key, render_path(tuple(decided[1]["path"]))))
         path = render_path(answer.path)
         cluster = self._plan.target.cluster.slug
         propose = f"{reverse('reviews:propose-rule', args=self._here)}?answer={index}"
@@ -308,7 +309,7 @@ class _ConflictPresenter:
             plan_number=made.plan.number if made else None,
             rule=answer.rule,
             rule_url=f"{reverse('clusters:list-rules', args=[cluster])}#rule-{answer.rule}" if answer.rule else "",
-            undo_url="" if answer.rule else self._find_undo(answer),
+            undo_url=self._link_undo(decided[0]) if decided else "",
             propose_url=propose if self._may_propose and not answer.rule else "",
             patch=present_patch(
                 answer.patch,
@@ -318,12 +319,14 @@ class _ConflictPresenter:
         )
 
     def list_answers(self) -> tuple[AnswerRow, ...]:
-        made = self._shared.made
-        key, seen, rows = "/".join(self._change.ref.key), set(), []
+        key = list(self._change.ref.key)  # its resolutions are in the order of the answers that people gave
+        decided = ((index, one) for index, one in enumerate(self._plan.decisions) if one["object"] == key)
+        seen, rows = set(), []
         for index, answer in enumerate(self._change.answers):
+            own = None if answer.rule else next(decided, None)
             if answer.path not in seen:
                 seen.add(answer.path)
-                rows.append(self._present_answer(index, answer, made.get((key, render_path(answer.path)))))
+                rows.append(self._present_answer(index, answer, own))
         return tuple(rows)
 
     def list_scopes(self) -> tuple[ScopeChoice, ...]:

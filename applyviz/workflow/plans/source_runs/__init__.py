@@ -1,1 +1,1 @@
-"""The parsed form of a source, its last run and its earlier plans, and how its manifests differ from those of a plan."""
+"""The parsed form of a source, its last run, its earlier plans, and how its manifests differ from a plan."""
