@@ -55,7 +55,7 @@ LISTS = {"link": ("URL", "a file that the server fetches"), "replace": ("KIND", 
     "git-values": ("FILE", "values of the chart, in the repository"), "patch-file": ("FILE", "if the files hold none"),
     "hand-over": ("FIELD", "as 'apps/Deployment/shop/web .spec.replicas'"), "values": ("FILE", "values of the chart"),
     "take-fields": ("FIELD", "live value, with --review"), "addons-anyway": ("ADDON", "planned although skipped"),
-    "prune-except": ("KIND", "never pruned, as core/Secret"),
+    "prune-except": ("KIND", "never pruned, as core/Secret"), "reviewer": ("NAME", "whom to ask for a review"),
 }  # fmt: skip
 # How long a server may be unavailable: at the start, where the address may be wrong, and after its first answer.
 PATIENCE, AWAY_AT_FIRST, AWAY = 25, 10.0, 300.0
@@ -95,13 +95,13 @@ class Api:
     def get(self, path: str, **query: str | int) -> dict[str, Any]:
         """Send a GET request; retry while the server is unavailable."""
         text = urllib.parse.urlencode({name: value for name, value in query.items() if value != ""})
-        return self._try(path + (f"?{text}" if text else ""), None)
+        return self._try(path + (f"?{text}" if text else ""), None, is_repeatable=True)
 
-    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Send a request; raises `LostError` if its outcome is unknown."""
-        return self._try(path, json.dumps(body).encode())
+    def post(self, path: str, body: dict[str, Any], *, is_repeatable: bool = False) -> dict[str, Any]:
+        """Send a request; raises `LostError` if its outcome is unknown and repeating it could do harm."""
+        return self._try(path, json.dumps(body).encode(), is_repeatable=is_repeatable)
 
-    def _try(self, path: str, body: bytes | None) -> dict[str, Any]:
+    def _try(self, path: str, body: bytes | None, *, is_repeatable: bool) -> dict[str, Any]:
         until = self._clock() + (AWAY if self._has_answered else AWAY_AT_FIRST)
         while True:
             try:
@@ -117,7 +117,7 @@ class Api:
                 self._has_answered = True
                 return found
             text = f"{self._root} cannot be reached: {last}"
-            if body is not None and is_lost:
+            if is_lost and not is_repeatable:
                 raise LostError(text, NOT_ASKED)
             if self._clock() + pause > until:
                 raise GateError(text, NOT_ASKED)
@@ -125,8 +125,7 @@ class Api:
 
     def _send(self, path: str, body: bytes | None) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", "User-Agent": "gate/1"}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
+        headers |= {"Content-Type": "application/json"} if body is not None else {}
         request = urllib.request.Request(self._root + path, body, headers)  # noqa: S310 - checked above
         with self._opener.open(request, timeout=PATIENCE + 35) as answer:
             found = json.load(answer)
@@ -384,7 +383,8 @@ def main(given: list[str] | None = None, out: TextIO = sys.stdout) -> int:
         api = Api(chosen.url, _read_token(chosen), ca_file=chosen.ca_file)
         gate = Gate(api, out, seconds=chosen.timeout)
         number = _open_review(api, chosen)
-        gate.wait_for(number, PLANNING)
+        if gate.wait_for(number, PLANNING)["status"] not in GOOD | STOPPED and chosen.reviewer:
+            api.post(f"reviews/{number}/reviewers/", {"reviewers": chosen.reviewer}, is_repeatable=True)
         plan = gate.show(number)
         if not chosen.plan_only:
             return gate.run(number)

@@ -330,3 +330,63 @@ def test_chart_and_values_of_a_repository_are_named(tmp_path):
 
     assert (api.body["git_repository"], api.body["chart"]) == ("https://h/o/r", "deploy/shop")
     assert api.body["chart_values_files"] == "values/prod.yaml\nvalues-files/1/own.yaml"
+
+
+class ReviewedApi:
+    """Answers for one review whose plan has this status, and keeps whom it is asked to ask."""
+
+    def __init__(self, status: str) -> None:
+        self.asked = []
+        self.plan = {
+            "plan": 1, "review": {"number": 7}, "url": "u", "mode": "server", "cluster": "c", "namespace": "n",
+            "identity": "i", "sentence": "s", "impact": [], "problems": [], "digest": "d", "objects": [],
+            "objects_in_all": 0, "status": status, "status_text": status, "error": "", "mark": "m", "approvals": {},
+            "blockers": [],
+        }  # fmt: skip
+
+    def get(self, _path, **_query):
+        return self.plan
+
+    def post(self, path, body, *, is_repeatable=False):
+        assert is_repeatable, "the same names may be asked twice"
+        self.asked.append((path, body))
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("status", "flags", "asked"),
+    [
+        ("needs-approval", ["--reviewer", "bob", "--reviewer", "eve"], ["bob", "eve"]),
+        ("blocked", ["--reviewer", "bob"], ["bob"]),
+        ("needs-approval", [], None),
+        ("nothing-to-apply", ["--reviewer", "bob"], None),
+        ("plan-failed", ["--reviewer", "bob"], None),
+    ],
+)
+def test_named_reviewers_are_asked_once_there_is_something_to_approve(monkeypatch, status, flags, asked):
+    api = ReviewedApi(status)
+    monkeypatch.setenv("APPLYVIZ_TOKEN", "token")
+    monkeypatch.setattr(gate, "Api", lambda *_given, **_more: api)
+
+    gate.main(["--url", "https://h", "--review", "7", "--plan-only", *flags], io.StringIO())
+
+    assert api.asked == ([("reviews/7/reviewers/", {"reviewers": asked})] if asked else [])
+
+
+def test_request_that_may_be_repeated_is_sent_again_when_its_answer_is_lost(monkeypatch):
+    sent = []
+
+    def send(_api, path, body):
+        sent.append((path, body))
+        if len(sent) == 1:
+            raise ConnectionResetError("reset")
+        return {"requested_reviewers": []}
+
+    monkeypatch.setattr(gate.Api, "_send", send)
+    api = gate.Api("https://h", "token", sleep=lambda _seconds: None)
+
+    assert api.post("reviews/7/reviewers/", {"reviewers": ["bob"]}, is_repeatable=True) == {"requested_reviewers": []}
+    assert len(sent) == 2
+    sent.clear()
+    with pytest.raises(gate.LostError):
+        api.post("reviews/", {})
