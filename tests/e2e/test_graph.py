@@ -54,14 +54,55 @@ def test_graph_can_be_read_and_walked_without_a_script(sign_in):
     expect(page.locator(".references tbody tr")).not_to_have_count(0)
 
 
-def test_phone_shows_the_references_as_a_list(sign_in):
-    page = sign_in("alice")
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(GRAPH)
+PHONE = {"width": 390, "height": 844}
+# Points of a pinch, as a touch screen reports them.
+PINCH = """canvas => {
+  const box = canvas.getBoundingClientRect();
+  const send = (type, gap) => canvas.dispatchEvent(new TouchEvent(type, {
+    bubbles: true, cancelable: true,
+    touches: [-gap, gap].map((by, identifier) => new Touch({
+      identifier, target: canvas, clientX: box.left + 150 + by, clientY: box.top + 150,
+    })),
+  }));
+  send("touchstart", 40); send("touchmove", 80);
+}"""
+SMALLEST = """() => Math.min(...[...document.querySelectorAll("svg[data-graph] text")].map(text =>
+  parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"""
 
-    expect(page.locator("svg[data-graph]")).to_be_hidden()
-    expect(page.locator(".graph-phone .references")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+def test_phone_shows_the_picture_in_a_box_of_its_own(sign_in):
+    page = sign_in("alice", has_touch=True, is_mobile=True)
+    page.set_viewport_size(PHONE)
+    page.goto(GRAPH)
+    canvas = page.locator(".graph-canvas")
+
+    expect(page.get_by_role("link", name="update Service frontend")).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert page.evaluate(SMALLEST) >= 12, "texts can be read"
+    assert page.evaluate(FIND_OVERFLOWING) == []
+    box = canvas.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < PHONE["height"] * 1.5, "the page below it is near"
+    page.get_by_role("link", name="Table", exact=True).click()
+    expect(page.locator(".references")).to_be_visible()
+    expect(canvas).to_have_count(0)
+
+
+def test_phone_zooms_by_buttons_and_two_fingers_and_finds(sign_in):
+    page = sign_in("alice", has_touch=True, is_mobile=True)
+    page.set_viewport_size(PHONE)
+    page.goto(GRAPH)
+    shown = page.locator('[data-zoom="0"]')
+    expect(shown).to_have_text("125%")
+
+    page.get_by_role("button", name="Zoom out").tap()
+    expect(shown).to_have_text("100%")
+    page.locator(".graph-canvas").evaluate(PINCH)
+    expect(shown).to_have_text("200%")
+    page.get_by_role("searchbox", name="Find an object").fill("inventory")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="update Service inventory")).to_be_focused()
+    expect(page.get_by_role("link", name="update Service inventory")).to_be_in_viewport()
 
 
 # Each text of a box beside the box that it belongs to, in the pixels of the picture.

@@ -14,6 +14,7 @@ PAGES = [
     "/reviews/",
     f"{PLAN}/overview/",
     f"{PLAN}/changes/",
+    f"{PLAN}/changes/?only=4",
     f"{PLAN}/graph/",
     f"{PLAN}/owners/",
     f"{PLAN}/requests/",
@@ -23,6 +24,9 @@ PAGES = [
     "/runs/1/",
     "/history/",
     "/clusters/demo/",
+    "/clusters/demo/objects/",
+    "/settings/policies/",
+    "/playground/conflicts-1/",
     "/playground/",
     "/guide/",
 ]
@@ -54,6 +58,30 @@ FIND_SMALL = """least => [...document.querySelectorAll(
   .filter(one => Math.max(one.getBoundingClientRect().height, one.querySelector("*")?.offsetHeight ?? 0) < least - 0.5)
   .map(one => `${one.tagName}.${one.className} in ${one.parentElement.tagName}.${one.parentElement.className} `
     + `"${one.innerText.trim().slice(0, 30)}": ${one.getBoundingClientRect().height}`)"""
+
+# Words that break where no sign of an address or a name lets them; a digest has no such sign.
+FIND_BROKEN = """() => {
+  const broken = [];
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const top = (text, at) => {
+    const range = document.createRange();
+    range.setStart(text, at);
+    range.setEnd(text, at + 1);
+    return range.getClientRects()[0]?.top;
+  };
+  while (walker.nextNode()) {
+    const text = walker.currentNode;
+    const around = text.parentElement;
+    if (!around.checkVisibility({ visibilityProperty: true })) continue;
+    if (around.closest("pre, svg, textarea, .sr-only, .diff, .yaml, .digest")) continue;
+    for (const word of text.data.matchAll(/\\S{2,}/g)) {
+      const tops = [...word[0]].map((_, n) => top(text, word.index + n));
+      if (tops.some((at, n) => n && Math.abs(at - tops[n - 1]) > 4 && !/[-/?]/.test(word[0][n - 1])))
+        broken.push(`${around.tagName} ${around.className}: ${word[0]}`);
+    }
+  }
+  return broken;
+}"""
 
 
 @pytest.fixture
@@ -172,3 +200,23 @@ def test_targets_at_a_desk_are_large_enough_for_a_pointer(sign_in, address):
 
     assert desk.evaluate(FIND_SMALL, 400), "targets are found"
     assert desk.evaluate(FIND_SMALL, 24) == []
+
+
+@pytest.mark.core(2)
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("part", ["requests/", "overview/", "changes/", "risks/", "confirm/"])
+def test_names_and_addresses_break_at_their_signs(sign_in, part, width):
+    page = sign_in("bob", reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(f"{PLAN}/{part}")
+
+    assert page.evaluate(FIND_BROKEN) == []
+
+
+def test_tools_of_a_tab_stand_below_the_tabs(phone):
+    phone.goto(f"{PLAN}/requests/")
+
+    tool = phone.get_by_role("link", name="Download requests").bounding_box()
+    assert tool is not None
+    assert tool["y"] >= end_of(phone, "#tab-links") - 1
+    assert tool["height"] >= LEAST

@@ -112,7 +112,7 @@ def ticked(value: object) -> SafeString:
 
 
 # Each passes over a tag as a whole: what looks ahead for the end of a tag at every place takes quadratic time.
-_AFTER_SIGN = re.compile(r"<[^>]*>|(?<=[\w\"\]])(?P<sign>[./]|-(?=\w))")
+_AFTER_SIGN = re.compile(r"<[^>]*>|(?<=[\w\"\]])(?P<sign>[./]|&amp;|-(?=\w))")
 _BEFORE_CAPITAL = re.compile(r"<[^>]*>|(?P<sign>(?<=[a-z])(?=[A-Z]))")
 
 
@@ -123,8 +123,9 @@ def _break_lines(where: re.Pattern[str], shown: SafeString) -> SafeString:
 
 
 @register.filter
+@noted_on_marks
 def breakable(value: object) -> SafeString:
-    """As `visible`, and a line may break after a dot, a slash or a dash of a path."""
+    """As `visible`, and a line may break after a dot, a slash, a dash or an ampersand of an address."""
     return _break_lines(_AFTER_SIGN, visible(value))
 
 

@@ -3,7 +3,9 @@
  * trackpad sends for a pinch. Without script the form of the search leads to a page with the object chosen.
  */
 const LEVELS = [0.25, 0.35, 0.5, 0.7, 0.85, 1, 1.25, 1.5, 2, 3];
-let scale = 1;
+/** On a phone the smallest text of the picture has the size of that of the page. */
+const ON_PHONE = 1.25;
+let scale = matchMedia("(max-width: 40rem)").matches ? ON_PHONE : 1;
 let pinch;
 
 const graph = () => document.querySelector("svg[data-graph]");

@@ -33,7 +33,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class GraphTab:
-    """The tab; without a picture and a table there is nothing to draw yet. Phones show the table in any case."""
+    """The tab: the picture or the table; without both there is nothing to draw yet."""
 
     is_table: bool = False
     views: tuple[Switch, ...] = ()
@@ -156,23 +156,32 @@ def _present_picture(context: PlanContext, graph: PlanGraph, nodes: list[ShownNo
     )
 
 
+def _present_references(
+    context: PlanContext, graph: PlanGraph, nodes: Sequence[ShownNode], choice: GraphChoice
+) -> GraphTab:
+    links = _Links(context, choice, NodeNames(nodes))
+    urls = {shown.number: url for shown in nodes if (url := links.link_change(shown))}
+    table = present_table(nodes, graph.edges, urls, page=choice.page)
+    pages = choice.link(is_table=True)
+    return GraphTab(
+        is_table=True,
+        table=table,
+        earlier_url=f"{pages}&page={table.earlier}" if table.earlier else "",
+        later_url=f"{pages}&page={table.later}" if table.later else "",
+    )
+
+
 def present_graph(context: PlanContext, choice: GraphChoice) -> GraphTab:
     """The tab of a plan; empty while the plan is calculated."""
     graph = read_graph(context.plan)
     if graph is None:
         return GraphTab()
     nodes = list_nodes(graph, context.changes)
-    tab = GraphTab(is_table=True) if choice.is_table else _present_picture(context, graph, nodes, choice)
-    links = _Links(context, choice, NodeNames(nodes))
-    urls = {shown.number: url for shown in nodes if (url := links.link_change(shown))}
-    table = present_table(nodes, graph.edges, urls, page=choice.page)
-    pages = choice.link(is_table=True)
+    present = _present_references if choice.is_table else _present_picture
+    tab = present(context, graph, nodes, choice)
     return replace(
         tab,
         views=list_views(choice),
         facts=_state_facts(nodes, graph),
         notice=tab.notice or _state_notice(graph.edges),
-        table=table,
-        earlier_url=f"{pages}&page={table.earlier}" if table.earlier else "",
-        later_url=f"{pages}&page={table.later}" if table.later else "",
     )
