@@ -142,6 +142,11 @@ review_urls = [  # reviews/
         name="show-file",
     ),
     path(
+        "<int:number>/plans/<int:plan>/objects/<int:position>/lines/",
+        comments.show_line_thread,
+        name="line-comments",
+    ),
+    path(
         "<int:number>/plans/<int:plan>/objects/<int:position>/fields/<int:index>/comments/",
         comments.show_thread,
         name="field-comments",

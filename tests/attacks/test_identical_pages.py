@@ -32,6 +32,7 @@ from applyviz.records.sealing import Unsealed
 from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.web.reviews.pages.plan_overview import read_plan
 from applyviz.web.reviews.pages.search.field_lines import read_lines
+from applyviz.workflow.approvals.commented_lines import LineText
 from applyviz.workflow.foundation.plan_rows import list_rows
 from applyviz.workflow.live import external_apply, scans
 from applyviz.workflow.notifications import events
@@ -186,6 +187,9 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
     ),
     "reviews:field-comments": lambda w: (
         a for index in range(3) for a in w.of_objects("reviews:field-comments", index)
+    ),
+    "reviews:line-comments": lambda w: (
+        f"{a}?text={text}" for text in LineText for a in w.of_objects("reviews:line-comments")
     ),
     "reviews:show-field": lambda w: (a for index in range(3) for a in w.of_objects("reviews:show-field", index)),
     "runs:list-runs": one("runs:list-runs"),

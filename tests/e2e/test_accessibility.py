@@ -44,6 +44,7 @@ PAGES = {
         "/reviews/2/plans/1/changes/?only=0&view=yaml",
         "/reviews/2/plans/1/objects/0/fields/0/",
         "/reviews/2/plans/1/objects/0/fields/0/comments/",
+        "/reviews/2/plans/1/objects/0/lines/?text=after",
         "/reviews/2/plans/1/comments/collected/",
         "/reviews/2/plans/1/objects/0/hand-over/",
         "/reviews/2/plans/1/objects/0/take/",

@@ -75,6 +75,7 @@ class Acknowledgment(models.Model):
 class Comment(models.Model):
     """A comment on a review, an object or a field; `earlier` keeps each text before it was edited: [{at, text}].
 
+    - `lines`: the lines of the object that it is about (`workflow/approvals/commented_lines.py`), "" for none.
     - `mac` confirms all of it but whether it is resolved (`workflow/foundation/row_macs.py`).
     """
 
@@ -83,6 +84,7 @@ class Comment(models.Model):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     object_key = models.CharField(max_length=1100, blank=True)
     path = models.TextField(blank=True)
+    lines = models.CharField(max_length=40, blank=True)
     text = models.TextField()
     earlier = models.JSONField(default=list)
     created_at = models.DateTimeField()
@@ -108,6 +110,7 @@ class CollectedComment(models.Model):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     object_key = models.CharField(max_length=1100, blank=True)
     path = models.TextField(blank=True)
+    lines = models.CharField(max_length=40, blank=True)
     text = models.TextField()
     created_at = models.DateTimeField()
 

@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from applyviz import clock
 from applyviz.records.models import CollectedComment, Comment, ObjectChange, Plan
 from applyviz.workflow.approvals import approving
-from applyviz.workflow.approvals.comments import check_text, render_field, store_comment
+from applyviz.workflow.approvals.commented_lines import CommentedLines
+from applyviz.workflow.approvals.comments import check_text, render_field, render_lines, store_comment
 from applyviz.workflow.approvals.viewed_objects import name_object
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
@@ -30,14 +31,20 @@ def list_collected(plan: Plan, *, by: Person) -> QuerySet[CollectedComment]:
 
 
 def collect_comment(
-    plan: Plan, *, by: Person, text: str, row: ObjectChange | None = None, field: int | None = None
+    plan: Plan,
+    *,
+    by: Person,
+    text: str,
+    row: ObjectChange | None = None,
+    field: int | None = None,
+    lines: CommentedLines | None = None,
 ) -> CollectedComment:
     """Keep a comment until its author sends it.
 
     - Raises `NotValidError` as `comments.add_comment` does, `NotPossibleError` when `MOST` are kept.
     """
     access.require(by, Action.COMMENT, access.scopes_of(plan.review))
-    text, path = check_text(text), render_field(row, field)
+    text, path, stored = check_text(text), render_field(row, field), render_lines(row, lines)
     with transaction.atomic():
         lock_review(plan.review_id)
         if list_collected(plan, by=by).count() >= MOST:
@@ -47,6 +54,7 @@ def collect_comment(
             by=by,
             object_key=name_object(row) if row is not None else "",
             path=path,
+            lines=stored,
             text=text,
             created_at=clock.host_now(),
         )
@@ -76,7 +84,8 @@ def send_collected(plan: Plan, *, by: Person, note: str = "", digest: str = "") 
         elif note.strip():
             store_comment(plan, by=by, text=check_text(note), object_key="", path="")
         sent = tuple(
-            store_comment(one.plan, by=by, text=one.text, object_key=one.object_key, path=one.path) for one in found
+            store_comment(one.plan, by=by, text=one.text, object_key=one.object_key, path=one.path, lines=one.lines)
+            for one in found
         )
         CollectedComment.objects.filter(pk__in=[one.pk for one in found]).delete()
     return sent

@@ -1,4 +1,4 @@
-"""Comments on a review, on an object of a plan, or on one of its fields; their authors may edit them.
+"""Comments on a review, on an object of a plan, or on a field or lines of it; their authors may edit them.
 
 An edit keeps the earlier text, and nothing is deleted. The audit trail records who commented, edited or resolved, and
 where; it holds no text.
@@ -16,6 +16,7 @@ from applyviz import clock
 from applyviz.engine.objects.paths import render_path
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Comment, ObjectChange, Plan
+from applyviz.workflow.approvals.commented_lines import CommentedLines
 from applyviz.workflow.approvals.viewed_objects import name_object
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, row_macs
@@ -36,6 +37,15 @@ def render_field(row: ObjectChange | None, field: int | None) -> str:
     return render_path(fields[field].path)
 
 
+def render_lines(row: ObjectChange | None, lines: CommentedLines | None) -> str:
+    """Return lines as they are stored, "" for none; raises `NotValidError` for lines of no object, or in no order."""
+    if lines is None:
+        return ""
+    if row is None or not 1 <= lines.first <= lines.last:
+        raise NotValidError(_("the first line comes before the last one"))
+    return str(lines)
+
+
 def check_text(text: str) -> str:
     """Return the text of a comment without space around it; raises `NotValidError` when it is empty or too long."""
     text = text.strip()
@@ -47,20 +57,27 @@ def check_text(text: str) -> str:
 
 
 def add_comment(
-    plan: Plan, *, by: Person, text: str, row: ObjectChange | None = None, field: int | None = None
+    plan: Plan,
+    *,
+    by: Person,
+    text: str,
+    row: ObjectChange | None = None,
+    field: int | None = None,
+    lines: CommentedLines | None = None,
 ) -> Comment:
-    """Add a comment to a review, to an object (`row`) of a plan, or to the field of that object at a path.
+    """Add a comment to a review, to an object (`row`) of a plan, or to a field or lines of that object.
 
     - Raises `NotValidError` for an empty text, a text that is too long, or a field that does not exist.
     """
     access.require(by, Action.COMMENT, access.scopes_of(plan.review))
     text = check_text(text)
-    path = render_field(row, field)
+    path, stored = render_field(row, field), render_lines(row, lines)
+    key = name_object(row) if row is not None else ""
     with transaction.atomic():
-        return store_comment(plan, by=by, text=text, object_key=name_object(row) if row is not None else "", path=path)
+        return store_comment(plan, by=by, text=text, object_key=key, path=path, lines=stored)
 
 
-def store_comment(plan: Plan, *, by: Person, text: str, object_key: str, path: str) -> Comment:
+def store_comment(plan: Plan, *, by: Person, text: str, object_key: str, path: str, lines: str = "") -> Comment:
     """Store a comment whose author and text are checked, with its audit entry, in the caller's transaction."""
     comment = Comment(
         review=plan.review,
@@ -68,6 +85,7 @@ def store_comment(plan: Plan, *, by: Person, text: str, object_key: str, path: s
         by=by,
         object_key=object_key,
         path=path,
+        lines=lines,
         text=text,
         created_at=clock.host_now(),
     )
@@ -83,7 +101,7 @@ def store_comment(plan: Plan, *, by: Person, text: str, object_key: str, path: s
             plan=plan.number,
             ref=changes.ref_of(row) if row is not None else None,
         ),
-        detail={"comment": comment.pk, "field": path},
+        detail={"comment": comment.pk, "field": path, **({"lines": lines} if lines else {})},
     )
     return comment
 

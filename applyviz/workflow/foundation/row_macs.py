@@ -64,7 +64,10 @@ _COVERED: dict[type[VouchedRow], tuple[str, ...]] = {
     ChangeRequest: ("plan_id", "digest", "by_id", "note", "created_at", "withdrawn_at"),
     CommitIdentity: ("person_id", "kind", "value", "verified_at", "verified_by_id"),
     IdentityMapping: ("cluster_id", "number", "person_id", "team_id", "user", "groups", "since", "by_id"),
-    Comment: ("review_id", "plan_id", "by_id", "object_key", "path", "text", "earlier", "created_at", "edited_at"),
+    Comment: (
+        *("review_id", "plan_id", "by_id", "object_key", "path", "lines", "text", "earlier"),
+        *("created_at", "edited_at"),
+    ),
     Plan: ("review_id", "number", "revision_id", "requested_by_id", "authors", "followed", "created_at"),
     SourceRevision: ("digest", "salt", "provenance", "created_at", "created_by_id"),
     Following: (

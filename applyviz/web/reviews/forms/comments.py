@@ -1,10 +1,11 @@
-"""Forms of comments: a new one on an object or field of the plan, and an edit."""
+"""Forms of comments: a new one on an object, a field or lines of the plan, and an edit."""
 
 from __future__ import annotations
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.workflow.approvals.commented_lines import CommentedLines, LineText
 from applyviz.workflow.approvals.comments import LONGEST
 
 
@@ -21,11 +22,34 @@ class EditForm(forms.Form):
 
 
 class CommentForm(EditForm):
-    """A new comment, with the object and field of the plan."""
+    """A new comment, with the object of the plan, and its field or its lines: `side` names their text."""
 
     position = forms.IntegerField(required=False, min_value=0)
     field = forms.IntegerField(required=False, min_value=0)
+    side = forms.ChoiceField(required=False, choices=[(one.value, one.value) for one in LineText])
+    first = forms.IntegerField(required=False, min_value=1)
+    last = forms.IntegerField(required=False, min_value=1)
     collect = forms.BooleanField(required=False)
+
+    def clean(self) -> dict[str, object]:
+        """Read the lines, in either order; without a last one it is the first."""
+        given = super().clean() or self.cleaned_data
+        side, first = given.get("side"), given.get("first")
+        given["lines"] = None
+        if side and first is None:
+            self.add_error("first", _("Choose the lines."))
+        elif side:
+            ends = sorted((first, given.get("last") or first))
+            given["lines"] = CommentedLines(LineText(side), *ends)
+        return given
+
+
+class LinesForm(forms.Form):
+    """The lines in an address: their text, and the first and last one if they are chosen."""
+
+    text = forms.ChoiceField(choices=[(one.value, one.value) for one in LineText])
+    first = forms.IntegerField(required=False, min_value=1)
+    last = forms.IntegerField(required=False, min_value=1)
 
 
 class SendForm(forms.Form):

@@ -7,7 +7,7 @@ by their code points, as everywhere.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,8 +24,10 @@ from applyviz.engine.planning.model import plan as engine
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import CollectedComment, Comment, ObjectChange, Plan
 from applyviz.web.components.object_links import link_alone, link_change, link_field
+from applyviz.web.reviews.pane.commentable_lines import LineChoice, describe_lines, link_lines, offer_texts
 from applyviz.web.templatetags.applyviz import is_hidden
 from applyviz.workflow.approvals.collected_comments import list_collected
+from applyviz.workflow.approvals.commented_lines import LineText, parse_lines
 from applyviz.workflow.approvals.comments import list_comments
 from applyviz.workflow.approvals.viewed_objects import name_object
 from applyviz.workflow.foundation import access
@@ -34,6 +36,8 @@ from applyviz.workflow.foundation.access import Action, Person
 _TAGS = {"p", "em", "strong", "code", "pre", "ul", "ol", "li", "blockquote", "a", "br"}
 _CALM = frozenset({FieldOperation.UNCHANGED, FieldOperation.DEFAULTED})
 _TOPICS = 200
+# Stands for the path of a field where comments on lines are counted; no path begins so.
+ON_LINES = "lines"
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).disable(["image", "heading", "lheading", "hr"])
 
 
@@ -116,7 +120,8 @@ class CollectedPage:
 class CommentThread:
     """The comments on one subject, and the form for a new one.
 
-    - `field`: the one field that the thread is about; its form sends by htmx, and offers to collect.
+    - `field`: the one field that the thread is about; `texts`: those whose lines it is about, from `first` to `last`.
+      The form of both sends by htmx, and offers to collect.
     - `collected`: what the reader has not sent.
     """
 
@@ -129,6 +134,19 @@ class CommentThread:
     can_say: bool = True
     field: int | None = None
     collected: tuple[CollectedRow, ...] = ()
+    texts: tuple[LineChoice, ...] = ()
+    first: int | None = None
+    last: int | None = None
+
+    @property
+    def is_within(self) -> bool:
+        """Return whether the thread stands within the changes of its object."""
+        return self.field is not None or bool(self.texts)
+
+    @property
+    def most_lines(self) -> int:
+        """Return the greatest number of a line."""
+        return max((one.count for one in self.texts), default=0)
 
     @property
     def open_count(self) -> int:
@@ -195,7 +213,7 @@ def present_review_thread(
     def present(comment: Comment) -> CommentRow:
         row = row_of.get(comment.object_key)
         about = f"{row.kind} {row.name}" if row else comment.object_key
-        about += f" {comment.path}" if comment.path else ""
+        about += f" {_name_part(comment)}" if _name_part(comment) else ""
         url = find_place(comment, plan, row.position) if row else ""
         return _present(comment, plan, for_user, can_say=can_say, about=about, url=url)
 
@@ -225,11 +243,47 @@ def present_field_thread(plan: Plan, row: ObjectChange, path: str, index: int, *
     )
 
 
+def _name_part(one: Comment | CollectedComment) -> str:
+    """Return the field or the lines that a comment is about, in words; "" for the whole object."""
+    lines = parse_lines(one.lines)
+    return one.path if lines is None else describe_lines(lines)
+
+
+def _link_part(comment: Comment, plan: Plan, position: int) -> str:
+    """Return the address of the lines of a comment, in the plan that its author saw; "" for other comments."""
+    lines = parse_lines(comment.lines)
+    return link_lines(plan, position, lines) if lines is not None and comment.plan_id == plan.pk else ""
+
+
+def present_line_thread(
+    plan: Plan, row: ObjectChange, change: engine.PlannedObject, text: LineText, *, for_user: Person
+) -> CommentThread:
+    """Return the comments on lines of an object, in the view of Changes that shows a text of it."""
+    can_say, key = _can_say(plan, for_user), name_object(row)
+    found = list_comments(plan).filter(object_key=key).exclude(lines="")
+    mine = list_collected(plan, by=for_user).filter(object_key=key).exclude(lines="") if can_say else ()
+
+    def present(comment: Comment) -> CommentRow:
+        url = _link_part(comment, plan, row.position)
+        return _present(comment, plan, for_user, can_say=can_say, about=_name_part(comment), url=url)
+
+    return CommentThread(
+        title=_("Comments on lines"),
+        comments_shown=tuple(present(comment) for comment in found),
+        form_url=reverse("reviews:add-comment", args=[plan.review.number, plan.number]),
+        anchor=f"talk-{row.position}-lines",
+        position=row.position,
+        can_say=can_say,
+        collected=tuple(_present_collected(one, plan, row) for one in mine),
+        texts=offer_texts(change, text),
+    )
+
+
 def _present_collected(one: CollectedComment, plan: Plan, row: ObjectChange | None) -> CollectedRow:
     here = [plan.review.number, plan.number]
     name = f"{row.kind} {row.name}" if row else one.object_key
     return CollectedRow(
-        about=f"{name} {one.path}".strip() or _("the review"),
+        about=f"{name} {_name_part(one)}".strip() or _("the review"),
         html=render_markdown(one.text),
         url=link_change(plan, row.position) if row else "",
         drop_url=reverse("reviews:drop-comment", args=[*here, one.pk]),
@@ -262,18 +316,20 @@ def present_bar(plan: Plan, *, for_user: Person) -> CollectedBar:
     return CollectedBar(list_collected(plan, by=for_user).count(), url)
 
 
-def read_marks(plan: Plan, *, for_user: Person) -> tuple[Mapping[tuple[str, str], int], CollectedBar]:
+def read_marks(plan: Plan, *, for_user: Person) -> tuple[Counter[tuple[str, str]], CollectedBar]:
     """Return how many comments are open on each field, by object key and path, and what a person collected.
 
-    One query reads both.
+    Those on lines are counted for their object, with `ON_LINES` for a path. One query reads both.
     """
-    columns = ("object_key", "path")
-    found = list_comments(plan).filter(resolved_at=None).exclude(path="").order_by().values_list(*columns, Value(False))
+    columns = ("object_key", "path", "lines")
+    about = list_comments(plan).filter(resolved_at=None).exclude(path="", lines="")
+    found = about.order_by().values_list(*columns, Value(False))
     mine = list_collected(plan, by=for_user).order_by().values_list(*columns, Value(True))
     rows = list(found.union(mine, all=True))
     url = reverse("reviews:collected-comments", args=[plan.review.number, plan.number])
-    count = sum(bool(is_mine) for _key, _path, is_mine in rows)
-    return Counter((key, path) for key, path, is_mine in rows if not is_mine), CollectedBar(count, url)
+    count = sum(bool(is_mine) for *_about, is_mine in rows)
+    marks = ((key, ON_LINES if lines else path) for key, path, lines, is_mine in rows if not is_mine)
+    return Counter(marks), CollectedBar(count, url)
 
 
 def present_object_thread(
@@ -286,8 +342,8 @@ def present_object_thread(
 
     def present(comment: Comment) -> CommentRow:
         index = index_of.get(comment.path)
-        address = link_field(plan, position, index) if index is not None else ""
-        return _present(comment, plan, for_user, can_say=can_say, about=comment.path, url=address)
+        address = link_field(plan, position, index) if index is not None else _link_part(comment, plan, position)
+        return _present(comment, plan, for_user, can_say=can_say, about=_name_part(comment), url=address)
 
     moving = [n for n, r in enumerate(change.fields) if r.operation not in _CALM]
     return CommentThread(

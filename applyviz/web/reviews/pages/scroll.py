@@ -23,7 +23,7 @@ from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.object_links import link_alone, link_change, link_object
-from applyviz.web.reviews.pages.comments import CommentThread, read_marks
+from applyviz.web.reviews.pages.comments import ON_LINES, CommentThread, read_marks
 from applyviz.web.reviews.pages.object_groups import Arranged, SameChange, arrange
 from applyviz.web.reviews.pages.object_list import ObjectIndex, ObjectList, present_list, select_objects
 from applyviz.web.reviews.pages.object_offers import find_others_url, present_offers
@@ -162,6 +162,7 @@ class _Scroll:
             field_of=lambda index: f"{before}{position}{middle}{index}{end}",
             risk_of=self._link_risk,
             conflict=f"{self._risks_url}#risk-conflict",
+            lines=f"{before}{position}/lines/",
         )
 
     def _link_risk(self, kind: RiskKind, level: RiskLevel) -> str:
@@ -203,7 +204,7 @@ class _Scroll:
             replace(flat, comments=self._comments.get((key, render_path(change.fields[flat.row.index].path)), 0))
             for flat in shown.content.rows
         )
-        return replace(shown, content=replace(shown.content, rows=rows))
+        return replace(shown, content=replace(shown.content, rows=rows), line_comments=self._comments[key, ON_LINES])
 
     def _link_member(self, row: ObjectChange) -> MemberLink:
         return MemberLink(row.name, row.kind, self.link(row.position))

@@ -195,6 +195,14 @@ def present_diff(
     return DiffPage(tuple(_present_rows(page, gutter)), first, len(rows), has_inside)
 
 
+def count_sides(change: PlannedObject) -> tuple[int, int]:
+    """Return how many lines live and after apply have in the diff as it is first shown; 0 for a side without object."""
+    before, after = map(leave_out_server_managed, (change.versions.live, change.versions.after))
+    kind = bundled().find_kind(change.ref.gvk)
+    found = diff_lines(before, after, root=kind.root if kind else None)
+    return sum(row.before is not None for row in found), sum(row.after is not None for row in found)
+
+
 def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
     """Return the first differing lines of two long values of a field; empty for short values.
 

@@ -17,6 +17,7 @@ class ObjectLinks:
     """The addresses of one object: alone, its history, itself in each view, a field and a risk on its own.
 
     - `conflict`: its row in the list of risks while conflicts block it; `has_comments`: its fields have comments.
+    - `lines`: the comments on lines of it, "" without.
     """
 
     focus: str
@@ -26,6 +27,7 @@ class ObjectLinks:
     risk_of: Callable[[RiskKind, RiskLevel], str]
     conflict: str
     has_comments: bool = True
+    lines: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from applyviz.web.reviews.pane.resolutions import ConflictPage, is_edited
 from applyviz.web.reviews.pane.sequence import SequenceRow, present_sequence
 from applyviz.web.reviews.pane.withheld_fields import WithheldRow, present_withheld
 from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS, Document, present_document
+from applyviz.workflow.approvals.commented_lines import LineText
 
 Text = str | Promise
 ROWS_ALONE = 250
@@ -132,6 +133,14 @@ class ObjectContent:
             return bool(self.empty_text) and not (self.diff.before or self.diff.after)
         is_all = bool(self.rows) if not self.show else self.show in (FieldFilter.CHANGES, FieldFilter.ALL)
         return is_all and not (self.more_rows or self.first_row or self.next_row)
+
+    @property
+    def lines_text(self) -> str:
+        """The text whose lines a comment can be about; "" where the display counts other lines, or there are none."""
+        if self.document is not None:
+            return self.document.version
+        is_default = self.diff_query in ("", "split=0", "split=1")
+        return LineText.DIFF_AFTER.value if self.diff is not None and self.diff.rows and is_default else ""
 
     @property
     def hidden(self) -> list[tuple[str, str]]:

@@ -80,6 +80,7 @@ class ScrollObject:
     """One object with its head; `is_viewed` folds its fields away.
 
     - `must_be_viewed`: an approver must; what was on the screen as a whole then counts as viewed.
+    - `line_comments`: how many comments on lines of it are open.
     """
 
     position: int
@@ -101,6 +102,7 @@ class ScrollObject:
     must_be_viewed: bool = False
     alone: AloneHead | None = None
     is_alike: bool = False
+    line_comments: int = 0
 
     @property
     def anchor(self) -> str:

@@ -95,6 +95,11 @@ def _list_lines(change: PlannedObject, version: str) -> Iterator[tuple[DiffLine,
             yield row.after, has_other and row.state is not LineState.SAME
 
 
+def count_lines(change: PlannedObject, version: str) -> int:
+    """Return how many lines a version has; 0 where it does not exist."""
+    return sum(1 for _line in _list_lines(change, version)) if getattr(change.versions, version) is not None else 0
+
+
 def _find_ends(lines: Sequence[tuple[DiffLine, bool]]) -> dict[int, int]:
     """Return the lines that begin a foldable part, with its end; a part is indented deeper."""
     ends: dict[int, int] = {}

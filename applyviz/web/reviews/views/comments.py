@@ -5,6 +5,8 @@ A refused text returns in a form with its error, so that it is not lost.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -16,7 +18,7 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.records.models import CollectedComment, Comment, ObjectChange, Plan
 from applyviz.web.components.object_links import link_alone
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
-from applyviz.web.reviews.forms.comments import CommentForm, EditForm, SendForm
+from applyviz.web.reviews.forms.comments import CommentForm, EditForm, LinesForm, SendForm
 from applyviz.web.reviews.pages import object_page
 from applyviz.web.reviews.pages.comments import (
     CommentPage,
@@ -24,9 +26,12 @@ from applyviz.web.reviews.pages.comments import (
     present_bar,
     present_collected,
     present_field_thread,
+    present_line_thread,
 )
 from applyviz.web.reviews.pages.plan_context import list_changes
+from applyviz.web.reviews.pane.commentable_lines import has_lines
 from applyviz.workflow.approvals import collected_comments, comments
+from applyviz.workflow.approvals.commented_lines import LineText
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.plans import planner
@@ -41,30 +46,37 @@ def _refuse(request: PageRequest, found: Plan, form: CommentForm, row: ObjectCha
     back = reverse("reviews:show-plan", args=[found.review.number, found.number])
     if row is not None:
         back = link_alone(found, row.position)
-    hidden = tuple((name, form.data[name]) for name in ("position", "field") if form.data.get(name))
+    hidden = tuple(
+        (name, form.data[name]) for name in ("position", "field", "side", "first", "last") if form.data.get(name)
+    )
     address = reverse("reviews:add-comment", args=[found.review.number, found.number])
     return _render(request, form, CommentPage(found.review.title, address, back, hidden, is_new=True))
 
 
 @requires(Action.COMMENT, "POST")
 def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Add a comment on the review, an object of a plan or one of its fields."""
+    """Add a comment on the review, an object of a plan, one of its fields or lines of it."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     form = CommentForm(request.POST)
-    is_valid = form.is_valid()
+    form.is_valid()
     position = form.cleaned_data.get("position")
     row = None if position is None else object_page.get_row(found, position)
-    if not is_valid:
+    lines = form.cleaned_data.get("lines")
+    if lines is not None and row is not None and not has_lines(object_page.read_change(found, row.position), lines):
+        form.add_error("last", _("The object has no such line."))
+    if form.errors:
         return _refuse(request, found, form, row)
     add = collected_comments.collect_comment if form.cleaned_data["collect"] else comments.add_comment
     field = form.cleaned_data["field"]
     try:
-        made = add(found, by=request.user, text=form.cleaned_data["text"], row=row, field=field)
+        made = add(found, by=request.user, text=form.cleaned_data["text"], row=row, field=field, lines=lines)
     except NotValidError as error:
         form.add_error(None, str(error))
         return _refuse(request, found, form, row)
     if is_fragment(request) and row is not None and field is not None:
         return _render_thread(request, found, row.position, field, is_part=True)
+    if is_fragment(request) and row is not None and lines is not None:
+        return _render_line_thread(request, found, row.position, LinesForm({"text": lines.text}), is_part=True)
     if isinstance(made, CollectedComment):
         return redirect("reviews:collected-comments", number, plan)
     return redirect(find_place(made, found, row.position if row is not None else None))
@@ -93,6 +105,34 @@ def show_thread(request: PageRequest, number: int, plan: int, position: int, ind
     """Show the comments on one field with the form for a new one, in the scroll of Changes or as a page."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     return _render_thread(request, found, position, index, is_part=False)
+
+
+def _render_line_thread(
+    request: PageRequest, plan: Plan, position: int, form: LinesForm, *, is_part: bool
+) -> HttpResponse:
+    """The comments on lines of one object, with those chosen that the form names; `is_part`: after a change."""
+    row, change = object_page.get_row(plan, position), object_page.read_change(plan, position)
+    if not form.is_valid():
+        raise NotVisibleError(f"object {position} has no such lines")
+    chosen = form.cleaned_data
+    thread = present_line_thread(plan, row, change, LineText(chosen["text"]), for_user=request.user)
+    context: dict[str, object] = {
+        "thread": replace(thread, first=chosen["first"], last=chosen["last"]),
+        "is_part": is_part,
+        "collected": present_bar(plan, for_user=request.user),
+    }
+    if is_fragment(request):
+        return render(request, "reviews/changes/_field_thread.html", context)
+    back = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
+    page = CommentPage(plan.review.title, "", f"{back}?at={position}#object-{position}")
+    return render(request, "reviews/field_comments.html", {**context, "page": page, "path": f"{row.kind}/{row.name}"})
+
+
+@requires(Action.VIEW)
+def show_line_thread(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
+    """Show the comments on lines of one object with the form for a new one, in Changes or as a page."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    return _render_line_thread(request, found, position, LinesForm(request.GET), is_part=False)
 
 
 @requires(Action.COMMENT, "GET", "POST")
