@@ -15,8 +15,9 @@ from applyviz.engine.requests.options import Prune, PruneMode
 from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.risks.sentences import render_risk
 from applyviz.records.enums import Outcome, PlanState, Role, RunState
-from applyviz.records.models import ApplyRun, Undo
+from applyviz.records.models import ApplyRun, JournalEntry, Undo
 from applyviz.sources.bundle import BundledFile, SourceBundle
+from applyviz.workflow.audit.recorded_runs import check_records
 from applyviz.workflow.plans import changes, planner, revert, reviews
 from tests.builders import grant_role, take_roles
 from tests.channels import RECORDS, addon, channel, config, pruning, simple
@@ -85,6 +86,21 @@ def test_run_writes_what_was_planned_and_the_next_plan_has_nothing_to_apply(team
     again = plan(team, simple())
     assert choices(again) == {"dns": ("skip", "same"), "web": ("skip", "same")}
     assert (again.state, again.problems, rows(again)) == (PlanState.COMPLETE, [], [])
+
+
+def test_history_confirms_each_record_of_a_run_and_names_the_one_that_was_altered(team):
+    apply(team, simple())
+    started = team.start(plan(team, simple("2")))
+    team.wire.fault = lambda request, number: "lose request" if request.ref.name == "web" else ""
+    team.work(started)
+    assert check_records() == ()
+
+    first, second = JournalEntry.objects.filter(path=RECORDS, result__run__number=1).order_by("pk")
+    JournalEntry.objects.filter(pk=first.pk).update(answer=second.answer)
+    JournalEntry.objects.filter(pk=second.pk).update(answer=first.answer)
+
+    fault = "its answer is not the recorded one"
+    assert [(one.number, one.fault) for one in check_records()] == [(first.pk, fault), (second.pk, fault)]
 
 
 def test_upgraded_addon_prunes_what_its_manifest_no_longer_names(team):
