@@ -98,7 +98,8 @@ class ObjectResult(models.Model):
       not checked yet).
     - `rollout` says whether its rollout is done, if the run waits for it; `rollout_at` since when. `watched_from` is
       when a retry began to wait again, None for the write itself.
-    - `attempt` is the last attempt of the run that it took part in.
+    - `attempt` is the last attempt of the run that it took part in; `addon_attempt` is 2 once the addon of a kOps
+      channel that it belongs to tried it again within that attempt.
     - `differences` are masked: {path, promised, got} if the answer differs, {path, reviewed, live} if stale.
     - `owners` is what comparing the field owners found: {state, fields: {owner: number of fields}}; {} if not compared.
     - `reads` are the reads of the object after its last request, or without one: {path, status, at}.
@@ -122,6 +123,7 @@ class ObjectResult(models.Model):
     rollout_at = models.DateTimeField(null=True)
     watched_from = models.DateTimeField(null=True)
     attempt = models.PositiveSmallIntegerField(default=1)
+    addon_attempt = models.PositiveSmallIntegerField(default=1)
     pods = models.JSONField(default=dict)
 
     class Meta:
