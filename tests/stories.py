@@ -51,7 +51,7 @@ class Wire:
     """What goes over the wire to the sandbox; `fault(request, number of the write)` may raise or tell what to do.
 
     A fault of "lose request" keeps a write from the sandbox, "lose answer" lets it act and loses the answer,
-    "refuse connection" is known to have sent nothing.
+    "refuse connection" is known to have sent nothing, "refuse" and "not found" are answers of the server.
     """
 
     writes: list[Request] = field(default_factory=list)
@@ -95,6 +95,10 @@ class _Wired:
             raise NotSentError("no connection", retryable=True)
         if fault == "lose request":
             raise UnreachableError("the connection broke")
+        if fault == "refuse":
+            return Answer(422, {"kind": "Status", "code": 422, "reason": "Invalid", "message": "not now"})
+        if fault == "not found":
+            return Answer(404, {"kind": "Status", "code": 404, "reason": "NotFound", "message": "not served yet"})
         answer = self.inner.send(request)
         if answer.is_ok:
             self.wire.effective.append(request)

@@ -171,16 +171,26 @@ def check_once(history: History) -> Iterator[Violation]:
 
 
 def check_order(history: History) -> Iterator[Violation]:
-    """The steps of a plan are kept: no write of a later step before the last write of an earlier one."""
+    """The steps of a plan are kept: no write of a later step before the last write of an earlier one.
+
+    An addon tries an object again after its other objects, but before its deletions, its record and other addons.
+    """
     for run in history.runs:
-        furthest = -1
+        furthest: Item | None = None
         for seen in _writes(history):
             owner = find_owner(history, seen)
             if owner is None or owner[0] is not run or not seen.is_effective:
                 continue
-            if owner[1].step < furthest:
+            item = owner[1]
+            if furthest is not None and item.step < furthest.step and not _is_again(item, furthest):
                 yield Violation("order kept", f"run {run.number}", f"{_name(seen)} came after a later step")
-            furthest = max(furthest, owner[1].step)
+            if furthest is None or item.step > furthest.step:
+                furthest = item
+
+
+def _is_again(item: Item, later: Item) -> bool:
+    """Whether an addon tried an object again after another one of its objects."""
+    return item.addon_attempt > 1 and item.addon == later.addon
 
 
 def check_audited(history: History) -> Iterator[Violation]:
@@ -206,7 +216,8 @@ def _check_told(history: History) -> Iterator[Violation]:
     told: dict[Any, Counter[int]] = {}
     for one in history.audit:
         if one.action == "object.result":
-            told.setdefault((one.run, one.key), Counter())[one.detail.get("attempt", 1)] += 1
+            attempts = one.detail.get("attempt", 1), one.detail.get("addon attempt", 1)
+            told.setdefault((one.run, one.key), Counter())[attempts] += 1
     for run in history.runs:
         named = Counter(item.key for item in run.items)
         for item in run.items:

@@ -75,6 +75,8 @@ def _read_item(row: ObjectResult) -> Item:
         differences=row.differences,
         finished_at=_seconds(row.finished_at),
         journal=tuple(_read_entry(entry) for entry in row.journal.order_by("sequence", "pk")),
+        addon="" if change.is_record or change.operation.is_deletion else change.addon,
+        addon_attempt=row.addon_attempt,
     )
 
 

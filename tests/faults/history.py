@@ -88,6 +88,8 @@ class Item:
 
     - `requests` are the approved templates with their holes; `live` and `after` the approved effect.
     - `is_exact`: `after` is what a server confirmed, not only what was calculated.
+    - `addon` is the addon of a kOps channel whose object it applies, "" for its deletions and its record;
+      `addon_attempt` is 2 once the addon tried the object again.
     """
 
     key: tuple[str, str, str, str]
@@ -103,6 +105,8 @@ class Item:
     differences: JSON
     finished_at: float
     journal: tuple[Entry, ...] = ()
+    addon: str = ""
+    addon_attempt: int = 1
 
 
 @dataclass(frozen=True)

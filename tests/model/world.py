@@ -14,6 +14,7 @@ from typing import Any
 
 from applyviz.clusters import connect
 from applyviz.clusters.errors import NotSentError
+from applyviz.engine.channels.reading import take_channel_apart
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.manifests.patch_documents import take_patches_apart
@@ -35,7 +36,7 @@ NO_FAULT: Callable[[Request, int], str] = lambda request, number: ""  # noqa: E7
 
 @lru_cache(maxsize=512)
 def _parse(name: str, data: bytes) -> ParsedFile:
-    return take_patches_apart(parse_manifests(data, name))
+    return take_patches_apart(take_channel_apart(parse_manifests(data, name)))
 
 
 def read_here(bundle: SourceBundle, **_: Any) -> tuple[ParsedFile, ...]:

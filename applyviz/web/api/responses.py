@@ -273,9 +273,11 @@ def present_run(run: ApplyRun, *, root: str) -> JSONObject:
 def read_progress(run: ApplyRun) -> tuple[object, ...]:
     """Return a value that changes whenever `present_run_with_results` would; it is not for display.
 
-    - Outcomes and rollouts only move forward within an attempt, so that no two moments of it have the same counts.
+    - Outcomes and rollouts only move forward within an attempt of an addon, so that no two moments of it have the same
+      counts.
     """
-    counted = ObjectResult.objects.filter(run=run).order_by("outcome", "rollout").values_list("outcome", "rollout")
+    facts = ("outcome", "rollout", "addon_attempt")
+    counted = ObjectResult.objects.filter(run=run).order_by(*facts).values_list(*facts)
     return run.state, run.attempt, run.error, str(run.summary), *counted.annotate(number=Count("pk"))
 
 
@@ -297,6 +299,7 @@ def _present_result(result: ObjectResult) -> JSONObject:
         "detail": result.detail,
         "owners": result.owners.get("state", ""),
         "rollout": result.rollout,
+        "addon_attempt": result.addon_attempt,
     }
 
 

@@ -102,6 +102,7 @@ _SUMMARIZED = (
     "missing",
     "approved by",
     "attempt",
+    "addon attempt",
     "objects",
     "state",
     "error",

@@ -139,9 +139,14 @@ def ref_of(row: ObjectChange) -> ObjectRef:
     return ObjectRef(GroupVersionKind(row.group, row.version, row.kind), row.namespace, row.name)
 
 
+def find_addon(row: ObjectChange) -> str:
+    """Return the addon of a kOps channel that a change belongs to; "" for none."""
+    return str(row.document.get("addon", ""))
+
+
 def find_record(row: ObjectChange) -> str:
     """Return the addon whose record a change writes; "" for every other change."""
-    return str(row.document["addon"]) if row.document.get("is_record") else ""
+    return find_addon(row) if row.document.get("is_record") else ""
 
 
 def read_masked(row: ObjectChange) -> engine.PlannedObject:

@@ -68,7 +68,7 @@ def keep_before(results: Iterable[ObjectResult]) -> dict[str, JSONValue]:
 def reset_result(result: ObjectResult, attempt: int) -> None:
     """Prepare one result for an attempt: its effect is checked again, then it is written or its rollout awaited."""
     is_applied = result.outcome == Outcome.VERIFIED
-    changed: dict[str, object] = {"attempt": attempt, "checked": None}
+    changed: dict[str, object] = {"attempt": attempt, "addon_attempt": 1, "checked": None}
     if is_applied:
         changed |= {"rollout": RolloutState.WAITING, "rollout_detail": "", "rollout_at": None, "watched_from": None}
     else:

@@ -146,7 +146,8 @@ class Journal:
         """Store a request before it is sent."""
         digest, now = digest_request(request), clock.now()
         if self.result.outcome == Outcome.WAITING:
-            self._update_result(outcome=Outcome.APPLYING, started_at=now)
+            addon_attempt = self.result.addon_attempt
+            self._update_result(outcome=Outcome.APPLYING, started_at=now, addon_attempt=addon_attempt)
             self.result.outcome = Outcome.APPLYING
         entry = JournalEntry(
             result=self.result,
@@ -236,6 +237,7 @@ class Journal:
             owners=dict(found.owners),
             reads=list(self.take_reads()),
             finished_at=clock.now(),
+            addon_attempt=self.result.addon_attempt,
         )
         changed = describe_changed_fields(self.result.change, self.masked, found.outcome)
         detail: dict[str, Any] = {"outcome": found.outcome.value, "detail": found.detail}
@@ -248,5 +250,7 @@ class Journal:
             detail["owners"] = dict(found.owners)
         if self.claim.run.attempt > 1:
             detail["attempt"] = self.claim.run.attempt
+        if self.result.addon_attempt > 1:
+            detail["addon attempt"] = self.result.addon_attempt
         self._audit(AuditAction.OBJECT_RESULT, {**detail, **changed})
         failpoints.reach("run.telling")

@@ -109,7 +109,8 @@ class ObjectRun:
         self._result = result
         result.run = access.claim.run  # read by executor threads, which must not query the database
         # The journal goes on; an earlier attempt left nothing of this object to resume.
-        self._last = last if last is not None and last.epoch >= access.claim.first_epoch else None
+        is_begun = result.outcome != Outcome.WAITING and last is not None and last.epoch >= access.claim.first_epoch
+        self._last = last if is_begun else None
         self._row = result.change
         self._change = changes.open_sealed_core(self._row)
         self._masked = changes.read_masked_core(self._row)

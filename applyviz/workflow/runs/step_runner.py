@@ -6,9 +6,11 @@ failure nothing more starts or, by the rules, only objects that do not depend on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import groupby
+
+from django.db.models import QuerySet
 
 from applyviz import stopping
 from applyviz.engine.objects.refs import ObjectRef
@@ -21,6 +23,7 @@ from applyviz.workflow.foundation import failpoints
 from applyviz.workflow.foundation.leases import WorkerStoppingError
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.object_choices import is_left_out
+from applyviz.workflow.runs.addon_attempts import AddonIndex, begin_second_attempt, refresh_outcomes
 from applyviz.workflow.runs.deletions import describe_needed, list_needed
 from applyviz.workflow.runs.flow_executor import FlowExecutor
 from applyviz.workflow.runs.flows import ObjectFlow, Persist
@@ -59,7 +62,7 @@ class FailureIndex:
             return
         word = "is not ready" if ended.outcome.is_good else f"was {ended.outcome.label}"
         self._reasons[ref.key] = f"it needs {ref}, which {word}"
-        addon = str(ended.result.change.document.get("addon", ""))
+        addon = changes.find_addon(ended.result.change)
         if addon:
             self._addons.setdefault(addon, f"addon {addon} is not complete: {ref} {word}")
         change = changes.read_masked_core(ended.result.change)
@@ -110,12 +113,13 @@ def find_closing_writes(results: Iterable[ObjectResult]) -> frozenset[int]:
     return frozenset(closing)
 
 
-def read_journal(claim: Claim) -> Mapping[int, JournalEntry]:
+def read_journal(claim: Claim) -> dict[int, JournalEntry]:
     """Return the last journal entry of each object that another worker had begun, by result."""
-    if claim.is_first:
-        return {}
-    entries = JournalEntry.objects.filter(result__run=claim.run).order_by("result_id", "sequence")
-    return {entry.result_id: entry for entry in entries}
+    return {} if claim.is_first else _find_last_entries(JournalEntry.objects.filter(result__run=claim.run))
+
+
+def _find_last_entries(entries: QuerySet[JournalEntry]) -> dict[int, JournalEntry]:
+    return {entry.result_id: entry for entry in entries.order_by("result_id", "sequence")}
 
 
 class StepRunner:
@@ -130,6 +134,7 @@ class StepRunner:
         self._is_canceled = self._is_stopping = False
         self._last = read_journal(self._claim)
         self._closing = find_closing_writes(results)
+        self._addons = AddonIndex(results)
 
     def go(self) -> tuple[RunState, str]:
         """Run all steps; return the final state of the run and its errors in one line.
@@ -137,19 +142,39 @@ class StepRunner:
         - Raises `RunParkedError` when a step only waits for rollouts, `WorkerStoppingError` when this worker must stop.
         """
         self._remember_earlier()
-        for _, results in groupby(self._results, key=lambda result: result.step):
-            ended = self._crew.execute(
-                self._list_flows(list(results)), may_start=self._may_start, may_wait=self._may_wait
-            )
-            for each in ended:
-                if not each.is_good:
-                    self._failures.add(each)
-                self._around.content.forget(each.result)
-            if self._crew.is_parked:
-                raise RunParkedError("only rollouts are waited for")
-            if self._ask_stopping() and (self._left or self._crew.has_given_up):
-                raise WorkerStoppingError("this worker was asked to stop")
+        for step, results in groupby(self._results, key=lambda result: result.step):
+            self._execute(list(results))
+            if self._failures and self._may_wait():
+                self._try_addon_again(step)
         return self._conclude()
+
+    def _execute(self, results: list[ObjectResult]) -> None:
+        ended = self._crew.execute(self._list_flows(results), may_start=self._may_start, may_wait=self._may_wait)
+        for each in ended:
+            if not each.is_good:
+                self._failures.add(each)
+            self._around.content.forget(each.result)
+        if self._crew.is_parked:
+            raise RunParkedError("only rollouts are waited for")
+        if self._ask_stopping() and (self._left or self._crew.has_given_up):
+            raise WorkerStoppingError("this worker was asked to stop")
+
+    def _try_addon_again(self, step: int) -> None:
+        """Try the failed objects of the addon that ends with a step once more, before it is pruned and recorded."""
+        results = self._addons.find_ending(step, is_stopping=not self._around.rules.carries_on)
+        if not results:
+            return
+        refresh_outcomes(self._results)
+        again = begin_second_attempt(results)
+        if not again:
+            return
+        failpoints.reach("run.again")
+        self._left += len(again)
+        self._last |= _find_last_entries(JournalEntry.objects.filter(result__in=again))
+        self._failures = FailureIndex()
+        self._remember_earlier()
+        for _, members in groupby(results, key=lambda result: result.step):
+            self._execute(list(members))
 
     def _remember_earlier(self) -> None:
         for result in self._results:

@@ -160,6 +160,18 @@ def test_rules_rollout_and_retries_are_shown(as_viewer, run):
     assert [text for text in ("1 retry", "Rolling out", "2 of 3 pods are ready") if text not in pane] == []
 
 
+def test_second_attempt_of_an_addon_is_shown(as_viewer, run):
+    ObjectResult.objects.update(addon_attempt=2)
+    entry = JournalEntry.objects.get()
+    entry.pk, entry.sequence = None, 2
+    entry.save(force_insert=True)
+
+    page = as_viewer.get(url(run)).content.decode()
+    pane = as_viewer.get(reverse("runs:show-result", args=[run.number, 0]), headers=HTMX).content.decode()
+
+    assert ("1 retry · addon tried twice" in page, "1 retry · addon tried twice" in pane) == (True, True)
+
+
 def test_stale_object_tells_what_was_reviewed_and_what_is_live(as_viewer, plan, bob):
     run = rows.make_run(plan, bob, state="stale", outcome="stale")
     ObjectResult.objects.update(differences=[{"path": ".spec.replicas", "reviewed": "3", "live": ""}])

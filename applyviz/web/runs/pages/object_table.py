@@ -98,7 +98,7 @@ def _read_requests(results: Sequence[ObjectResult]) -> dict[int, list[JournalEnt
     return found
 
 
-def _describe_requests(entries: Sequence[JournalEntry]) -> str:
+def _describe_requests(result: ObjectResult, entries: Sequence[JournalEntry]) -> str:
     """The last request of an object, and how many there were besides."""
     if not entries:
         return ""
@@ -107,7 +107,7 @@ def _describe_requests(entries: Sequence[JournalEntry]) -> str:
     parts = [answer, format_duration(last.sent_at, last.answered_at)]
     if len(entries) > 1:
         parts.append(ngettext("%(count)d request", "%(count)d requests", len(entries)) % {"count": len(entries)})
-        parts.append(describe_attempts(len(entries), len({entry.part for entry in entries})))
+        parts.append(describe_attempts(result, len(entries), len({entry.part for entry in entries})))
     return " · ".join(filter(None, parts))
 
 
@@ -147,7 +147,7 @@ def present_table(
                 detail=_describe_detail(result),
                 change=present_before_after(view.read(documents[result.change_id])),
                 pods=describe_pods(result),
-                requests=_describe_requests(requests.get(result.pk, [])),
+                requests=_describe_requests(result, requests.get(result.pk, [])),
                 took=_format_duration(result, spans.get(result.pk)),
             )
         )

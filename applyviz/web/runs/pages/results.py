@@ -151,10 +151,11 @@ def describe_owner_check(result: ObjectResult) -> str:
     return _("Field owners verified: %(owners)s.") % {"owners": ", ".join(each)}
 
 
-def describe_attempts(sent: int, parts: int) -> str:
-    """Return how often a request was repeated; "" when each was sent once."""
+def describe_attempts(result: ObjectResult, sent: int, parts: int) -> str:
+    """Return how often a request was repeated, and whether its addon tried it again; "" when each was sent once."""
     again = sent - parts
-    return ngettext("%(count)d retry", "%(count)d retries", again) % {"count": again} if again else ""
+    retries = ngettext("%(count)d retry", "%(count)d retries", again) % {"count": again} if again else ""
+    return " · ".join(filter(None, (retries, _("addon tried twice") if result.addon_attempt > 1 else "")))
 
 
 def present_result(run: ApplyRun, position: int) -> ResultPane:
@@ -184,7 +185,7 @@ def present_result(run: ApplyRun, position: int) -> ResultPane:
         later_reads=present_reads(result.reads, journal[-1] if journal else None),
         rollout=ROLLOUT_STYLES[RolloutState(result.rollout)] if result.rollout else None,
         rollout_detail=result.rollout_detail,
-        attempts=describe_attempts(len(journal), len({entry.part for entry in journal})),
+        attempts=describe_attempts(result, len(journal), len({entry.part for entry in journal})),
         owners=describe_owner_check(result),
         pod_lines=list_pod_lines(result.pods),
     )
