@@ -1,4 +1,4 @@
-"""Objects that left the set are pruned in a browser, by allowlist, and brought back."""
+"""Objects that left the set are pruned in a browser, by allowlist and by ApplySet, and brought back."""
 
 import re
 
@@ -34,8 +34,16 @@ def choose_allowlist(page: Page) -> None:
     page.locator("#id_prune_allowlist").fill("core/v1/ConfigMap")
 
 
-WAYS = {"allowlist": choose_allowlist}
-COUNTS = {"allowlist": "1 to update, 1 to delete"}
+def choose_applyset(page: Page) -> None:
+    """What the parent records, as `kubectl apply --prune --applyset` does; the first plan creates the parent."""
+    open_prune(page)
+    page.get_by_role("radio", name=re.compile("^Prune by ApplySet")).check()
+    expect(page.locator("#id_prune_allowlist")).to_be_hidden()
+    page.locator("#id_applyset").fill("configmaps/pruned-by-set")
+
+
+WAYS = {"allowlist": choose_allowlist, "applyset": choose_applyset}
+COUNTS = {"allowlist": "1 to update, 1 to delete", "applyset": "1 to update, 1 to delete"}
 
 
 def open_set(page: Page, way: str, files: dict[str, str]) -> str:

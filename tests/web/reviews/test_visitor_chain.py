@@ -45,7 +45,12 @@ def test_objects_name_their_document_and_item(team: Team) -> None:
         ("0.yaml", "c", "document 2, item 2 of its List"),
         ("1.yaml", "d", "document 1"),
     ]
-    assert present_chain(plan).summary == "2 files → 4 objects"
+    chain = present_chain(plan)
+    assert chain.summary.endswith("2 files → 3 documents → 1 List of 2 → 4 objects")
+    assert [file.summary for file in chain.files] == [
+        "2 documents → 1 List of 2 → 3 objects",
+        "1 document → 1 object",
+    ]
 
 
 def test_json_documents_are_counted_too(team: Team) -> None:
@@ -78,8 +83,9 @@ def test_activity_shows_the_chain_with_origins(team: Team) -> None:
 
     text = lines_of(read(client, reverse("reviews:show-activity", args=[review.number, 1])))
 
-    assert "rendered by helm from shop/templates/web.yaml · 1 object" in text
-    assert "rendered by kustomize from overlays/prod · 1 object" in text
+    assert "rendered by helm from shop/templates/web.yaml · 1 document → 1 object" in text
+    assert "rendered by kustomize from overlays/prod · 1 document → 1 object" in text
     assert "uploaded · 0 objects" in text
     assert "No objects were read from this file." in text
-    assert "3 files → 2 objects" in text
+    ways = "1 rendered by helm, 1 rendered by kustomize, 1 uploaded"
+    assert f"{ways} → 3 files → 2 documents → 2 objects" in text

@@ -30,6 +30,7 @@ _PAGES = {"github.com": "", "gitlab.com": "/-"}
 class FileOrigin:
     """One file of a source, and where it comes from.
 
+    - `way`: how it came, in few words, without what it came from.
     - `url`: the address that the person gave, and `raw_url` the raw file behind that page, if it is another one.
     - `fetched_at`: when a link was fetched.
     """
@@ -37,6 +38,7 @@ class FileOrigin:
     name: str
     size: int
     text: str
+    way: str
     url: str = ""
     raw_url: str = ""
     fetched_at: object = None
@@ -189,11 +191,18 @@ def _describe(provenance: Mapping[str, Any]) -> str:
     return texts.get(kind, kind)
 
 
+def _name_way(provenance: Mapping[str, Any]) -> str:
+    kind = str(provenance.get("from", ""))
+    rendered = {"kustomize": _("rendered by kustomize"), "helm": _("rendered by helm"), "live": _("live")}
+    return rendered.get(kind) or (_("from a run") if kind.startswith("run ") else _describe(provenance) or _("given"))
+
+
 def _present_file(name: str, size: int, provenance: Mapping[str, Any]) -> FileOrigin:
     return FileOrigin(
         name=name,
         size=size,
         text=_describe(provenance),
+        way=_name_way(provenance),
         url=hide_query(str(provenance.get("url", ""))),
         raw_url=hide_query(str(provenance.get("raw_url", ""))),
         fetched_at=parse_datetime(str(provenance.get("fetched_at", ""))),

@@ -7,7 +7,8 @@ not depend on the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -46,7 +47,7 @@ class ChainFile:
 
 @dataclass(frozen=True, slots=True)
 class VisitorChain:
-    """All files in order; `summary` counts them, and `more` objects are not listed."""
+    """All files in order; `summary` has the counts at each step, and `more` objects are not listed."""
 
     summary: str
     files: tuple[ChainFile, ...]
@@ -81,12 +82,32 @@ def _present_objects(plan: Plan, rows: Iterable[Row]) -> Iterator[ChainObject]:
         yield ChainObject(_describe(source), kind, name, namespace, link_change(plan, position))
 
 
-def _count(objects: int, files: int | None = None) -> str:
-    found = ngettext("%(n)d object", "%(n)d objects", objects) % {"n": objects}
-    if files is None:
-        return found
-    read = ngettext("%(n)d file", "%(n)d files", files) % {"n": files}
-    return _("%(files)s → %(objects)s") % {"files": read, "objects": found}
+def _count_documents(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield how many documents hold these objects, and how many of them are Lists; nothing for unknown positions."""
+    items: dict[tuple[str, int], int] = {}
+    for row in rows:
+        number = _read_number(row[4], "document")
+        if number:
+            key = (_name_file(row), number)
+            items[key] = items.get(key, 0) + bool(_read_number(row[4], "item"))
+    lists = [number for number in items.values() if number]
+    if items:
+        yield ngettext("%(n)d document", "%(n)d documents", len(items)) % {"n": len(items)}
+    if lists:
+        text = ngettext("%(n)d List of %(items)d", "%(n)d Lists of %(items)d in all", len(lists))
+        yield text % {"n": len(lists), "items": sum(lists)}
+
+
+def _count_ways(files: Iterable[FileOrigin]) -> str:
+    """Return how many files came which way; "" without a file that the plan lists."""
+    ways = Counter(file.way for file in files if file.way)
+    return ", ".join(_("%(n)d %(way)s") % {"n": number, "way": way} for way, number in ways.items())
+
+
+def _summarize(rows: Sequence[Row], *before: str) -> str:
+    """Return the counts at each step of a chain, from its sources to its objects."""
+    objects = ngettext("%(n)d object", "%(n)d objects", len(rows)) % {"n": len(rows)}
+    return " → ".join(filter(None, (*before, *_count_documents(rows), objects)))
 
 
 def present_chain(plan: Plan) -> VisitorChain:
@@ -94,14 +115,14 @@ def present_chain(plan: Plan) -> VisitorChain:
     values = plan.changes.values_list("position", "kind", "namespace", "name", "document__position")
     rows: list[Row] = sorted((row for row in values if isinstance(row[4], dict) and row[4].get("file")), key=_sort_key)
     by_file = {name: list(found) for name, found in groupby(rows[:MOST_OBJECTS], key=_name_file)}
-    origins = {origin.name: origin for origin in list_origins(plan).files}
+    listed = list_origins(plan)
+    origins = {origin.name: origin for origin in listed.files}
+    names = dict.fromkeys((*origins, *by_file))
     files = tuple(
-        ChainFile(
-            name,
-            origins.get(name),
-            _count(len(by_file.get(name, ()))),
-            tuple(_present_objects(plan, by_file.get(name, ()))),
-        )
-        for name in dict.fromkeys((*origins, *by_file))
+        ChainFile(name, origins.get(name), _summarize(found), tuple(_present_objects(plan, found)))
+        for name, found in ((name, by_file.get(name, [])) for name in names)
     )
-    return VisitorChain(_count(len(rows), len(files)), files, max(0, len(rows) - MOST_OBJECTS))
+    number = len(names) + listed.more
+    read = ngettext("%(n)d file", "%(n)d files", number) % {"n": number}
+    ways = "" if listed.more else _count_ways(listed.files)
+    return VisitorChain(_summarize(rows, ways, read), files, max(0, len(rows) - MOST_OBJECTS))
