@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kubernetes import client, config
-from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader
+from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader, _is_expired
 
 from applyviz.clusters.exec_plugins import run_plugin
 from applyviz.clusters.own_kubeconfig import SECTIONS, MergedKubeconfig, find_paths, find_problem, merge_files
@@ -33,9 +33,22 @@ class _Loader(KubeConfigLoader):
     """The client's loader; a plugin that fails raises a sentence, instead of a line in the log and no credential.
 
     - `folder` holds the client certificate that a plugin returned; None without one.
+    - The client sets every setting again before every request, proxies of the environment included, which is a fifth of
+      the cost of a request. Here it does so only when the credential has expired: nothing else changes meanwhile.
     """
 
     folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def _set_config(self, client_configuration: Any) -> None:
+        super()._set_config(client_configuration)  # type: ignore[no-untyped-call]  # the client has incomplete types
+        renew = client_configuration.refresh_api_key_hook
+
+        def renew_expired(configuration: client.Configuration) -> None:
+            expiry = vars(self).get("expiry")
+            if expiry is not None and _is_expired(expiry):  # type: ignore[no-untyped-call]  # as above
+                renew(configuration)
+
+        client_configuration.refresh_api_key_hook = renew and renew_expired
 
     def _load_from_exec_plugin(self) -> bool | None:
         user, cluster = cast("ConfigNode", self._user), cast("ConfigNode", self._cluster)
