@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from applyviz.engine.diff import plain_names
 from applyviz.engine.diff.commands import find_arguments
 from applyviz.engine.diff.credentials import (
     compile_globs,
@@ -172,15 +173,19 @@ class Masker:
         if not isinstance(owner, Mapping) or not isinstance(names, Mapping):
             walked: JSONValue = self._walk(owner, below)
             return walked
-        written = write_object(names)
         claimed = {name: obj[name] for name in ("apiVersion", "kind") if name in obj}
+        rest = self._walk({name: value for name, value in owner.items() if name != "fieldsV1"}, below)
+        is_alone = not (path or is_secret or self.is_guarded or self.repeats)
+        key = plain_names.make_key(names, self.gvk, self.policy, claimed) if is_alone else None
+        if plain_names.are_plain(key):
+            return {**rest, "fieldsV1": names}
+        written = write_object(names)
         fields = {**(written if isinstance(written, Mapping) else {}), **claimed}
         shown = replace(self, beside=()).mask_object(fields, path, is_secret=is_secret)
-        rest = self._walk({name: value for name, value in owner.items() if name != "fieldsV1"}, below)
-        return {
-            **rest,
-            "fieldsV1": mask_names(names, shown, lambda one: self.tags.make(encode(one[-1]), (*path, *one))),
-        }
+        masked = mask_names(names, shown, lambda one: self.tags.make(encode(one[-1]), (*path, *one)))
+        if masked == names:
+            plain_names.remember(key)
+        return {**rest, "fieldsV1": masked}
 
     def _mask_item(self, item: JSONValue, path: Path, *, is_secret: bool) -> Any:
         if isinstance(item, Mapping):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
+from applyviz.engine.diff import plain_names
 from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.diff.entry_names import mask_names, write_object
 from applyviz.engine.diff.mask_policy import MaskPolicy
@@ -83,12 +84,18 @@ def read_names(
 ) -> PathNames:
     """Return what is shown of every path of a change, and of other paths of its object."""
     raw = _plant((*_list_paths(change), *others))
-    masker = make_masker({}, change.ref.gvk, tag_key, "/".join(change.ref.key), policy, None, None)
+    gvk = change.ref.gvk
+    masker = make_masker({}, gvk, tag_key, "/".join(change.ref.key), policy, None, None)
+    is_secret = names_secret(gvk.kind)
+    key = None if is_secret else plain_names.make_key(raw, gvk, masker.policy)
+    if plain_names.are_plain(key):
+        return PathNames({}, {})
     written = write_object(raw)
     fields = written if isinstance(written, Mapping) else {}
-    shown = masker.mask_object(fields, (), is_secret=names_secret(change.ref.gvk.kind))
+    shown = masker.mask_object(fields, (), is_secret=is_secret)
     masked = mask_names(raw, shown, lambda path: masker.tags.make(encode(path[-1]), path), is_sorted=False)
     if masked == raw:
+        plain_names.remember(key)
         return PathNames({}, {})
     paths = dict(_pair(raw, masked, (), ()))
     return PathNames(paths, {render_path(one): render_path(other) for one, other in paths.items()})
