@@ -16,10 +16,11 @@ from typing import NoReturn
 import msgspec
 
 from applyviz.engine.objects.golang import read_integer
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONValue, canonical_json
 
 _LONG_INTEGER = re.compile(rb"[0-9]{19}")
 _encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 _list_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
@@ -30,6 +31,17 @@ def write_json(value: object) -> bytes:
     - Raises `UnicodeEncodeError` for half a surrogate pair, `TypeError` for values that JSON does not have.
     """
     return _encode(value)
+
+
+def write_sorted(value: JSONValue) -> bytes:
+    """Return a JSON value as compact UTF-8 with sorted names: the same bytes for equal documents, whatever wrote them.
+
+    - For hashes of what this installation stores, which are compared by this function alone; never for plan digests.
+    """
+    try:
+        return _encode_sorted(value)
+    except (UnicodeError, TypeError):
+        return b"canonical " + canonical_json(value).encode("utf-8", "surrogatepass")
 
 
 def read_json(text: bytes | str) -> JSONValue:

@@ -14,6 +14,7 @@ import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from applyviz.engine.objects.json_text import write_sorted
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow.foundation import digests
@@ -48,13 +49,13 @@ def hash_bytes(content: bytes) -> str:
 def hash_document(row: ObjectChange) -> str:
     """Return the hash of the masked document that a row has in memory, without its risks."""
     found = {name: value for name, value in row.document.items() if name != "risks"}
-    return hash_bytes(canonical_json(found).encode())
+    return hash_bytes(write_sorted(found))
 
 
 def hash_risks(row: ObjectChange) -> str:
     """Return the hash of the masked risks that a row has in memory, and of the columns that follow from them."""
     found: list[JSONValue] = [row.document.get("risks", []), row.risks, row.highest_risk, row.risk_levels]
-    return hash_bytes(canonical_json(found).encode())
+    return hash_bytes(write_sorted(found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from applyviz.engine.objects.json_text import (
     read_json,
     read_members,
     write_json,
+    write_sorted,
 )
 
 TEXT = st.text(st.characters(blacklist_categories=["Cs"]))
@@ -80,3 +81,18 @@ def test_members_of_what_the_fast_codec_refuses():
     assert read_members(b'{"a": "\\ud800", "b": 1}', {"a"}) == {"a": "\ud800"}
     with pytest.raises(ValueError, match="Expecting"):
         read_members(b"{", {"a"})
+
+
+@given(VALUES)
+def test_sorted_bytes_are_those_of_an_equal_document(value):
+    turned = json.loads(json.dumps(value, sort_keys=True))
+
+    assert write_sorted(value) == write_sorted(turned)
+    assert read_json(write_sorted(value)) == value
+
+
+def test_sorted_bytes_of_what_the_fast_codec_refuses():
+    odd, other = {"b": "\ud800", "a": 1}, {"b": "\ud801", "a": 1}
+
+    assert write_sorted(odd) == write_sorted(dict(reversed(odd.items())))
+    assert write_sorted(odd) != write_sorted(other)
