@@ -1,13 +1,15 @@
 """Find the parts of an object in which nothing can be masked: masking returns them unchanged.
 
-Most of an object is plain, and its versions share most texts: each text is judged once per change. The judgment is
-stricter than `masking`: what is plain here is shown unchanged there (a test walks both), what is not is walked. It
-depends on the value alone, never on other values of the object.
+Most of an object is plain, and its versions and similar objects share most texts: each text is judged once. The
+judgment is stricter than `masking`: what is plain here is shown unchanged there (a test walks both), what is not is
+walked. It depends on the value alone, never on other values of the object.
 """
 
 from __future__ import annotations
 
+import secrets
 from functools import lru_cache
+from hashlib import blake2b
 
 from applyviz.engine.diff.commands import find_arguments
 from applyviz.engine.diff.credentials import (
@@ -25,6 +27,10 @@ from applyviz.engine.objects.values import JSONValue
 
 _TEMPLATES = frozenset({"template", "secretTemplate"})
 _SCALARS = frozenset({type(None), bool, int, float})
+# Of the texts that were judged plain, hashes are kept: a text may be a secret that looks like any other text. Their key
+# never leaves this process, and no text can be made to have the hash of another one.
+_KEY, _MOST_KNOWN = secrets.token_bytes(32), 16_384
+_known: dict[bytes, None] = {}
 
 
 @lru_cache(maxsize=4096)
@@ -34,6 +40,18 @@ def _is_plain_name(name: str) -> bool:
 
 def _is_plain_text(text: str) -> bool:
     """Return whether a text under a plain name is shown unchanged and contains no object."""
+    hashed = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=_KEY).digest()
+    if hashed in _known:
+        return True
+    is_plain = _judge_text(text)
+    if is_plain:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[hashed] = None
+    return is_plain
+
+
+def _judge_text(text: str) -> bool:
     if is_masked_text(text) or is_registry_login(text) or parse_embedded(text) is not None:
         return False
     if ("ecret" in text or "SECRET" in text) and looks_secret(text):
@@ -91,10 +109,12 @@ class PlainValues:
         return id(value) in self._ids
 
     def _find_in_map(self, value: dict[str, object]) -> bool:
-        is_plain, texts = not self._may_be_secret(value), self._texts
-        for name, below in value.items():
-            if not self._is_plain_name(name):
+        is_plain, texts, names = not self._may_be_secret(value), self._texts, self._names
+        for name, below in value.items():  # hot: most names are plain, and most parts texts or empty
+            if not _is_plain_name(name) or (names is not None and names.fullmatch(name[:1000])):
                 is_plain = False
+            if type(below) is dict and not below:  # a field of managedFields
+                continue
             if not isinstance(below, str):  # containers are looked through even where another part is not plain
                 is_plain = self._find(below) and is_plain
             elif is_plain and not texts.get(below):

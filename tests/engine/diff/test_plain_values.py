@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import time
+from hashlib import blake2b
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from applyviz.engine.diff import plain_values
 from applyviz.engine.diff.marks import OPEN, is_masked
 from applyviz.engine.diff.masking import Beside, MaskPolicy, mask
 from applyviz.engine.diff.passwords import KindPasswords, Passwords
@@ -104,6 +106,26 @@ def test_nothing_is_plain_where_a_policy_names_paths():
     plain.add(None)
 
     assert value not in plain
+
+
+@given(st.sampled_from(TEXTS) | st.text())
+def test_a_text_that_was_judged_is_judged_the_same_again(text):
+    plain_values._known.clear()
+    first, second = plain_values._is_plain_text(text), plain_values._is_plain_text(text)
+
+    assert first == second == plain_values._judge_text(text)
+    assert len(plain_values._known) == (1 if first else 0)
+
+
+def test_of_texts_only_keyed_hashes_are_kept_and_not_without_end(monkeypatch):
+    monkeypatch.setattr(plain_values, "_MOST_KNOWN", 100)
+    texts = [f"word {number}" for number in range(250)]
+
+    assert all(map(plain_values._is_plain_text, texts))
+
+    assert 0 < len(plain_values._known) <= 100
+    assert all(isinstance(known, bytes) and len(known) == 16 for known in plain_values._known)
+    assert not plain_values._known.keys() & {blake2b(text.encode(), digest_size=16).digest() for text in texts}
 
 
 def test_looking_through_is_linear_also_where_everything_is_nested_and_nothing_plain():
