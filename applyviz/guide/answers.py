@@ -36,7 +36,7 @@ from applyviz.guide.channels import print_choices
 from applyviz.guide.commands import run_command
 from applyviz.guide.given import PlaygroundQuery
 from applyviz.guide.pages import Block, Example, PagePart
-from applyviz.guide.tables import MergeTable, compute_table
+from applyviz.guide.tables import MergeTable, compute_tables
 from applyviz.sandbox.api.estimates import EstimatingServer
 
 _EPOCH = "2026-01-01T00:00:{:02d}Z"
@@ -232,7 +232,7 @@ def compute_answers(example: Example) -> Answers:
     - Raises `ApplyVizError` if it cannot be read or merged; conflicts are an answer, not an error.
     """
     if example.find(PagePart.TABLE) is not None:
-        return Answers(tables=tuple(compute_table(b) for b in example.blocks if b.part is PagePart.TABLE))
+        return Answers(tables=compute_tables(example))
     if example.steps:
         return _answer_story(example)
     command = example.find(PagePart.COMMAND)

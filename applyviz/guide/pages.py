@@ -5,8 +5,8 @@ inputs and the recorded answers. The word after the language names the part of a
 `live` are the versions of one object; `apply MANAGER [force]`, `update MANAGER [SUBRESOURCE]` and `migrate MANAGER
 FROM…` are steps, in order; `definition` is the CustomResourceDefinition that applies from there on; `set` and `cluster`
 contain many objects for a `command`; `channel VERSION` is a kOps channel for a server of that version, and `set FILE`
-the manifest of one of its addons; `table APIVERSION KIND PATH` has rows of one field with their answers; `patch`,
-`after`, `owners`, `conflict`, `read` and `prints` are answers. The caller reads the files.
+the manifest of one of its addons; `table PATH` has rows of one field with their answers, and `base` before it the rest
+of the object; `patch`, `after`, `owners`, `conflict`, `read` and `prints` are answers. The caller reads the files.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class PagePart(StrEnum):
     OWNERS = "owners"
     CONFLICT = "conflict"
     READ = "read"
+    BASE = "base"
     TABLE = "table"
     PRINTS = "prints"
 
@@ -62,6 +63,7 @@ _GIVEN = (
     PagePart.CLUSTER,
     PagePart.COMMAND,
     PagePart.CHANNEL,
+    PagePart.BASE,
 )
 
 

@@ -1,8 +1,8 @@
 """Compute a table of the guide: one field with many combinations of manifest, last applied and live.
 
-The block names the kind and the path of the field; each row has the values of the three versions, of which any may be
-missing, and the recorded answers: the patch of the map around the field, and the field after apply. The answers are
-computed by the three-way patch that a review sends, without the annotation.
+The block names the path of the field, the block `base` has the rest of the object, the same in every version of every
+row. Each row has the values of the three versions, of which any may be missing, and the recorded answers: the patch of
+the map around the field, without the annotation, and the field after apply, as a server stores it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ from dataclasses import dataclass
 import yaml
 
 from applyviz.engine.merge import patches
-from applyviz.engine.objects.accessors import as_mapping
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
+from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
 from applyviz.engine.schema.builtin import bundled
-from applyviz.guide.pages import Block
+from applyviz.guide import playground
+from applyviz.guide.abridging import abridge
+from applyviz.guide.given import PlaygroundQuery
+from applyviz.guide.pages import Example, PagePart
 
 _GIVEN = ("last-applied", "manifest", "live")
+_NOW = "2026-01-01T00:00:59Z"
 ABSENT = "—"
 
 
@@ -42,14 +46,15 @@ class MergeCase:
 
 @dataclass(frozen=True, slots=True)
 class MergeTable:
-    """A table: the kind and the path of its field, and its rows."""
+    """A table: the kind and the path of its field, the rest of the object as text, and its rows."""
 
     kind: str
     path: str
+    base: str
     rows: tuple[MergeCase, ...]
 
 
-def _print(value: JSONValue) -> str:
+def print_value(value: JSONValue) -> str:
     """Return a value as compact YAML in one line."""
     if isinstance(value, Mapping | list):
         text: str = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False, allow_unicode=True)
@@ -57,48 +62,81 @@ def _print(value: JSONValue) -> str:
     return json.dumps(value)
 
 
-def _print_field(obj: JSONObject, path: tuple[str, ...]) -> str:
+def print_field(obj: JSONObject, path: tuple[str, ...]) -> str:
+    """Return the value at a path as text."""
     above = get_at(obj, path[:-1])
-    return _print(above[path[-1]]) if isinstance(above, Mapping) and path[-1] in above else ABSENT
+    return print_value(above[path[-1]]) if isinstance(above, Mapping) and path[-1] in above else ABSENT
 
 
-def _build(gvk: GroupVersionKind, path: tuple[str, ...], row: Mapping[str, JSONValue], part: str) -> JSONObject:
-    """Return the object of one version; the maps above the field exist in every version."""
-    value: JSONValue = {path[-1]: row[part]} if part in row else {}
-    for name in reversed(path[:-1]):
-        value = {name: value}
-    found = dict(value) if isinstance(value, Mapping) else {}
-    metadata = {"name": "web", **as_mapping(found.pop("metadata", None))}
-    return {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, **found}
+def build_versions(base: JSONObject, path: tuple[str, ...], row: Mapping[str, JSONValue]) -> dict[str, JSONObject]:
+    """Return the object of each version: the base with the value of the row, whose parents every version has."""
+    found: dict[str, JSONObject] = {}
+    for part in _GIVEN:
+        obj: MutableObject = clone(dict(base))
+        above = obj
+        for name in path[:-1]:
+            above = above.setdefault(name, {})
+        if part in row:
+            above[path[-1]] = row[part]
+        found[part] = obj
+    return found
 
 
-def _compute(gvk: GroupVersionKind, path: tuple[str, ...], row: Mapping[str, JSONValue]) -> MergeCase:
-    versions = {part: _build(gvk, path, row, part) for part in _GIVEN}
+def _compute(base: JSONObject, path: tuple[str, ...], row: Mapping[str, JSONValue]) -> MergeCase:
+    versions = build_versions(base, path, row)
+    gvk = GroupVersionKind.from_object(base)
     kind = bundled().find_kind(gvk)
     patch = patches.compute(versions["last-applied"], versions["manifest"], versions["live"], kind=kind)
-    after = patches.apply(versions["live"], patch.body, patch.content_type, kind=kind)
     above = get_at(patch.body, path[:-1])
-    expected = (_print(row["patch"]) if "patch" in row else ABSENT, _print(row["after"]) if "after" in row else ABSENT)
-    last_applied, manifest, live = (_print(row[part]) if part in row else ABSENT for part in _GIVEN)
-    shown = _print(above) if above else ABSENT
-    return MergeCase(last_applied, manifest, live, shown, _print_field(after, path), expected)
+    expected = tuple(print_value(row[part]) if part in row else ABSENT for part in ("patch", "after"))
+    last_applied, manifest, live = (print_value(row[part]) if part in row else ABSENT for part in _GIVEN)
+    shown = print_value(above) if above else ABSENT
+    return MergeCase(last_applied, manifest, live, shown, _estimate(versions, path), (expected[0], expected[1]))
 
 
-def _read_rows(text: str) -> Iterator[Mapping[str, JSONValue]]:
+def _estimate(versions: Mapping[str, JSONObject], path: tuple[str, ...]) -> str:
+    """Return the field as a server stores it, without defaults that no version names; or the refusal."""
+    last_applied, manifest, live = (json.dumps(versions[part]) for part in _GIVEN)
+    given = PlaygroundQuery(
+        manifest=manifest,
+        live=live,
+        last_applied=last_applied,
+        mode=ApplyMode.CLIENT,
+        field_manager=CLIENT_SIDE_MANAGER,
+    )
+    change = playground.estimate(given, now=_NOW)
+    if change.error or change.versions.after is None:
+        return change.error
+    kind = bundled().find_kind(GroupVersionKind.from_object(change.versions.after))
+    known = (versions["live"], versions["manifest"])
+    return print_field(abridge(change.versions.after, known=known, before=None, kind=kind), path)
+
+
+def list_rows(text: str) -> Iterator[Mapping[str, JSONValue]]:
+    """Yield the rows of a table.
+
+    - Raises `ManifestError` for a text that is no list of rows.
+    """
     rows = yaml.safe_load(text)
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise ManifestError("expected a list of rows")
     yield from rows
 
 
-def compute_table(block: Block) -> MergeTable:
-    """Return the table of a block: `table API_VERSION KIND PATH`.
+def compute_tables(example: Example) -> tuple[MergeTable, ...]:
+    """Return the tables of an example: the blocks `table PATH`, each behind the block `base` that it fills.
 
     - Raises `ManifestError` for a block that is no table, `MergeError` for a row that cannot be merged.
     """
-    if len(block.words) != 3:
-        raise ManifestError("expected: table API_VERSION KIND PATH")
-    api_version, kind, dotted = block.words
-    group, _slash, version = api_version.rpartition("/")
-    gvk, path = GroupVersionKind(group, version, kind), tuple(dotted.split("."))
-    return MergeTable(kind, dotted, tuple(_compute(gvk, path, row) for row in _read_rows(block.text)))
+    found: list[MergeTable] = []
+    base = ""
+    for block in example.blocks:
+        if block.part is PagePart.BASE:
+            base = block.text
+        elif block.part is PagePart.TABLE:
+            if not base or len(block.words) != 1:
+                raise ManifestError("expected a block base, then: table PATH")
+            obj, path = yaml.safe_load(base), tuple(block.words[0].split("."))
+            rows = tuple(_compute(obj, path, row) for row in list_rows(block.text))
+            found.append(MergeTable(obj["kind"], block.words[0], base.rstrip("\n"), rows))
+    return tuple(found)

@@ -178,7 +178,7 @@ class Replay:
         with tempfile.TemporaryDirectory() as folder:
             done = self._kubectl(Path(folder), "apply", "-f", "-", stdin=manifest_text)
         patches = [e for e in self._recorder.take()[1] if e["method"] == "PATCH"]
-        patch = _without_annotation(patches[0]["body"]) if patches else {}
+        patch = without_annotation(patches[0]["body"]) if patches else {}
         if done.returncode:
             answer = Answer(patches[0]["status"], patches[0]["response"]) if patches else None
             return Outcome(patch, refused=(describe_refusal(answer) if answer else done.stderr,))
@@ -312,7 +312,7 @@ def _read_refusal(answer: Answer) -> Iterator[str]:
         yield describe_refusal(answer)
 
 
-def _without_annotation(patch: Any) -> Any:
+def without_annotation(patch: Any) -> Any:
     """Return a patch of kubectl without the annotation that it always writes."""
     body: MutableObject = clone(dict(patch))
     annotations = get_at(body, ("metadata", "annotations"))

@@ -21,7 +21,7 @@ PAGES = [parse_page(file.stem, file.read_text()) for file in sorted(FOLDER.glob(
 EXAMPLES = {f"{page.name}-{n}": one for page in PAGES for n, one in enumerate(page.examples, 1)}
 # What these examples show is computed by applyviz: the plan of a Delete review, and the choices of kOps.
 OF_THE_PRODUCT = [n for n, one in EXAMPLES.items() if one.find(PagePart.CHANNEL) or n.startswith("deletions-")]
-# The tables show the merge alone, before defaults: `smp3` compares it with the Go libraries.
+# `test_guide_tables.py` carries out each row of the tables.
 TABLES = [name for name, one in EXAMPLES.items() if one.find(PagePart.TABLE)]
 REPLAYED = sorted(set(EXAMPLES) - set(OF_THE_PRODUCT) - set(TABLES))
 # The id of the set is computed with its namespace.

@@ -12,9 +12,11 @@ from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.values import is_same_json
 from applyviz.guide.answers import Answers, compute_answers, read_object
 from applyviz.guide.pages import Example, Page, PagePart, parse_page
+from applyviz.guide.tables import build_versions
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "semantics"
 PAGES = [parse_page(f.stem, f.read_text()) for f in sorted(FOLDER.glob("*.md"))]
+BASE = "```yaml base\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: shop}\n```\n"
 EXAMPLES = [(page, example) for page in PAGES for example in page.examples]
 
 
@@ -88,23 +90,42 @@ def test_channel_block_without_a_version_is_an_error_and_odd_entries_are_printed
 
 
 @pytest.mark.parametrize(
-    ("words", "text", "reason"),
+    ("blocks", "reason"),
     [
-        ("v1 Service", "[]", "expected: table API_VERSION KIND PATH"),
-        ("v1 Service metadata.labels", "a: 1", "expected a list of rows"),
-        ("v1 Service metadata.labels", "[1]", "expected a list of rows"),
+        (f"{BASE}```yaml table\n[]\n```\n", "expected a block base, then: table PATH"),
+        ("```yaml table data\n[]\n```\n", "expected a block base, then: table PATH"),
+        (f"{BASE}```yaml table data\na: 1\n```\n", "expected a list of rows"),
+        (f"{BASE}```yaml table data\n[1]\n```\n", "expected a list of rows"),
     ],
 )
-def test_block_that_is_no_table_is_an_error(words: str, text: str, reason: str) -> None:
-    page = parse_page("a", f"# A\n\n## Example: a\n```yaml table {words}\n{text}\n```\n")
+def test_block_that_is_no_table_is_an_error(blocks: str, reason: str) -> None:
+    page = parse_page("a", f"# A\n\n## Example: a\n{blocks}")
 
     with pytest.raises(ManifestError, match=reason):
         compute_answers(page.examples[0])
 
 
 def test_wrong_answer_in_a_table_differs_from_the_computed_one() -> None:
-    text = "# A\n\n## Example: a\n```yaml table v1 ConfigMap data\n- manifest: {a: x}\n  after: {a: y}\n```\n"
+    text = f"# A\n\n## Example: a\n{BASE}```yaml table data\n- manifest: {{a: x}}\n  after: {{a: y}}\n```\n"
 
     ((row,),) = (table.rows for table in compute_answers(parse_page("a", text).examples[0]).tables)
 
     assert (row.patch, row.after, row.expected) == ("{data: {a: x}}", "{a: x}", ("—", "{a: y}"))
+
+
+def test_row_that_the_server_refuses_shows_the_refusal() -> None:
+    text = f"# A\n\n## Example: a\n{BASE}```yaml table data\n- manifest: {{a b: x}}\n```\n"
+
+    ((row,),) = (table.rows for table in compute_answers(parse_page("a", text).examples[0]).tables)
+
+    assert row.after.startswith("not valid: data[a b]: Invalid value")
+
+
+def test_base_names_what_every_row_shares() -> None:
+    base = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"type": "ClusterIP"}}
+
+    versions = build_versions(base, ("metadata", "labels"), {"live": {"a": "b"}})
+
+    assert versions["live"] == {**base, "metadata": {"name": "web", "labels": {"a": "b"}}}
+    assert versions["manifest"] == versions["last-applied"] == base
+    assert base["metadata"] == {"name": "web"}

@@ -132,6 +132,7 @@ def _label(block: Block) -> str:
         PagePart.CLUSTER: _("live objects"),
         PagePart.COMMAND: _("command"),
         PagePart.CHANNEL: _("kOps channel"),
+        PagePart.BASE: _("rest of the object"),
         PagePart.APPLY: _("applies (force)") if "force" in block.words else _("applies"),
         PagePart.UPDATE: _("updates"),
         PagePart.MIGRATE: _("takes over the fields of %(names)s") % {"names": ", ".join(block.words[1:])},

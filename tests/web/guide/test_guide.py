@@ -29,7 +29,7 @@ def test_page_draws_each_example_and_opens_it(client, db, name):
     assert answer.status_code == 200
     tables = [one for one in examples.values() if one.find(PagePart.TABLE) is not None]
     assert text.count("What happens</h3>") == len(examples) - len(tables)
-    assert text.count('<table class="merge-table"') == len(tables)
+    assert text.count('<table class="merge-table"') == text.count('<details class="rest">') == len(tables)
     opened = [key for key in examples if f'href="{reverse("playground:show-answer", args=[key])}"' in text]
     assert opened == [key for key, example in examples.items() if not example.is_set]
     assert ".md)" not in text
