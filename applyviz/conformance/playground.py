@@ -47,11 +47,19 @@ _POSITION = re.compile(r"^line \d+(, column \d+)?( \.\S*)?: ")
 _GO_NAME = re.compile(r'"[A-Z]\w*":')
 _STRUCT = re.compile(r"(?<=value: )\{.*\}(?=: )", re.DOTALL)
 _GO_LINES = re.compile(r"\n\s*@@ .*", re.DOTALL)
-# applyviz finds in the plan that a manifest names another version than live, and sends nothing.
-_IS_STALE, _FOUND_STALE = "the object has been modified", "the manifest names resourceVersion "
+# Only a server can choose the uid that it quotes.
+_UID, _NO_UID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "00000000-0000-4000-8000-000000000000"
+# What kubectl prints of warnings before it prints the refusal.
+_WARNING = re.compile(r"^Warning: .*\n", re.MULTILINE)
+# applyviz finds in the plan that a manifest names another version or uid than live, and sends nothing.
+_FOUND = {
+    "the object has been modified": "the manifest names resourceVersion ",
+    "metadata.uid: Invalid value: ": "the manifest names uid ",
+}
 _CONFLICT = re.compile(r'conflicts? with "([^"]+)"[^:\n]*:((?: \..+)|(?:\n- .+)+)')
 _KUBECTL = re.compile(
-    r'.*?error when (?:creating|patching|applying patch) "[^"]*": |^Error from server(?: \(\w+\))?: |^error: ',
+    r'.*?error when (?:creating|patching|applying patch) "[^"]*": |.*?\nfor: (?:"[^"]*": )?|'
+    r"^Error from server(?: \(\w+\))?: |^error: ",
     re.DOTALL,
 )
 
@@ -74,6 +82,8 @@ def judge_input(family: str, case: JSONObject) -> CaseResult:
     otherwise = find_difference(given) if not change.conflicts else KubectlDifference()
     if otherwise.conflicts and "refusal" in expected:
         judged = iter([_compare_conflicts(read_conflicts(expected["refusal"]), otherwise.conflicts)])
+    elif otherwise.refusal and "refusal" in expected:
+        judged = iter([("refusal", *_align(read_causes(expected["refusal"]), _split_causes(otherwise.refusal)))])
     elif otherwise.first_apply is not None and "after" in expected:
         judged = _judge_first_apply(otherwise.first_apply, expected, given.field_manager)
     elif "refusal" in expected:
@@ -124,7 +134,8 @@ def read_conflicts(refusal: str) -> list[tuple[str, str]]:
 
 def read_causes(refusal: str) -> list[str]:
     """Return what a refusal of kubectl says, without what kubectl puts before it: its causes, sorted."""
-    _before, is_invalid, causes = _GO_LINES.sub("", refusal).partition("is invalid: ")
+    refusal = _WARNING.sub("", _GO_LINES.sub("", refusal))
+    _before, is_invalid, causes = refusal.partition("is invalid: ")
     if is_invalid:
         return sorted({line.strip().removeprefix("* ") for line in causes.splitlines() if line.strip()})
     return [_KUBECTL.sub("", refusal).strip()]
@@ -138,9 +149,12 @@ def _split_causes(error: str) -> list[str]:
 
 def _align(causes: list[str], ours: list[str]) -> tuple[list[str], list[str]]:
     """Return both without what is compared by its meaning only; a cause may have the sign between causes in it."""
-    if len(causes) == len(ours) == 1 and _IS_STALE in causes[0] and ours[0].startswith(_FOUND_STALE):
+    is_single = len(causes) == len(ours) == 1
+    if is_single and any(said in causes[0] and ours[0].startswith(found) for said, found in _FOUND.items()):
         return [], []
-    causes, ours = (sorted({part for cause in side for part in cause.split("; ")}) for side in (causes, ours))
+    causes, ours = (
+        sorted({part for cause in side for part in _UID.sub(_NO_UID, cause).split("; ")}) for side in (causes, ours)
+    )
     if any(map(_GO_NAME.search, causes)):
         return [_STRUCT.sub("", cause) for cause in causes], [_STRUCT.sub("", cause) for cause in ours]
     return causes, ours
@@ -181,7 +195,11 @@ def _compared(obj: JSONObject) -> JSONObject:
 
 
 def _list_owners(obj: JSONObject) -> Sequence[JSONValue]:
-    entries = (e for e in read_owners(obj).entries if e.owner.manager != LAST_APPLIED_MANAGER)
+    """Return the field owners, without those of status, which a server writes by itself a moment after the apply."""
+    left_out = (LAST_APPLIED_MANAGER, "status")
+    entries = (
+        e for e in read_owners(obj).entries if e.owner.manager not in left_out and e.owner.subresource not in left_out
+    )
     return sorted([e.owner.manager, e.owner.operation, sorted(map(render_path, e.fields))] for e in entries)
 
 

@@ -2,7 +2,8 @@
 
 Rule: `docs/semantics/migration.md`. kubectl applies first and moves the fields of client-side apply afterwards, so a
 conflict ends it; applyviz moves first. kubectl then removes fields by a second apply: if the server refuses that one,
-kubectl prints a warning, and what the first apply wrote stays.
+kubectl prints a warning, and what the first apply wrote stays. The first one still has everything that is removed
+afterwards, so the server may refuse it where it accepts what applyviz sends.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError
-from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership import server_side
-from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.simulation.dry_run_result import describe_refusal
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.requests.takeover import find_managers
 from applyviz.guide import playground
@@ -30,10 +31,12 @@ class KubectlDifference:
 
     - `conflicts`: those that stop kubectl.
     - `first_apply`: what kubectl writes although the server refuses the removals; None if it refuses nothing.
+    - `refusal`: why the server refuses the first apply, in which everything is left that is removed afterwards.
     """
 
     conflicts: tuple[Conflict, ...] = ()
     first_apply: JSONObject | None = None
+    refusal: str = ""
 
 
 @lru_cache(maxsize=32)
@@ -47,21 +50,29 @@ def find_difference(given: PlaygroundQuery) -> KubectlDifference:
     if given.mode is not ApplyMode.SERVER or live is None or not find_managers(live, options):
         return KubectlDifference()
     conflicts = _find_conflicts(found, live, given)
-    return KubectlDifference(conflicts, None if conflicts else _find_first_apply(found, live, given))
+    if conflicts:
+        return KubectlDifference(conflicts)
+    answer = _ask_first(found, live, given)
+    if answer is None:
+        return KubectlDifference()
+    error = playground.estimate(given, now=_MOMENT).error
+    if answer.is_ok:
+        return KubectlDifference(first_apply=dict(answer.body) if error else None)
+    refusal = describe_refusal(answer)
+    return KubectlDifference(refusal=refusal if refusal != error else "")
 
 
-def _find_first_apply(found: playground.Read, live: JSONObject, given: PlaygroundQuery) -> JSONObject | None:
-    """Return what an apply makes that moves nothing before, if the server refuses the removals after the move."""
+def _ask_first(found: playground.Read, live: JSONObject, given: PlaygroundQuery) -> Answer | None:
+    """Return the server's answer to an apply that moves nothing before."""
     gvk = found.document.ref.gvk
     kind, resource = found.catalog.find_kind(gvk), found.catalog.find_resource(gvk)
-    if kind is None or resource is None or playground.estimate(given, now=_MOMENT).operation is not Operation.ERROR:
+    if kind is None or resource is None:
         return None
     metadata = live["metadata"]
     path = resource.path(metadata.get("namespace") or "", metadata["name"])
     query = {"fieldManager": given.field_manager, "force": str(given.is_forced).lower(), "fieldValidation": "Strict"}
     request = Request("PATCH", path, query, APPLY_PATCH, found.document.obj)
-    answer = EstimatingServer().answer(request, live, kind=kind, resource=resource, now=_MOMENT)
-    return dict(answer.body) if answer is not None and answer.is_ok else None
+    return EstimatingServer().answer(request, live, kind=kind, resource=resource, now=_MOMENT)
 
 
 def _find_conflicts(found: playground.Read, live: JSONObject, given: PlaygroundQuery) -> tuple[Conflict, ...]:

@@ -22,6 +22,7 @@ from applyviz.kubernetes.parity.status import FieldError, invalid
 from applyviz.kubernetes.v1_36.validation import (
     autoscaling,
     config,
+    definitions,
     discovery,
     fixed,
     jobs,
@@ -35,10 +36,11 @@ from applyviz.kubernetes.v1_36.validation import (
     workloads,
 )
 from applyviz.sandbox.schema import structural
+from applyviz.sandbox.schema.definition_schemas import check_schema
 from applyviz.sandbox.schema.ratcheting import find_child
 from applyviz.sandbox.schema.schema_rules import check_rules
 from applyviz.sandbox.schema.structural_rules import validate_embedded, validate_lists
-from applyviz.sandbox.storage.resources import ResourceTarget
+from applyviz.sandbox.storage.resources import CRD_PLURAL, ResourceTarget
 from applyviz.sandbox.storage.scaling import validate_scale
 
 Rule = Callable[[JSONObject], Iterator[FieldError]]
@@ -62,6 +64,7 @@ _CREATE: Mapping[str, Rule] = {
     **services.CREATE,
     **webhooks.CREATE,
     **config.CREATE,
+    **definitions.CREATE,
     **storage.CREATE,
     **limits.CREATE,
     **discovery.CREATE,
@@ -72,12 +75,19 @@ _UPDATE: Mapping[str, UpdateRule] = {
     **remaining.UPDATE,
     **services.UPDATE,
     **config.UPDATE,
+    **definitions.UPDATE,
     **storage.UPDATE,
     **limits.UPDATE,
     **discovery.UPDATE,
     **fixed.UPDATE,
 }
-_CHANGED: Mapping[str, Rule] = {**workloads.CHANGED, **config.CHANGED}
+_CHANGED: Mapping[str, Rule] = {
+    **workloads.CHANGED,
+    **config.CHANGED,
+    **definitions.CHANGED,
+    **discovery.CHANGED,
+    **remaining.CHANGED,
+}
 
 # For these kinds the update rules include all rules for a new object, also those of metadata.
 _WHOLE_ON_UPDATE = frozenset(
@@ -91,6 +101,17 @@ _WHOLE_ON_UPDATE = frozenset(
 def _name_problems(target: ResourceTarget, name: str) -> list[str]:
     rule = _NAME_RULES.get(target.plural, subdomain_problems) if target.struct is not None else subdomain_problems
     return rule(name) if name else []
+
+
+def _validate_schemas(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
+    """Yield the problems of the schemas of a definition."""
+    if target.plural != CRD_PLURAL:
+        return
+    has_status = definitions.has_status(obj["spec"])
+    for path, schema in definitions.list_moved(obj["spec"], "schema"):
+        found = get_at(schema, ("openAPIV3Schema",))
+        if found is not None:
+            yield from check_schema(found, f"{path}.openAPIV3Schema", has_status=has_status)
 
 
 def _validate_custom(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
@@ -150,7 +171,7 @@ def validate_create(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldEr
     if target.struct is None:
         yield from _validate_custom(target, obj)
     elif (rule := _CREATE.get(target.plural)) is not None:
-        yield from rule(obj)
+        yield from chain(rule(obj), _validate_schemas(target, obj))
 
 
 def validate_update(
@@ -174,3 +195,4 @@ def validate_update(
         create = _CHANGED.get(target.plural) or _CREATE.get(target.plural)
         update = _UPDATE.get(target.plural)
         yield from chain(create(obj) if create else (), update(obj, live) if update else ())
+        yield from _validate_schemas(target, obj)

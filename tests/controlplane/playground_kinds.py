@@ -30,13 +30,16 @@ JSONObject = dict[str, Any]
 Turn = Mapping[str, Any]
 
 
-def list_kind_inputs() -> Iterator[JSONObject]:
-    """Return the inputs, those of one object after the other; `is_cluster_scoped` says where an object lives."""
+def list_kind_inputs(seed: str = "") -> Iterator[JSONObject]:
+    """Return the inputs, those of one object after the other; `is_cluster_scoped` says where an object lives.
+
+    - A seed takes others, and half as many; none that is taken without one.
+    """
     written = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     for kind in written["kinds"]:
         obj, definition = kind["object"], written["definitions"].get(kind.get("definition"), "")
         is_cluster_scoped = not _is_namespaced(obj, definition)
-        for number, one in enumerate(_list_inputs(obj, kind["fields"])):
+        for number, one in enumerate(_list_inputs(obj, kind["fields"], seed)):
             named = copy.deepcopy(one)
             if is_cluster_scoped and obj["kind"] != "CustomResourceDefinition":
                 named = _rename(named, obj["metadata"]["name"], number)
@@ -62,16 +65,22 @@ def _rename(one: JSONObject, name: str, number: int) -> JSONObject:
     return one | {"before": before, "manifest": one["manifest"].replace(old, new, 1)}
 
 
-def _list_inputs(obj: JSONObject, fields: Mapping[str, JSONObject]) -> Iterator[JSONObject]:
+def _list_inputs(obj: JSONObject, fields: Mapping[str, JSONObject], seed: str) -> Iterator[JSONObject]:
     for path, field in fields.items():
         for name, mode, turn in _list_turns(path, field):
             base = f"{_find_name(obj)}-{path.lower()}-{mode}-{name}"
-            if _is_taken(base, _SPARSE_BAD if name.startswith(("bad", "same")) else _SPARSE):
+            if _is_taken(base, _SPARSE_BAD if name.startswith(("bad", "same")) else _SPARSE, seed):
                 yield _write_input(obj, path.split("."), turn, mode) | {"name": base}
 
 
-def _is_taken(name: str, sparse: int) -> bool:
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % sparse == 0
+def _is_taken(name: str, sparse: int, seed: str) -> bool:
+    if seed and not _is_taken(name, sparse, ""):
+        return _draw(f"{seed} {name}") % (2 * sparse) == 0
+    return not seed and _draw(name) % sparse == 0
+
+
+def _draw(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
 
 
 def _list_turns(path: str, field: JSONObject) -> Iterator[tuple[str, str, Turn]]:

@@ -1,7 +1,8 @@
 """Record what the real kubectl and API server do with inputs of the playground.
 
 `python -m tests.controlplane.playground_record FOLDER` writes `playground.jsonl.gz`, one input with its answer a line,
-for `manage.py conformance`; with `kinds` behind it, it writes `playground-kinds.jsonl.gz`, the inputs of every kind.
+for `manage.py conformance`; with `kinds` behind it, it writes `playground-kinds.jsonl.gz`, the inputs of every kind;
+with `kinds SEED`, it writes `playground-SEED.jsonl.gz`, other inputs of every kind.
 The live object of an input is read from the server, with its field owners.
 """
 
@@ -177,7 +178,7 @@ def record(plane: ControlPlane, asker: Asker, one: Input, namespace: str) -> JSO
             _remove(asker, path)
     given = {
         "manifest": manifest if one.get("is_cluster_scoped") else _place(manifest, namespace),
-        "live": yaml.safe_dump(live, sort_keys=False) if live else "",
+        "live": json.dumps(live) if live else "",
         "crds": one.get("crds", ""),
         "mode": one["mode"],
         "field_manager": _find_manager(one),
@@ -213,11 +214,12 @@ def _record_all(plane: ControlPlane, inputs: Iterable[Input]) -> Iterator[JSONOb
             sys.stderr.write(f"{one['name']}: {error}\n")
 
 
-def main(folder: Path, *, is_wide: bool) -> None:
-    """Record all inputs; those of different kinds side by side."""
+def main(folder: Path, words: Sequence[str]) -> None:
+    """Record all inputs, or those of every kind; those of different kinds side by side."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / (KINDS_FILE if is_wide else FILE)
-    inputs = list(list_kind_inputs() if is_wide else list_inputs())
+    is_wide, seed = "kinds" in words, "".join(words[1:])
+    file = folder / (f"playground-{seed}.jsonl.gz" if seed else KINDS_FILE if is_wide else FILE)
+    inputs = list(list_kind_inputs(seed) if is_wide else list_inputs())
     groups = [list(found) for _, found in groupby(inputs, key=lambda one: one.get("group"))]
     with ControlPlane(find_binaries()) as plane, gzip.open(file, "wt", encoding="utf-8") as out:
         for definition in dict.fromkeys(one["crds"] for one in inputs if one.get("crds")):
@@ -229,4 +231,4 @@ def main(folder: Path, *, is_wide: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), is_wide="kinds" in sys.argv[2:])
+    main(Path(sys.argv[1]), sys.argv[2:])

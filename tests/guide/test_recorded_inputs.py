@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from applyviz.conformance.playground import NOW
+from applyviz.conformance.playground import NOW, judge_input
 from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.explain.sentences import render_reason
 from applyviz.engine.objects.paths import render_path
@@ -23,6 +23,39 @@ TOLD = (FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, Fiel
 BOOKKEEPING = (".metadata.annotations", ".metadata.generation", ".metadata.managedFields", ".status")
 BY_HAND = ["q7", "y1", "dns4", "k6", "p3", "s8", "n1", "c2", "u14", "u6", "t16", "u11", "t19", "t10", "s23", "t8", "l4"]
 BY_HAND += ["k1", "r2", "t13", "u5", "widget-too-large", "by-hand", "by-hand-forced"]
+
+
+WIDE = FILE.parents[2] / "wide"
+# One input of each kind of answer that the playground once gave otherwise.
+ONCE_OTHERWISE = (
+    *(
+        "deployment-web-spec.selector.matchexpressions-client-bad1",
+        "deployment-web-spec.template.spec.volumes-client-replace",
+    ),
+    *("job-once-spec.podfailurepolicy-server-bad0", "job-once-spec.selector-client-bad0"),
+    *("service-web-spec.clusterip-client-bad1", "service-web-spec.clusterip-client-new-null"),
+    *("service-web-spec.clusterips-server-bad1", "service-web-spec.ports-server-client-add"),
+    *("endpointslice-slice-addresstype-server-bad0", "namespace-space-spec.finalizers-client-bad0"),
+    *(
+        "persistentvolumeclaim-data-spec.datasource-client-bad0",
+        "persistentvolumeclaim-data-spec.datasource-server-new",
+    ),
+    *("csidriver-disk.example.com-spec.fsgrouppolicy-client-bad0", "priorityclass-high-value-client-bad1"),
+    *("horizontalpodautoscaler-web-spec.metrics-client-bad5", "lease-lease-spec.strategy-client-bad0"),
+    *("validatingadmissionpolicy-vap-spec.validations-server-bad0", "event-happened-type-client-bad0"),
+    *(
+        "validatingadmissionpolicybinding-vapb-spec.matchresources-server-bad0",
+        "servicecidr-cidr-spec.cidrs-client-bad1",
+    ),
+    *(
+        "prioritylevelconfiguration-level-spec.limited.limitresponse-server-bad2",
+        "servicecidr-cidr-spec.cidrs-client-drop",
+    ),
+    *("resourceclaimtemplate-claims-spec.spec.devices.requests-client-new-duplicate",),
+    *("resourceclaimtemplate-claims-spec.spec.devices.requests-client-bad1",),
+    *("customresourcedefinition-things.kinds.example.com-spec.names-client-empty",),
+    *("customresourcedefinition-things.kinds.example.com-spec.conversion-client-bad1",),
+)
 
 
 def explain(name: str):
@@ -103,6 +136,13 @@ def test_refused_creation_shows_no_rows():
     change = explain("t22")
 
     assert (change.operation, change.fields, change.versions.after) == (Operation.ERROR, (), None)
+
+
+def test_inputs_that_were_once_answered_otherwise_agree():
+    lines = (line for file in WIDE.glob("*.gz") for line in gzip.decompress(file.read_bytes()).splitlines())
+    cases = {case["name"]: case for case in map(json.loads, lines) if case["name"] in ONCE_OTHERWISE}
+
+    assert [name for name in ONCE_OTHERWISE if not judge_input("playground", cases[name]).agrees] == []
 
 
 def test_recordings_are_of_both_ways_and_of_every_outcome():

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from applyviz.engine.objects.golang import quote, render_json, render_number
 from applyviz.engine.objects.values import JSONValue, MutableObject
+from applyviz.kubernetes.parity.field_order import render_ordered
 
 
 class FieldErrorType(StrEnum):
@@ -60,6 +61,11 @@ def required(path: str, detail: str = "") -> FieldError:
 def invalid(path: str, value: JSONValue, detail: str) -> FieldError:
     """Return `Invalid value: …`."""
     return FieldError(FieldErrorType.INVALID, path, f"Invalid value: {render_value(value)}: {detail}")
+
+
+def invalid_struct(path: str, value: JSONValue, detail: str) -> FieldError:
+    """Return `Invalid value: …` of a Go struct: its fields are printed in the order of the value."""
+    return FieldError(FieldErrorType.INVALID, path, f"Invalid value: {render_ordered(value)}: {detail}")
 
 
 def type_invalid(path: str, value: JSONValue, detail: str) -> FieldError:

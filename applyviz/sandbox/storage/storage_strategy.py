@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at, is_same_json
 from applyviz.kubernetes.parity.go_texts import read_quantity
 from applyviz.kubernetes.parity.go_types import Code, GoStruct, go_types, zero_of
 from applyviz.kubernetes.v1_36.defaults import apply_defaults
@@ -218,10 +218,35 @@ def _update_secret(obj: MutableObject, live: JSONObject) -> None:
         obj["type"] = live.get("type", "Opaque")
 
 
+def _create_claim(obj: MutableObject) -> None:
+    _add_finalizer("kubernetes.io/pvc-protection")(obj)
+    _normalize_sources(obj["spec"], None)
+
+
 def _update_claim(obj: MutableObject, live: JSONObject) -> None:
-    for name in ("dataSource", "dataSourceRef"):
-        if live["spec"].get(name) is not None and obj["spec"].get(name) is None:
-            obj["spec"][name] = clone(live["spec"][name])
+    _normalize_sources(obj["spec"], live["spec"])
+
+
+def _normalize_sources(spec: MutableObject, before: JSONObject | None) -> None:
+    """Drop a source of another kind than the old field knows, and fill in each of the two fields from the other."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    is_used = before is not None and before.get("dataSource") is not None
+    if source is not None and reference is None and not is_used:
+        known = (source.get("kind"), source.get("apiGroup") or "")
+        if known not in (("PersistentVolumeClaim", ""), ("VolumeSnapshot", "snapshot.storage.k8s.io")):
+            source = spec.pop("dataSource") and None
+    if source is not None and reference is None:
+        spec["dataSourceRef"] = {"apiGroup": source.get("apiGroup"), **clone(source)}
+        source.setdefault("apiGroup", None)
+    elif reference is not None and source is None and not reference.get("namespace"):
+        spec["dataSource"] = {"apiGroup": None, **clone({k: v for k, v in reference.items() if k != "namespace"})}
+
+
+def _drop_coordinated(obj: MutableObject, live: JSONObject | None = None) -> None:
+    """Drop what the feature gate CoordinatedLeaderElection adds to a lease, unless it is there."""
+    for name in ("strategy", "preferredHolder"):
+        if get_at(live, ("spec", name)) is None:
+            (obj.get("spec") or {}).pop(name, None)
 
 
 def _create_volume(obj: MutableObject) -> None:
@@ -240,7 +265,8 @@ _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
     "daemonsets": _create_daemon_set,
     "jobs": _create_job,
     "certificatesigningrequests": _create_request,
-    "persistentvolumeclaims": _add_finalizer("kubernetes.io/pvc-protection"),
+    "persistentvolumeclaims": _create_claim,
+    "leases": _drop_coordinated,
     "persistentvolumes": _create_volume,
     "volumeattributesclasses": _add_finalizer("kubernetes.io/vac-protection"),
     CRD_PLURAL: _create_definition,
@@ -252,4 +278,5 @@ _UPDATE: Mapping[str, Callable[[MutableObject, JSONObject], None]] = {
     # What was asked for stays as it was asked for.
     "certificatesigningrequests": lambda obj, live: _restore(obj, live, "spec"),
     "persistentvolumeclaims": _update_claim,
+    "leases": _drop_coordinated,
 }

@@ -59,9 +59,14 @@ def _present_kubectl(change: PlannedObject, given: PlaygroundQuery) -> Iterator[
     if found.first_apply is not None:
         lines.append(
             _(
-                "kubectl sends your manifest first, which the server accepts; and refuses only the removals after it. "
-                "kubectl then prints a warning, and what you left out stays."
+                "kubectl sends your manifest first, which the server accepts, and then the removals, which it refuses. "
+                "kubectl prints a warning, and what you left out stays."
             )
+        )
+    if found.refusal:
+        lines.append(
+            _("kubectl applies first, with what you left out still in place, and the server refuses that: %(refusal)s")
+            % {"refusal": found.refusal}
         )
     if lines:
         yield Notice(LEVEL_STYLES[RiskLevel.INFO], _("kubectl does this differently"), lines=tuple(lines))

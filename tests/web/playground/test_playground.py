@@ -1,8 +1,10 @@
 """The playground: questions and their answers, links that end, secrets that do not travel, text that stays text."""
 
+import gzip
 import hashlib
 import json
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.urls import reverse
@@ -18,6 +20,7 @@ from applyviz.workflow.ops import playgrounds, recovery
 from tests.web.frame.test_escaping import PAYLOADS
 
 ASK = "/playground/"
+RECORDED = Path(__file__).parents[2] / "conformance" / "wide" / "playground-7.jsonl.gz"
 HTMX = {"HX-Request": "true"}
 MANIFEST = """\
 apiVersion: v1
@@ -133,6 +136,18 @@ def test_answer_is_silent_about_kubectl_where_it_does_the_same(client, ask):
 
     assert "kubectl does this differently" not in same
     assert "kubectl does this differently" not in forced
+
+
+def test_answer_says_what_the_server_refuses_kubectl_before_the_removals(client, ask):
+    """The live port `http` stays while kubectl applies another one of that name."""
+    lines = gzip.decompress(RECORDED.read_bytes()).splitlines()
+    given = next(c["input"] for c in map(json.loads, lines) if c["name"] == "service-web-spec.ports-server-client-add")
+    manager = {"field_manager": "kubectl", "takes_client_side": "on"}
+
+    text = client.get(ask(manifest=given["manifest"], live=given["live"], **manager)).content.decode()
+
+    assert "kubectl applies first, with what you left out still in place, and the server refuses that" in text
+    assert "spec.ports[1].name: Duplicate value: &quot;http&quot;" in text
 
 
 def test_custom_resource_merges_by_its_definition(client, ask):

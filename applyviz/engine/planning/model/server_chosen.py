@@ -22,8 +22,8 @@ def without_allocated(obj: JSONObject, manifest: JSONObject, live: JSONObject) -
         return obj
     known = {**(live.get("spec") or {}), **(manifest.get("spec") or {})}
     if known.get("clusterIP"):
-        known.setdefault("clusterIPs", None)  # a list with the same content
-    kept = {k: v for k, v in spec.items() if k not in _ALLOCATED or k in known}
+        known["clusterIPs"] = [known["clusterIP"]]  # a list with the same content
+    kept = {k: v for k, v in spec.items() if k not in _ALLOCATED or known.get(k) is not None}
     ports = kept.get("ports")
     if isinstance(ports, list):
         named = {p.get("nodePort") for s in (live, manifest) for p in get_at(s, ("spec", "ports")) or ()}

@@ -17,6 +17,10 @@ from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, no
 _METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
 # In the order of the server: only the first one present is validated.
 _SOURCES = ("object", "external", "pods", "resource", "containerResource")
+_EITHER = {
+    "object": "must set either a target value or averageValue",
+    "external": "must set either a target value for metric or a per-pod target",
+}
 _MOST_WINDOW, _MOST_PERIOD = 3600, 1800
 _UTILIZATION = "must set either a target raw value or a target utilization"
 
@@ -97,6 +101,12 @@ def _source(name: str, source: JSONObject, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.target.averageValue", "must specify a positive target averageValue")
     if name in ("resource", "containerResource"):
         yield from _utilization(target, f"{path}.target")
+    has_value, has_average = (target.get(n) is not None for n in ("value", "averageValue"))
+    if name in _EITHER and not has_value and not has_average:
+        yield required(f"{path}.target.averageValue", _EITHER[name])
+    if name == "external" and has_value and has_average:
+        detail = "may not set both a target value for metric and a per-pod target"
+        yield forbidden(f"{path}.target.value", detail)
 
 
 def _utilization(target: JSONObject, path: str) -> Iterator[FieldError]:

@@ -24,6 +24,9 @@ def validate_claim_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
     for name in ("dataSource", "dataSourceRef"):
         if spec.get(name) is not None:
             yield from _validate_source(spec[name], f"{path}.{name}")
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None and reference is not None and not _is_same_source(source, reference):
+        yield invalid(path, {}, "must match dataSourceRef")
     asked = (spec.get("resources") or {}).get("requests") or {}
     if "storage" not in asked:
         yield required(f"{path}.resources[storage]")
@@ -40,6 +43,10 @@ def validate_classes(spec: JSONObject, path: str) -> Iterator[FieldError]:
         yield from (invalid(f"{path}.{name}", spec[name], problem) for problem in problems)
     if spec.get("volumeMode") not in (*_VOLUME_MODES, None):
         yield not_supported(f"{path}.volumeMode", spec["volumeMode"], _VOLUME_MODES)
+
+
+def _is_same_source(source: JSONObject, reference: JSONObject) -> bool:
+    return all((source.get(name) or "") == (reference.get(name) or "") for name in ("apiGroup", "kind", "name"))
 
 
 def _validate_source(source: JSONObject, path: str) -> Iterator[FieldError]:

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.kubernetes.parity.json_text import find_fault
-from applyviz.kubernetes.parity.name_formats import config_key_problems, label_1035_problems
+from applyviz.kubernetes.parity.name_formats import config_key_problems, qualified_name_problems
 from applyviz.kubernetes.parity.status import (
     FieldError,
-    duplicate,
     forbidden,
     invalid,
     not_supported,
@@ -31,6 +30,7 @@ _RBAC = "rbac.authorization.k8s.io"
 _CLAIM_UPDATE = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )
+_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _EVICTION = ("AlwaysAllow", "IfHealthyBudget")
 # The annotation that named the class of a claim before there was a field.
 _CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -130,6 +130,15 @@ def _claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
         yield forbidden("spec", _CLAIM_UPDATE)
 
 
+def _namespace(obj: JSONObject) -> Iterator[FieldError]:
+    for name in (obj.get("spec") or {}).get("finalizers") or ():
+        yield from (invalid("spec.finalizers", name, problem) for problem in qualified_name_problems(name))
+        if "/" not in name and name not in _FINALIZERS:
+            yield invalid(
+                "spec.finalizers", name, "name is neither a standard finalizer name nor is it fully qualified"
+            )
+
+
 def _budget(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj["spec"]
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
@@ -211,77 +220,6 @@ def _binding_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
         yield invalid("roleRef", {"APIGroup": obj["roleRef"].get("apiGroup", ""), **shown}, "cannot change roleRef")
 
 
-def _definition(obj: JSONObject) -> Iterator[FieldError]:
-    spec, name = obj["spec"], obj["metadata"].get("name", "")
-    names, group = spec["names"], spec.get("group", "")
-    wanted = f"{names.get('plural', '')}.{group}"
-    if name != wanted:
-        yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
-    if not group:
-        yield required("spec.group")
-    elif "." not in group:
-        yield invalid("spec.group", group, "should be a domain with at least one dot")
-    if spec.get("scope") not in ("Cluster", "Namespaced"):
-        yield not_supported("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced"))
-    versions = spec.get("versions") or ()
-    seen: set[str] = set()
-    for i, version in enumerate(versions):
-        yield from _definition_version(version, f"spec.versions[{i}]", seen)
-    if sum(1 for v in versions if v.get("storage")) != 1:
-        yield invalid("spec.versions", versions, "must have exactly one version marked as storage version")
-    for field in ("plural", "singular", "kind", "listKind"):
-        text = names.get(field, "")
-        if not text:
-            yield required(f"spec.names.{field}")
-        for problem in label_1035_problems(text.lower()) if text else ():
-            yield invalid(f"spec.names.{field}", text, problem)
-
-
-def _definition_version(version: JSONObject, path: str, seen: set[str]) -> Iterator[FieldError]:
-    name = version.get("name", "")
-    for problem in label_1035_problems(name):
-        yield invalid(f"{path}.name", name, problem)
-    if name in seen:
-        yield duplicate(f"{path}.name", name)
-    seen.add(name)
-    schema = (version.get("schema") or {}).get("openAPIV3Schema")
-    if schema is None:
-        yield required(f"{path}.schema.openAPIV3Schema", "schemas are required")
-    else:
-        yield from _schema(schema, f"{path}.schema.openAPIV3Schema")
-
-
-def _schema(schema: JSONObject, path: str) -> Iterator[FieldError]:
-    if not schema.get("type"):
-        yield required(f"{path}.type", "must not be empty at the root")
-    elif schema["type"] != "object":
-        yield invalid(f"{path}.type", schema["type"], "must be object at the root")
-    yield from _inner_schema(schema, path, is_root=True)
-
-
-def _inner_schema(schema: JSONObject, path: str, *, is_root: bool = False) -> Iterator[FieldError]:
-    free = schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
-    if not is_root and not schema.get("type") and not free:
-        yield required(f"{path}.type", "must not be empty for specified object fields")
-    for name, child in (schema.get("properties") or {}).items():
-        yield from _inner_schema(child, f"{path}.properties[{name}]")
-    if isinstance(schema.get("items"), Mapping):
-        yield from _inner_schema(schema["items"], f"{path}.items")
-    elif schema.get("type") == "array":
-        yield required(f"{path}.items", "must be specified")
-    if isinstance(schema.get("additionalProperties"), Mapping):
-        yield from _inner_schema(schema["additionalProperties"], f"{path}.additionalProperties")
-
-
-def _definition_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
-    for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
-        value, entry = obj["spec"], live["spec"]
-        for part in path:
-            value, entry = value.get(part, {}), entry.get(part, {})
-        if value != entry:
-            yield invalid("spec." + ".".join(path), value, IMMUTABLE)
-
-
 def _priority_class(obj: JSONObject) -> Iterator[FieldError]:
     name, value = obj["metadata"].get("name", ""), obj.get("value") or 0
     if name.startswith("system-") and name not in _SYSTEM_CLASSES:
@@ -329,13 +267,13 @@ CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "priorityclasses": _new_priority_class,
     "configmaps": _config_map,
     "secrets": _secret,
+    "namespaces": _namespace,
     "persistentvolumeclaims": _claim,
     "poddisruptionbudgets": _budget,
     "roles": _role,
     "clusterroles": _cluster_role,
     "rolebindings": _binding,
     "clusterrolebindings": _binding,
-    "customresourcedefinitions": _definition,
 }
 UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] = {
     "configmaps": _immutable_data,
@@ -343,9 +281,11 @@ UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] =
     "persistentvolumeclaims": _claim_update,
     "rolebindings": _binding_update,
     "clusterrolebindings": _binding_update,
-    "customresourcedefinitions": _definition_update,
     "priorityclasses": _priority_class_update,
     "persistentvolumes": _volume_update,
 }
-# The rule for a changed object that replaces that for a new one.
-CHANGED: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {"priorityclasses": _priority_class}
+# The rule for a changed object that replaces that for a new one: only its fixed fields are checked.
+CHANGED: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
+    "namespaces": lambda obj: iter(()),
+    "priorityclasses": lambda obj: iter(()),
+}

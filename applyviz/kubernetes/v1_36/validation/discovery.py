@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterator, Mapping
 
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.kubernetes.parity.name_formats import label_problems
 from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, not_supported, required
 from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE
@@ -19,12 +19,21 @@ _NO_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
 
 def _slice(obj: JSONObject) -> Iterator[FieldError]:
+    yield from _changed(obj)
+    yield from _endpoints(obj)
+
+
+def _changed(obj: JSONObject) -> Iterator[FieldError]:
     kind = obj.get("addressType", "")
     if not kind:
         yield required("addressType")
     elif kind not in _TYPES:
         yield not_supported("addressType", kind, _TYPES)
     yield from _ports(obj.get("ports") or [])
+
+
+def _endpoints(obj: JSONObject) -> Iterator[FieldError]:
+    kind = obj.get("addressType", "")
     for i, endpoint in enumerate(obj.get("endpoints") or ()):
         path = f"endpoints[{i}].addresses"
         if not endpoint.get("addresses"):
@@ -71,7 +80,11 @@ def _address(text: str, kind: str, path: str, at: str) -> Iterator[FieldError]:
 def _slice_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     if obj.get("addressType") != live.get("addressType"):
         yield invalid("addressType", obj.get("addressType", ""), IMMUTABLE)
+    if not is_same_json(obj.get("endpoints"), live.get("endpoints")):
+        yield from _endpoints(obj)
 
 
 CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {"endpointslices": _slice}
+# The rules for a changed object that replace those for a new one.
+CHANGED: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {"endpointslices": _changed}
 UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] = {"endpointslices": _slice_update}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid
+from applyviz.kubernetes.v1_36.validation.remaining import validate_service_range
 
 _FIXED = "field is immutable"
 
@@ -22,10 +23,15 @@ def _fix(name: str) -> Callable[[JSONObject, JSONObject], Iterator[FieldError]]:
 
 
 def _service_range(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
-    before = live["spec"].get("cidrs") or []
-    for index, one in enumerate(obj["spec"].get("cidrs") or ()):
-        if index < len(before) and one != before[index]:
-            yield invalid(f"spec.cidrs[{index}]", one, _FIXED)
+    before, wanted = (one["spec"].get("cidrs") or [] for one in (live, obj))
+    if len(before) != len(wanted) and (len(before), len(wanted)) != (1, 2):
+        yield invalid("spec.cidrs", obj["spec"].get("cidrs"), _FIXED)
+        return
+    for index, one in enumerate(before):
+        if one != wanted[index]:
+            yield invalid(f"spec.cidrs[{index}]", wanted[index], _FIXED)
+    if len(before) < len(wanted):
+        yield from validate_service_range(obj)
 
 
 def _attributes_class(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
@@ -38,6 +44,7 @@ UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] =
     "runtimeclasses": _fix("handler"),
     "controllerrevisions": _fix("data"),
     "resourceclaims": _fix("spec"),
+    "resourceclaimtemplates": _fix("spec"),
     "servicecidrs": _service_range,
     "volumeattributesclasses": _attributes_class,
 }

@@ -13,6 +13,7 @@ from applyviz.kubernetes.parity.status import FieldError, invalid
 
 IMMUTABLE = "field is immutable"
 
+_FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
 
 
@@ -30,8 +31,9 @@ def validate_job_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldErro
             yield invalid("spec.template", template, IMMUTABLE)
     elif not is_same_json(template["spec"], _with_mutable_fields(stored["spec"], template["spec"])):
         yield invalid("spec.template.spec", template["spec"], IMMUTABLE)
-    if not is_same_json(spec.get("completionMode"), before.get("completionMode")):
-        yield invalid("spec.completionMode", spec.get("completionMode"), IMMUTABLE)
+    for name in _FIXED:
+        if not is_same_json(spec.get(name), before.get(name)):
+            yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE)
 
 
 def _is_template_mutable(live: JSONObject) -> bool:

@@ -36,6 +36,7 @@ _PROVIDER = 'node updates may not change providerID except from "" to valid'
 _DISTINGUISHERS = ("ByNamespace", "ByUser")
 _SUBJECTS = ("Group", "ServiceAccount", "User")
 _MOST_PRECEDENCE = 10000
+_ONE_REQUEST = "exactly one of `exactly` or `firstAvailable` is required"
 
 
 def _node(obj: JSONObject) -> Iterator[FieldError]:
@@ -151,6 +152,10 @@ def _priority_level(obj: JSONObject) -> Iterator[FieldError]:
     response = limited.get("limitResponse") or {}
     if response.get("type") == "Reject" and response.get("queuing") is not None:
         yield forbidden(f"{path}.limitResponse.queuing", "must be nil if limited.limitResponse.type is not Limited")
+    elif response.get("type") == "Queue" and response.get("queuing") is None:
+        yield required(f"{path}.limitResponse.queuing", "must not be empty if limited.limitResponse.type is Limited")
+    elif response.get("type") == "Queue":
+        yield from _queuing(response["queuing"], f"{path}.limitResponse.queuing")
     elif response.get("type") not in ("Queue", "Reject", None):
         yield not_supported(f"{path}.limitResponse.type", response["type"], ("Queue", "Reject"))
     share = limited.get("lendablePercent")
@@ -159,6 +164,15 @@ def _priority_level(obj: JSONObject) -> Iterator[FieldError]:
     share = limited.get("borrowingLimitPercent")
     if share is not None and share < 0:
         yield invalid(f"{path}.borrowingLimitPercent", share, "if specified, must be a non-negative integer")
+
+
+def _queuing(queuing: JSONObject, path: str) -> Iterator[FieldError]:
+    queues, hand = queuing.get("queues", 0), queuing.get("handSize", 0)
+    for name in ("queueLengthLimit", "queues", "handSize"):
+        if queuing.get(name, 0) <= 0:
+            yield invalid(f"{path}.{name}", queuing.get(name, 0), "must be positive")
+    if hand > queues > 0:
+        yield invalid(f"{path}.handSize", hand, f"should not be greater than queues ({queues})")
 
 
 def _revision(obj: JSONObject) -> Iterator[FieldError]:
@@ -173,9 +187,49 @@ def _attributes_class(obj: JSONObject) -> Iterator[FieldError]:
         yield required("parameters", "must contain at least one key/value pair")
 
 
-def _service_range(obj: JSONObject) -> Iterator[FieldError]:
-    for i, text in enumerate((obj.get("spec") or {}).get("cidrs") or ()):
+def validate_service_range(obj: JSONObject) -> Iterator[FieldError]:
+    """Yield the problems of the networks of a ServiceCIDR."""
+    cidrs = (obj.get("spec") or {}).get("cidrs") or []
+    if not cidrs:
+        yield required("spec.cidrs", "at least one CIDR required")
+    for i, text in enumerate(cidrs):
         yield from validate_network(text, f"spec.cidrs[{i}]")
+    if len(cidrs) == 2 and len({":" in text for text in cidrs}) == 1:
+        detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+        yield invalid("spec.cidrs", cidrs, detail)
+
+
+def _claim_template(obj: JSONObject) -> Iterator[FieldError]:
+    yield from _claim_requests((obj.get("spec") or {}).get("spec") or {}, "spec.spec")
+
+
+def _resource_claim(obj: JSONObject) -> Iterator[FieldError]:
+    yield from _claim_requests(obj.get("spec") or {}, "spec")
+
+
+def _claim_requests(spec: JSONObject, path: str) -> Iterator[FieldError]:
+    names: set[str] = set()
+    for i, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
+        at, name = f"{path}.devices.requests[{i}]", request.get("name") or ""
+        if name in names:
+            yield duplicate(at, name)
+        names.add(name)
+        if not name:
+            yield required(f"{at}.name")
+        yield from (invalid(f"{at}.name", name, problem) for problem in (label_problems(name) if name else ()))
+        exactly, choices = request.get("exactly"), request.get("firstAvailable")
+        if exactly is None and not choices:
+            yield required(at, _ONE_REQUEST)
+        elif exactly is not None and choices:
+            yield invalid(at, None, f"{_ONE_REQUEST}, but multiple fields are set")
+        elif exactly is not None:
+            yield from _device_class_name(exactly.get("deviceClassName") or "", f"{at}.exactly.deviceClassName")
+
+
+def _device_class_name(name: str, path: str) -> Iterator[FieldError]:
+    if not name:
+        yield required(path)
+    yield from (invalid(path, name, problem) for problem in (subdomain_problems(name) if name else ()))
 
 
 def _device_class(obj: JSONObject) -> Iterator[FieldError]:
@@ -188,6 +242,8 @@ def _event(obj: JSONObject) -> Iterator[FieldError]:
     namespace = (obj.get("regarding") or obj.get("involvedObject") or {}).get("namespace", "")
     if not namespace and obj["metadata"].get("namespace") not in ("default", "", None):
         yield invalid("involvedObject.namespace", "", "does not match event.namespace")
+    if obj.get("type") not in ("Normal", "Warning") and obj.get("apiVersion") == "events.k8s.io/v1":
+        yield invalid("type", "", f"has invalid value: {obj.get('type', '')}")
 
 
 def _quota(obj: JSONObject) -> Iterator[FieldError]:
@@ -273,6 +329,12 @@ _ONLY_EXISTS = (
     "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
 )
 
+
+def _unchecked(obj: JSONObject) -> Iterator[FieldError]:
+    """Yield nothing: what cannot be changed is not checked again."""
+    yield from ()
+
+
 CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "nodes": _node,
     "leases": _lease,
@@ -282,10 +344,16 @@ CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "prioritylevelconfigurations": _priority_level,
     "controllerrevisions": _revision,
     "volumeattributesclasses": _attributes_class,
-    "servicecidrs": _service_range,
+    "resourceclaims": _resource_claim,
+    "resourceclaimtemplates": _claim_template,
+    "servicecidrs": validate_service_range,
     "deviceclasses": _device_class,
     "events": _event,
     "resourcequotas": _quota,
+}
+# The rules for a changed object that replace those for a new one.
+CHANGED: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
+    "servicecidrs": _unchecked,
 }
 UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] = {
     "nodes": _node_update,

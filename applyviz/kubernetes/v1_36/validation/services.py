@@ -191,6 +191,8 @@ def _cluster_addresses(spec: JSONObject) -> Iterator[FieldError]:
             yield not_supported(f"spec.ipFamilies[{i}]", family, _FAMILIES)
         if family in families[:i]:
             yield duplicate(f"spec.ipFamilies[{i}]", family)
+    if addresses and not spec.get("clusterIP"):
+        yield invalid("spec.clusterIPs", [*addresses], "must be empty when `clusterIP` is not specified")
     problems: list[FieldError] = []
     for i, address in enumerate(addresses):
         if address != "None":
@@ -219,7 +221,8 @@ def _service_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     if "ExternalName" in (spec.get("type"), before.get("type")):
         return
     entry, wanted = before.get("clusterIPs") or [], spec.get("clusterIPs") or []
-    if entry and wanted and entry[0] != wanted[0]:
+    is_readable = not any(problem for one in wanted if one != "None" for problem in validate_address(one, ""))
+    if is_readable and entry and wanted and entry[0] != wanted[0]:
         yield invalid("spec.clusterIPs[0]", wanted, "may not change once set")
 
 

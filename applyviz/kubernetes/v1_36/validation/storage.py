@@ -13,6 +13,7 @@ from applyviz.kubernetes.parity.status import FieldError, duplicate, invalid, no
 
 _IMMUTABLE = "field is immutable"
 _LEAST_SECONDS, _MOST_SECONDS = 600, 1 << 32
+_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _MODES = ("Persistent", "Ephemeral")
 
 
@@ -79,6 +80,9 @@ def _driver(obj: JSONObject) -> Iterator[FieldError]:
             yield invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
         if seconds is not None and seconds > _MOST_SECONDS:
             yield invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
+    policy = obj["spec"].get("fsGroupPolicy")
+    if policy not in (None, *_GROUP_POLICIES):
+        yield not_supported("spec.fsGroupPolicy", policy, _GROUP_POLICIES)
     for mode in obj["spec"].get("volumeLifecycleModes") or ():
         if mode not in _MODES:
             yield not_supported("spec.volumeLifecycleModes", mode, _MODES)

@@ -23,9 +23,11 @@ _SCOPES = ("*", "Cluster", "Namespaced")
 _SIDE_EFFECTS = ("None", "NoneOnDryRun")
 _VERSIONS = ("v1", "v1beta1")
 _ACTIONS = ("Audit", "Deny", "Warn")
+_MATCH_POLICIES = ("Equivalent", "Exact")
+_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _CHOICES = (
     ("failurePolicy", ("Fail", "Ignore")),
-    ("matchPolicy", ("Equivalent", "Exact")),
+    ("matchPolicy", _MATCH_POLICIES),
     ("reinvocationPolicy", ("IfNeeded", "Never")),
 )
 _FORM = "; desired format: https://host[/path]"
@@ -206,6 +208,36 @@ def _policy(obj: JSONObject) -> Iterator[FieldError]:
             if not variable.get(name, "").strip():
                 yield required(f"spec.variables[{i}].{name}", f"{name} is not specified")
     yield from _validate_conditions(spec, "spec.matchConditions")
+    yield from _match(spec.get("matchConstraints") or {}, "spec.matchConstraints")
+    validations, annotations = spec.get("validations") or (), spec.get("auditAnnotations") or ()
+    if not validations and not annotations:
+        detail = "validations or auditAnnotations must contain at least one item"
+        yield from (required(f"spec.{name}", detail) for name in ("validations", "auditAnnotations"))
+    for i, validation in enumerate(validations):
+        yield from _validation(validation, f"spec.validations[{i}]")
+
+
+def _validation(validation: JSONObject, path: str) -> Iterator[FieldError]:
+    if not validation.get("expression", "").strip():
+        yield required(f"{path}.expression", "expression is not specified")
+    for name in ("messageExpression", "message"):
+        text = validation.get(name) or ""
+        if text and not text.strip():
+            yield invalid(f"{path}.{name}", text, "must be non-empty if specified")
+        elif name == "message" and "\n" in text.strip():
+            yield invalid(f"{path}.{name}", text, "must not contain line breaks")
+    reason = validation.get("reason")
+    if reason not in (None, *_REASONS):
+        yield not_supported(f"{path}.reason", reason, _REASONS)
+
+
+def _match(resources: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the problems of what a policy or a binding applies to; a policy that is not named is defaulted."""
+    policy = resources.get("matchPolicy")
+    if policy not in (None, *_MATCH_POLICIES):
+        yield not_supported(f"{path}.matchPolicy", policy, _MATCH_POLICIES)
+    for name in ("namespaceSelector", "objectSelector"):
+        yield from validate_selector(resources.get(name), f"{path}.{name}")
 
 
 def _binding(obj: JSONObject) -> Iterator[FieldError]:
@@ -213,8 +245,7 @@ def _binding(obj: JSONObject) -> Iterator[FieldError]:
     actions, path = spec.get("validationActions") or [], "spec.validationActions"
     if not spec.get("policyName"):
         yield required("spec.policyName")
-    for name in ("namespaceSelector", "objectSelector"):
-        yield from validate_selector((spec.get("matchResources") or {}).get(name), f"spec.matchResources.{name}")
+    yield from _match(spec.get("matchResources") or {}, "spec.matchResources")
     if not actions:
         yield required(path, "at least one validation action is required")
     for i, action in enumerate(actions):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.kubernetes.parity.name_formats import label_problems
-from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, not_supported, required
+from applyviz.kubernetes.parity.status import FieldError, forbidden, invalid, invalid_struct, not_supported, required
 from applyviz.kubernetes.v1_36.validation import jobs
 from applyviz.kubernetes.v1_36.validation.claims import validate_claim_spec
 from applyviz.kubernetes.v1_36.validation.job_updates import IMMUTABLE, validate_job_update
@@ -44,10 +44,10 @@ def _validate_template(spec: JSONObject, path: str, word: str, *, owner: str) ->
         yield required(f"{path}.selector")
     yield from problems
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
-        yield invalid(f"{path}.selector", order_selector(selector), f"empty selector is invalid for {word}")
+        yield invalid_struct(f"{path}.selector", order_selector(selector), f"empty selector is invalid for {word}")
     if problems and word != "daemonset":
         detail = "" if word == "statefulset" else "invalid label selector"
-        yield invalid(f"{path}.selector", order_selector(selector), detail)
+        yield invalid_struct(f"{path}.selector", order_selector(selector), detail)
         return
     labels = (template.get("metadata") or {}).get("labels") or {}
     if selector is None or (selector and not problems and not selects(selector, labels)):
@@ -217,7 +217,7 @@ def _immutable(*names: str) -> Callable[[JSONObject, JSONObject], Iterator[Field
         for name in names:
             if not is_same_json(obj["spec"].get(name), live["spec"].get(name)):
                 value = obj["spec"].get(name)
-                yield invalid(f"spec.{name}", order_selector(value) if name == "selector" else value, IMMUTABLE)
+                yield invalid_struct(f"spec.{name}", order_selector(value), IMMUTABLE)
 
     return check
 
