@@ -32,7 +32,7 @@ _TEXT_VERSION = re.compile(r'("resourceVersion":")\d+')
 _REQUESTER = frozenset({"username", "uid", "groups", "extra"})
 # A node port is made up by the server, also in a refusal.
 _NODE_PORT = re.compile(r"(duplicate nodePort: \{\w+ )\d+")
-_GO_LINES = re.compile(r"\n@@ .*", re.DOTALL)
+_GO_LINES = re.compile(r"\n@@ [^\n]*(?:\n[ @+-][^\n]*)*\n?")
 _GO_STRUCT = re.compile(r'Invalid value: \{.*"[A-Z]\w*":')
 _STRUCT = re.compile(r"(?<=Invalid value: )\{.*\}(?=: )", re.DOTALL)
 _NAMESPACE = re.compile(r"/namespaces/([^/]+)/")

@@ -43,13 +43,18 @@ var ownForms = map[string]string{
 
 var stableVersion = regexp.MustCompile(`^v\d+$`)
 
-// listGoTypes gives the table of all kinds of stable versions; of options only those that clients send as a body.
-func listGoTypes() goTable {
+// aggregated knows the kinds that the aggregator serves beside the API server.
+func aggregated() *runtime.Scheme {
 	known := runtime.NewScheme()
 	must(apiregistration.AddToScheme(known))
+	return known
+}
+
+// listGoTypes gives the table of all kinds of stable versions; of options only those that clients send as a body.
+func listGoTypes() goTable {
 	table := goTable{map[string]string{}, map[string]goStruct{}}
-	for _, types := range []map[schema.GroupVersionKind]reflect.Type{goTypes.AllKnownTypes(), known.AllKnownTypes()} {
-		for gvk, t := range types {
+	for _, known := range []*runtime.Scheme{goTypes, aggregated()} {
+		for gvk, t := range known.AllKnownTypes() {
 			if isBody(gvk) {
 				table.Kinds[gvk.GroupVersion().String()+"/"+gvk.Kind] = goName(t)
 				table.visit(t)
@@ -152,11 +157,13 @@ func (g goTable) code(t reflect.Type) any {
 // listZeroObjects gives what Go writes for an empty object of each kind.
 func listZeroObjects() map[string]runtime.Object {
 	found := map[string]runtime.Object{}
-	for gvk := range goTypes.AllKnownTypes() {
-		object, err := goTypes.New(gvk)
-		if err == nil && stableVersion.MatchString(gvk.Version) {
-			object.GetObjectKind().SetGroupVersionKind(gvk)
-			found[gvk.GroupVersion().String()+"/"+gvk.Kind] = object
+	for _, known := range []*runtime.Scheme{goTypes, aggregated()} {
+		for gvk := range known.AllKnownTypes() {
+			object, err := known.New(gvk)
+			if err == nil && stableVersion.MatchString(gvk.Version) {
+				object.GetObjectKind().SetGroupVersionKind(gvk)
+				found[gvk.GroupVersion().String()+"/"+gvk.Kind] = object
+			}
 		}
 	}
 	return found

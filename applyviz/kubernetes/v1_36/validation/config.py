@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.kubernetes.parity.json_text import find_fault
@@ -121,13 +121,24 @@ def _claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
         *(() if live["spec"].get("volumeName") else ("volumeName",)),
         *(() if is_classed else ("storageClassName",)),
     )
-    free = ("volumeAttributesClassName", "resources", *once)
-    spec = {k: v for k, v in obj["spec"].items() if k not in free}
-    before = {k: v for k, v in live["spec"].items() if k not in free}
+    # A bound claim may ask for more space, and for another class of its attributes.
     is_bound = (live.get("status") or {}).get("phase") == "Bound"
-    same_size = is_same_json(obj["spec"].get("resources"), live["spec"].get("resources"))
-    if not is_same_json(spec, before) or not (same_size or is_bound):
+    free = (*once, *(("volumeAttributesClassName",) if is_bound else ()))
+    spec, before = (_without(one["spec"], free, has_size=not is_bound) for one in (obj, live))
+    if not is_same_json(spec, before):
         yield forbidden("spec", _CLAIM_UPDATE)
+    if obj["spec"].get("volumeMode") != live["spec"].get("volumeMode"):
+        yield invalid("volumeMode", obj["spec"].get("volumeMode"), IMMUTABLE)
+
+
+def _without(spec: JSONObject, names: Collection[str], *, has_size: bool) -> JSONObject:
+    """Return the spec of a claim without some fields, and without the space that it asks for."""
+    kept = {name: value for name, value in spec.items() if name not in names}
+    resources = kept.get("resources") or {}
+    if has_size or not resources.get("requests"):
+        return kept
+    requests = {name: value for name, value in resources["requests"].items() if name != "storage"}
+    return {**kept, "resources": {**resources, "requests": requests}}
 
 
 def _namespace(obj: JSONObject) -> Iterator[FieldError]:

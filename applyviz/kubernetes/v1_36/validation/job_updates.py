@@ -1,4 +1,4 @@
-"""Validate updates of Jobs: what may still change of a pod template.
+"""Validate updates of Jobs: what may still change of their policies, their counts and their pod templates.
 
 Rule: ValidateJobSpecUpdate and validatePodTemplateUpdate of k8s.io/kubernetes `pkg/apis/batch/validation`, with the
 default feature gates of v1.36.3.
@@ -20,20 +20,28 @@ _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
 def validate_job_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     """Yield the problems of an update: most fields are immutable."""
     spec, before = obj["spec"], live["spec"]
-    for name in ("completions", "selector"):
-        if name == "completions" and spec.get("completionMode") == "Indexed":
-            continue
-        if not is_same_json(spec.get(name), before.get(name)):
-            yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE)
+    yield from _validate_completions(spec, before)
+    yield from _fix("selector", spec, before)
     template, stored = spec["template"], before["template"]
     if not _is_template_mutable(live):
-        if not is_same_json(template, stored):
-            yield invalid("spec.template", template, IMMUTABLE)
+        yield from _fix("template", spec, before)
     elif not is_same_json(template["spec"], _with_mutable_fields(stored["spec"], template["spec"])):
         yield invalid("spec.template.spec", template["spec"], IMMUTABLE)
     for name in _FIXED:
-        if not is_same_json(spec.get(name), before.get(name)):
-            yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE)
+        yield from _fix(name, spec, before)
+
+
+def _fix(name: str, spec: JSONObject, before: JSONObject) -> Iterator[FieldError]:
+    if not is_same_json(spec.get(name), before.get(name)):
+        yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE)
+
+
+def _validate_completions(spec: JSONObject, before: JSONObject) -> Iterator[FieldError]:
+    wanted = spec.get("completions")
+    if spec.get("completionMode") != "Indexed":
+        yield from _fix("completions", spec, before)
+    elif wanted is not None and wanted not in (before.get("completions"), spec.get("parallelism")):
+        yield invalid("spec.completions", wanted, "can only be modified in tandem with spec.parallelism")
 
 
 def _is_template_mutable(live: JSONObject) -> bool:

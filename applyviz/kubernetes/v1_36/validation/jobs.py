@@ -74,13 +74,33 @@ def _validate_policies(spec: JSONObject, path: str) -> Iterator[FieldError]:
     failure, success = spec.get("podFailurePolicy"), spec.get("successPolicy")
     for i, rule in enumerate((failure or {}).get("rules") or ()):
         yield from _validate_failure_rule(rule, spec, f"{path}.podFailurePolicy.rules[{i}]")
-    if success is not None and not success.get("rules") and spec.get("completionMode") == "Indexed":
-        detail = "at least one rules must be specified when the successPolicy is specified"
-        yield required(f"{path}.successPolicy.rules", detail)
+    if success is not None:
+        yield from _validate_success(success, spec, f"{path}.successPolicy")
     replacement = spec.get("podReplacementPolicy")
     allowed = _REPLACEMENTS if failure is None else ("Failed",)
     if replacement not in (*allowed, None):
         yield not_supported(f"{path}.podReplacementPolicy", replacement, allowed)
+
+
+def _validate_success(success: JSONObject, spec: JSONObject, path: str) -> Iterator[FieldError]:
+    rules, completions = success.get("rules") or [], spec.get("completions") or 0
+    if spec.get("completionMode") != "Indexed":
+        shown = [
+            {"SucceededIndexes": r.get("succeededIndexes"), "SucceededCount": r.get("succeededCount")} for r in rules
+        ]
+        yield invalid(path, {"Rules": shown or None}, "requires indexed completion mode")
+        return
+    if not rules:
+        yield required(f"{path}.rules", "at least one rules must be specified when the successPolicy is specified")
+    for i, rule in enumerate(rules):
+        count = rule.get("succeededCount")
+        if count is None and rule.get("succeededIndexes") is None:
+            detail = "at least one of succeededCount or succeededIndexes must be specified"
+            yield required(f"{path}.rules[{i}]", detail)
+        yield from check_not_negative(rule, "succeededCount", f"{path}.rules[{i}]")
+        if count is not None and count > completions:
+            detail = f"must be less than or equal to {completions} (the number of specified completions)"
+            yield invalid(f"{path}.rules[{i}].succeededCount", count, detail)
 
 
 def _validate_failure_rule(rule: JSONObject, spec: JSONObject, path: str) -> Iterator[FieldError]:
@@ -147,7 +167,9 @@ def _job(obj: JSONObject) -> Iterator[FieldError]:
 def _validate_selected(spec: JSONObject) -> Iterator[FieldError]:
     """Yield the problem of a job selector that does not select the job's own pods."""
     labels = spec["template"].get("metadata", {}).get("labels") or {}
-    if not selects(spec.get("selector") or {}, labels):
+    if spec.get("selector") is None:
+        yield required("spec.selector")
+    if spec.get("selector") is None or not selects(spec["selector"], labels):
         yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
 
 

@@ -1,4 +1,4 @@
-"""Validate kinds with few rules: nodes, leases, classes, quotas of a namespace, priority levels.
+"""Validate kinds with few rules: nodes, leases, classes, quotas of a namespace.
 
 Rule: `pkg/apis/{core,node,coordination,storage,flowcontrol,apps,networking}/validation` of k8s.io/kubernetes v1.36.3.
 """
@@ -27,6 +27,7 @@ from applyviz.kubernetes.parity.status import (
     render_value,
     required,
 )
+from applyviz.kubernetes.v1_36.validation import priority_levels
 from applyviz.kubernetes.v1_36.validation.addresses import validate_network
 from applyviz.kubernetes.v1_36.validation.containers import NOT_NEGATIVE, validate_resources
 from applyviz.kubernetes.v1_36.validation.scheduling import EFFECTS, validate_tolerations
@@ -141,38 +142,6 @@ def _flow_rule(rule: JSONObject, path: str) -> Iterator[FieldError]:
             yield not_supported(f"{path}.subjects[{i}].kind", subject.get("kind", ""), _SUBJECTS)
     if not rule.get("resourceRules") and not rule.get("nonResourceRules"):
         yield required(path, "at least one of resourceRules and nonResourceRules has to be non-empty")
-
-
-def _priority_level(obj: JSONObject) -> Iterator[FieldError]:
-    spec = obj.get("spec") or {}
-    limited, path = spec.get("limited") or {}, "spec.limited"
-    if limited.get("nominalConcurrencyShares", 0) < 0:
-        detail = "must be a non-negative integer"
-        yield invalid(f"{path}.nominalConcurrencyShares", limited["nominalConcurrencyShares"], detail)
-    response = limited.get("limitResponse") or {}
-    if response.get("type") == "Reject" and response.get("queuing") is not None:
-        yield forbidden(f"{path}.limitResponse.queuing", "must be nil if limited.limitResponse.type is not Limited")
-    elif response.get("type") == "Queue" and response.get("queuing") is None:
-        yield required(f"{path}.limitResponse.queuing", "must not be empty if limited.limitResponse.type is Limited")
-    elif response.get("type") == "Queue":
-        yield from _queuing(response["queuing"], f"{path}.limitResponse.queuing")
-    elif response.get("type") not in ("Queue", "Reject", None):
-        yield not_supported(f"{path}.limitResponse.type", response["type"], ("Queue", "Reject"))
-    share = limited.get("lendablePercent")
-    if share is not None and not 0 <= share <= 100:
-        yield invalid(f"{path}.lendablePercent", share, "must be between 0 and 100, inclusive")
-    share = limited.get("borrowingLimitPercent")
-    if share is not None and share < 0:
-        yield invalid(f"{path}.borrowingLimitPercent", share, "if specified, must be a non-negative integer")
-
-
-def _queuing(queuing: JSONObject, path: str) -> Iterator[FieldError]:
-    queues, hand = queuing.get("queues", 0), queuing.get("handSize", 0)
-    for name in ("queueLengthLimit", "queues", "handSize"):
-        if queuing.get(name, 0) <= 0:
-            yield invalid(f"{path}.{name}", queuing.get(name, 0), "must be positive")
-    if hand > queues > 0:
-        yield invalid(f"{path}.handSize", hand, f"should not be greater than queues ({queues})")
 
 
 def _revision(obj: JSONObject) -> Iterator[FieldError]:
@@ -341,7 +310,7 @@ CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "runtimeclasses": _runtime_class,
     "csinodes": _csi_node,
     "flowschemas": _flow_schema,
-    "prioritylevelconfigurations": _priority_level,
+    "prioritylevelconfigurations": priority_levels.validate_priority_level,
     "controllerrevisions": _revision,
     "volumeattributesclasses": _attributes_class,
     "resourceclaims": _resource_claim,
