@@ -21,8 +21,8 @@ _RECORDS = frozenset(
         *("selfLink", "name", "namespace"),
     }
 )
-# The key of lists of built-in kinds that has a default.
-_KEY_DEFAULTS = {"protocol": "TCP"}
+# The keys of lists of built-in kinds that have a default.
+_KEY_DEFAULTS = {"protocol": "TCP", "name": ""}
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -59,7 +59,9 @@ def _matches_almost(entry: JSONValue, element: str) -> bool:
     """Return whether an entry lacks only keys that have a default; a server reads null as a key that is not there."""
     wanted = json.loads(element[2:])
     entry = {n: v for n, v in entry.items() if v is not None} if isinstance(entry, Mapping) else entry
-    if element[0] != "k" or not isinstance(entry, Mapping) or not any(name in entry for name in wanted):
+    if element[0] != "k" or not isinstance(entry, Mapping):
+        return False
+    if not any(name in entry for name in wanted) and wanted != {"name": ""}:
         return False
     return all(is_same_json(entry.get(n, _KEY_DEFAULTS.get(n, v)), v) for n, v in wanted.items())
 

@@ -215,7 +215,7 @@ class Facts:
 
         - Several entries of one name are one value, and merge before the server sees them.
         """
-        if self.is_refused or self.planned.change.operation is Operation.BLOCKED or not self.is_written:
+        if self.is_refused or self.planned.change.operation is Operation.BLOCKED:
             return False
         root = self.planned.kind.root if self.planned.kind else None
         leaves, merged = list_leaves(root, self.manifest), self.planned.change.versions.merged or {}

@@ -19,6 +19,7 @@ from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.risks.model import RiskKind
 
 FAMILY = "rows"
 # The beginning of what stands in place of a secret.
@@ -26,6 +27,7 @@ _MASK = "\u27ea"
 _STAYS = frozenset({"conflict", "not-removed"})
 _OWNERS_ONLY = "Only field ownership changes; no values change."
 _NO_CHANGE = "No changes: the live object already matches the manifest."
+_IN_VAIN = "No changes: the server keeps the live values, although the manifest sets others."
 
 
 def judge(planned: Planned, shown: ShownObject) -> CaseResult:
@@ -131,7 +133,12 @@ def _judge_operation(
     if change.operation is not Operation.BLOCKED and shown.operation != wanted:
         yield f"operation {shown.operation}, really {wanted}"
     if not shown.changes and change.operation is not Operation.BLOCKED:
-        is_true = {_NO_CHANGE: not owners, _OWNERS_ONLY: owners and not moves}.get(shown.empty_text, before is None)
+        in_vain = any(risk.kind is RiskKind.ADMISSION_CHANGED for risk in change.risks)
+        is_true = {
+            _NO_CHANGE: not owners and not in_vain,
+            _IN_VAIN: not owners and in_vain,
+            _OWNERS_ONLY: owners and not moves,
+        }.get(shown.empty_text, before is None)
         if not is_true:
             yield f"without rows: {shown.empty_text!r}"
 

@@ -175,3 +175,19 @@ def test_entry_without_a_key_that_has_a_default_is_that_of_the_default(protocol,
     path = ("f:ports", key({"port": 53, "protocol": protocol}), "f:name")
 
     assert covering.find({"ports": [{"port": 53, "name": "b"}]}, path) == found
+
+
+def test_manifest_that_the_server_ignores_is_not_called_equal():
+    request = (
+        "{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: r}, "
+        "spec: {request: UQ==, signerName: a.b/s, usages: [%s]}}"
+    )
+    first, second = (read_documents(request % usage) for usage in ("client auth", "server auth"))
+    before = ((first, ApplyMode.CLIENT), (second, ApplyMode.CLIENT))
+    planned = next(one for one in plan_all(ApplyInput("x", second, before=before)) if one.mode is ApplyMode.CLIENT)
+    shown = present(planned.change, planned.options)
+
+    assert planned.change.operation.value == "unchanged"
+    assert shown.empty_text == "No changes: the server keeps the live values, although the manifest sets others."
+    assert find_wrong(planned, shown) == ""
+    assert "without rows" in find_wrong(planned, replace(shown, empty_text=rows._NO_CHANGE))

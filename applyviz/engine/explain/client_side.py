@@ -75,7 +75,10 @@ def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, s
         return Reason.MANIFEST_SETS, ""
     if makes_room(versions, path):
         return Reason.REPLACED_WHOLE, ""
-    if path in versions.last_applied:
+    if path in versions.last_applied or (
+        # an empty value of live stands for what was applied below it
+        versions.last_applied.has_path(path) and not versions.manifest.has_path(path)
+    ):
         return Reason.REMOVED_FROM_MANIFEST, ""
     return _judge_taken_along(versions, path)
 

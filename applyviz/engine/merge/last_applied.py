@@ -12,7 +12,7 @@ from typing import Any
 
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.golang import read_integer, render_json
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -70,6 +70,14 @@ def _annotate(manifest: JSONObject, text: str | None) -> dict[str, Any]:
         annotations[ANNOTATION] = text
     metadata["annotations"] = annotations
     return {**manifest, "metadata": metadata}
+
+
+def read_null_annotations(manifest: JSONObject) -> JSONObject:
+    """Return a manifest as kubectl records and compares it: an annotation of null is an empty text."""
+    annotations = get_at(manifest, ("metadata", "annotations"))
+    if not isinstance(annotations, dict) or None not in annotations.values():
+        return manifest
+    return _annotate(manifest, None)
 
 
 def _read_annotations(annotations: JSONValue) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 `find_value` finds one field, `FieldFinder` many fields of one object in linear time.
 
-Rule: an entry of `ports` without a protocol has TCP, the default that names it. Of entries that share a name,
-`find_value` finds the first, `FieldFinder` the list of them: together they are one leaf (`schema.walk`).
+Rule: an entry of `ports` without a protocol has TCP, and one of `imagePullSecrets` without a name has "": the
+defaults that name them. Of entries that share a name, `find_value` finds the first, `FieldFinder` the list of them:
+together they are one leaf (`schema.walk`).
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ ABSENT: Final[Any] = _Absent()
 _FindEntry = Callable[[list[Any], PathElement, Any], Any]
 
 
+# The keys of lists of built-in kinds that have a default.
+_DEFAULTS: Final = (("protocol", "TCP"), ("name", ""))
+
+
 def _may_omit(name: str, wanted: JSONValue) -> bool:
-    return name == "protocol" and bool(wanted == "TCP")
+    return (name, wanted) in _DEFAULTS
 
 
 def _is_entry(item: JSONValue, keys: JSONObject) -> bool:

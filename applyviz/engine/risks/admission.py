@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import field_path, find_field, position_of
@@ -63,15 +64,23 @@ def _is_set(subject: RiskSubject, path: PlainPath, asked: JSONValue) -> bool:
     return field is not None and (isinstance(asked, (Mapping, list)) or _is_same(field.value, asked))
 
 
+def _name_answer(subject: RiskSubject, path: PlainPath) -> str:
+    """Return whether the server left the value out, kept the live one, or chose another one ("")."""
+    before, now = (find_value(obj, field_path(path)) for obj in (subject.live, subject.after))
+    if now is ABSENT or before is ABSENT:
+        return "left-out" if now is ABSENT else ""
+    return "kept" if is_same_json(before, now) else ""
+
+
 def find(subject: RiskSubject) -> Iterator[Risk]:
-    """Yield the fields whose value the server changed."""
+    """Yield the fields whose value the server changed, or kept as it was in spite of the manifest."""
     if subject.merged is None or subject.after is None or subject.merged is subject.after:
         return
-    if subject.is_unchanged or subject.after == subject.live:  # refused: there was no dry run
+    if subject.after == subject.live and not subject.is_unchanged:  # refused: there was no dry run
         return
     for path, asked in _changed(subject.merged, subject.after, ()):
         if _is_set(subject, path, asked):
-            facts = {"field": ".".join(str(step) for step in path)}
+            facts = {"field": ".".join(str(step) for step in path), "how": _name_answer(subject, path)}
             yield Risk(
                 RiskKind.ADMISSION_CHANGED, RiskLevel.MEDIUM, field_path(path), facts, position_of(subject, path)
             )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.merge import patches
-from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.merge.last_applied import ANNOTATION, read_null_annotations
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
@@ -119,7 +119,8 @@ def find(subject: RiskSubject) -> Iterator[Risk]:
     if after is None or manifest is None or not isinstance(subject.patch, Mapping):  # created, or server-side
         return
     try:
-        patch = patches.compute(manifest, manifest, after, kind=subject.kind).body
+        wanted = read_null_annotations(manifest)
+        patch = patches.compute(wanted, wanted, after, kind=subject.kind).body
     except MergeError:
         return
     for where, cause in _repeats(patch, after, _Place((), manifest, root_of(subject))):

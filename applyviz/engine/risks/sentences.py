@@ -143,6 +143,11 @@ _LEFT = {
     "no": "it does not exist in the cluster.",
     "": "whether it exists in the cluster is unknown.",
 }
+_ANSWERS = {
+    "": "The server set {field} to a different value than the manifest.",
+    "kept": "The server keeps {field} as it is: what the manifest sets there has no effect.",
+    "left-out": "The server leaves {field} out, although the manifest sets it.",
+}
 _EFFECTS = {
     "start": ": its pods cannot start.",
     "create": ": its pods cannot be created.",
@@ -273,7 +278,7 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.INVISIBLE_CHARACTERS: (
         "The text contains characters that are invisible or that reorder the visible text: {characters}."
     ),
-    RiskKind.ADMISSION_CHANGED: "The server set {field} to a different value than the manifest.",
+    RiskKind.ADMISSION_CHANGED: lambda f: (_ANSWERS[f["how"]],),
     RiskKind.WEBHOOK_WITHOUT_DRY_RUN: ("Webhook {name} does not support dry run, so its changes are unknown."),
     RiskKind.PODS_RESTART: restart_sentences.restart,
     RiskKind.TEMPLATE_WAITS: restart_sentences.wait,

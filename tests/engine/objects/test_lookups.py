@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from applyviz.engine.objects.lookups import ABSENT, FieldFinder, find_value, put_field
 from applyviz.engine.objects.paths import key, value
 
-OBJ = {"ports": [{"port": 80}, {"port": 80, "protocol": "UDP"}, "odd"], "set": ["a", 1]}
+OBJ = {"ports": [{"port": 80}, {"port": 80, "protocol": "UDP"}, "odd"], "set": ["a", 1], "secrets": [{"name": "a"}, {}]}
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,7 @@ OBJ = {"ports": [{"port": 80}, {"port": 80, "protocol": "UDP"}, "odd"], "set": [
         (("f:ports", 'k:{"port":80,"protocol":"TCP"}', "f:port"), 80),
         (("f:ports", 'k:{"port":80,"protocol":"UDP"}', "f:protocol"), "UDP"),
         (("f:ports", 'k:{"port":81}', "f:port"), ABSENT),
+        (("f:secrets", 'k:{"name":""}'), {}),
         (("f:ports", "f:port"), ABSENT),
         (("f:gone", "i:0"), ABSENT),
         (("f:set", "i:0", "i:0"), ABSENT),
