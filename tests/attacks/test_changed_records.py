@@ -11,6 +11,7 @@ from applyviz.records import triggers
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, AuditEntry, Comment, JournalEntry, ObjectResult
 from applyviz.workflow.approvals import comments
+from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.people import teams
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Rules, editing
@@ -126,3 +127,15 @@ def test_details_of_other_entries_end_in_findings_never_in_an_error(
     said = verify()
     assert said.startswith("refused")
     assert "its body is not what was written" in said
+
+
+@pytest.mark.parametrize("forged", ["text", "by"])
+def test_edit_confirms_no_comment_that_was_changed(run: ApplyRun, forged: str) -> None:
+    """Else whoever changed it in the database would have its author, or themselves, confirm it."""
+    mallory = run.plan.requested_by
+    Comment.objects.update(**{"by": mallory} if forged == "by" else {"text": "I object"})
+    comment = Comment.objects.get()
+
+    with pytest.raises(NotPossibleError, match="outside of this installation"):
+        comments.edit_comment(comment, by=comment.by, text="fine")
+    assert "comment" in verify()

@@ -149,11 +149,14 @@ def _record(action: AuditAction, comment: Comment, *, by: Person) -> None:
 def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
     """Edit the person's own comment; the earlier text is kept and shown.
 
-    - Raises `NotAllowedError` for comments of others, `NotPossibleError` when it was edited at the same moment.
+    - Raises `NotAllowedError` for comments of others, `NotPossibleError` when it was edited at the same moment, or was
+      changed in the database.
     """
     access.require(by, Action.COMMENT, access.scopes_of(comment.review))
     if comment.by_id != by.pk:
         raise NotAllowedError(_("only the author of a comment can edit it"))
+    if row_macs.find_fault(comment):  # an edit would confirm what was changed
+        raise NotPossibleError(_("this comment was changed outside of this installation"))
     text = check_text(text)
     if text == comment.text:
         return

@@ -224,8 +224,7 @@ def find_demands(plan: Plan, policy: PolicyRules) -> tuple[Demand, ...]:
         options = options_from_json(plan.options)
         is_forced = options.takes_over or plan.review.decisions.filter(undone_at=None).exists()
         found |= list_possible_risks(spaces, options, is_forced=is_forced)
-    owned = owners.select_owners(policy.owners, owners.list_written(plan)) if policy.owners else ()
-    return list_demands(policy, found, owned)
+    return list_demands(policy, found, owners.select_owners(policy.owners, plan))
 
 
 def list_demands(

@@ -1,8 +1,9 @@
 """Owners of kinds and files: a change of them needs approvals of the team that owns them.
 
-Rule: a plan needs the approvals of each owner of an object that it writes, by the kind of the object or by the file of
-its manifest. A Secret that is compared with live counts whether or not it changes, because everyone sees how many
-approvals a plan needs. A pruned object is in no file: only its kind has owners.
+Rule: a plan needs the approvals of each owner of an object that it writes, by the kind of the object, by the file of
+its manifest, or by the file from which it was last applied to the cluster: whoever renames a file, leaves it out so
+that its objects are pruned, or deletes them, needs its owners too. A Secret that is compared with live counts whether
+or not it changes, because everyone sees how many approvals a plan needs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.db.models import OuterRef, Q, Subquery
+
+from applyviz import moments
 from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow.foundation import plan_rows
 from applyviz.workflow.foundation.compared import COMPARED, is_compared
@@ -110,6 +115,19 @@ def list_written(plan: Plan) -> frozenset[OwnedObject]:
     return _name((*written.values_list(*names).distinct(), *changes.filter(COMPARED).values_list(*names).distinct()))
 
 
+def list_moved(plan: Plan) -> frozenset[OwnedObject]:
+    """Return the kinds of the objects that a plan writes with the files from which they were last applied."""
+    same = {name: OuterRef(name) for name in ("group", "kind", "namespace", "name")}
+    applied = ObjectChange.objects.filter(**same, plan__lt=plan.pk, plan__target__cluster=plan.target.cluster_id)
+    last = applied.filter(results__outcome__in=Outcome.written()).exclude(file="").order_by("-pk").values("file")
+    written = Q(has_effect=True) & ~Q(operation__in=sorted(_NOT_WRITTEN)) | COMPARED
+    rows = plan.changes.filter(written).order_by().values_list("group", "kind", Subquery(last[:1]))
+    return moments.read_once(
+        ("last files of plan", plan.pk),
+        lambda: _name((group, kind, file or "") for group, kind, file in rows.distinct()),
+    )
+
+
 def _is_written(row: ObjectChange) -> bool:
     return row.has_effect and row.operation not in _NOT_WRITTEN
 
@@ -118,6 +136,11 @@ def _name(rows: Iterable[tuple[str, str, str]]) -> frozenset[OwnedObject]:
     return frozenset(OwnedObject(f"{group or 'core'}/{kind}", file) for group, kind, file in rows)
 
 
-def select_owners(rules: Iterable[OwnerRule], written: Collection[OwnedObject]) -> tuple[OwnerRule, ...]:
-    """Return the rules that name an object that is written."""
+def select_owners(rules: Collection[OwnerRule], plan: Plan) -> tuple[OwnerRule, ...]:
+    """Return the rules that name an object that a plan writes."""
+    if not rules:
+        return ()
+    written = list_written(plan)
+    if any(rule.of is OwnerOf.FILE for rule in rules):
+        written |= list_moved(plan)
     return tuple(rule for rule in rules if any(owns(rule, one) for one in written))
