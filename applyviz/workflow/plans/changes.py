@@ -10,6 +10,7 @@ from applyviz.engine.diff import masking
 from applyviz.engine.diff.embedded import names_secret
 from applyviz.engine.diff.masking import Beside, MaskPolicy
 from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.json_text import write_json
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
@@ -21,6 +22,7 @@ from applyviz.engine.planning.digest.serialize import (
     core_from_json,
     from_json,
     paths_from_json,
+    requests_from_json,
     to_json,
 )
 from applyviz.engine.planning.model import plan as engine
@@ -172,6 +174,11 @@ def list_paths(row: ObjectChange, operations: Container[FieldOperation]) -> list
 def read_masked_core(row: ObjectChange) -> engine.PlannedObject:
     """Return the change as `read_masked` does, with only what a run journals."""
     return core_from_json(row.document)
+
+
+def read_masked_requests(row: ObjectChange) -> tuple[Request, ...]:
+    """Return the requests of the change as `read_masked` does, and nothing else of it."""
+    return requests_from_json(row.document)
 
 
 def open_sealed_core(row: ObjectChange) -> engine.PlannedObject:

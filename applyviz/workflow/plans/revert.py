@@ -114,7 +114,7 @@ def _is_parent(result: ObjectResult, options: ApplyOptions) -> bool:
     """Return whether an object is the parent of the ApplySet: its fields belong to the tool that keeps the set."""
     if options.prune.mode is not PruneMode.APPLYSET:
         return False
-    requests = changes.read_masked_core(result.change).requests
+    requests = changes.read_masked_requests(result.change)
     return any(request.query.get("fieldManager", "").endswith(MANAGER_SUFFIX) for request in requests)
 
 

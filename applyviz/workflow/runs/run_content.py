@@ -53,7 +53,7 @@ def _hash_document(row: ObjectChange) -> bytes:
 def _list_needs(row: ObjectChange) -> tuple[RequiredAccess, ...]:
     """Return the permissions that a change needs; none where its document is damaged, which fits no MAC."""
     try:
-        return permissions.list_needs(changes.read_masked_core(row).requests)
+        return permissions.list_needs(changes.read_masked_requests(row))
     except (ApplyVizError, LookupError, TypeError, ValueError, AttributeError):
         return ()
 

@@ -15,6 +15,7 @@ from applyviz.engine.planning.digest.serialize import (
     from_json,
     options_from_json,
     options_to_json,
+    requests_from_json,
     to_json,
 )
 from applyviz.engine.planning.model.plan import PlannedSet
@@ -70,6 +71,15 @@ def test_sender_reads_a_change_without_what_explains():
         change.requests,
     )
     assert (core.fields, core.risks) == ((), ())
+
+
+def test_requests_of_a_change_are_read_alone():
+    (change,) = plan_update().changes
+    written = through_text(change_to_json(change))
+
+    assert requests_from_json(written) == change.requests
+    with pytest.raises(PlanError, match="stored PlannedObject cannot be read"):
+        requests_from_json({**written, "requests": [{"method": "GET", "odd": 1}]})
 
 
 def test_options_come_back_as_they_were():

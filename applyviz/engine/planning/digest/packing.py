@@ -76,11 +76,15 @@ def unpack_value(difference: Any, base: Any) -> Any:
     - Raises `ValueError`, `TypeError`, `LookupError` or `AttributeError` for data that is no difference from it.
     """
     if isinstance(difference, dict) and difference.keys() <= base.keys():
-        return {name: unpack_value(difference[name], x) if name in difference else x for name, x in base.items()}
+        return {**base, **{name: unpack_value(one, base[name]) for name, one in difference.items()}}
     if isinstance(difference, list) and len(difference) == 1:
         return difference[0]
     if isinstance(difference, list) and difference[0] == _MAP:
-        return {name: unpack_value(one, base.get(name)) for name, one in difference[1].items()}
+        # Hot: most parts are the same, or a new value in a list of its own.
+        return {
+            name: base.get(name) if type(one) is int and one == _SAME else unpack_value(one, base.get(name))
+            for name, one in difference[1].items()
+        }
     if isinstance(difference, list) and difference[0] == _LIST:
         others = [*base, *[None] * len(difference)]
         return [unpack_value(one, other) for one, other in zip(difference[1:], others, strict=False)]

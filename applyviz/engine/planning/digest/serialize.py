@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.objects.errors import PlanError
+from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.digest.packing import (
@@ -200,6 +201,21 @@ def core_from_json(data: JSONObject) -> PlannedObject:
     core = {name: value for name, value in _open(data, CHANGE_FORMAT).items() if name in CORE}
     change: PlannedObject = _read(_unpack, PlannedObject, core)
     return change
+
+
+def requests_from_json(data: JSONObject) -> tuple[Request, ...]:
+    """Return the requests of a stored change, and nothing else of it.
+
+    - Raises `PlanError`.
+    """
+    requests: tuple[Request, ...] = _read(_unpack_requests, PlannedObject, _open(data, CHANGE_FORMAT))
+    return requests
+
+
+def _unpack_requests(data: JSONObject) -> Any:
+    packed = data["versions"]  # the manifest is written as what differs from live
+    found = unpack_versions({name: packed[name] for name in ("live", "manifest") if name in packed})
+    return _field_readers(PlannedObject)["requests"](unpack_bodies(data.get("requests", ()), found.get("manifest")))
 
 
 def paths_from_json(data: JSONObject, operations: Container[FieldOperation]) -> list[FieldPath]:
