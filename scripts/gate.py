@@ -23,7 +23,6 @@ import urllib.parse
 import urllib.request
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -187,32 +186,34 @@ def list_files(names: list[str], *, takes_all: bool) -> Iterator[dict[str, str]]
                 raise GateError(f"{one} cannot be read: {error}", NOT_ASKED) from error
 
 
+def _say(*lines: str, out: TextIO) -> None:
+    """Print lines; escape what is not printable in them: a value could pass for a line of the log, or control it."""
+    for line in lines:
+        print("".join(one if one.isprintable() else ascii(one)[1:-1] for one in line), file=out, flush=True)
+
+
 def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO) -> None:
     """Print the plan as text: the changes of each object, field by field."""
-    print(f"Plan {plan['plan']} of review {plan['review']['number']}: {plan['url']}", file=out)
+    _say(f"Plan {plan['plan']} of review {plan['review']['number']}: {plan['url']}", out=out)
     how = plan.get("deletion") or ("patch" if plan.get("operation") == "patch" else f"{plan['mode']}-side")
-    print(f"To {plan['cluster']}/{plan['namespace']} as {plan['identity']}, {how}", file=out)
+    _say(f"To {plan['cluster']}/{plan['namespace']} as {plan['identity']}, {how}", out=out)
     told = [f"From {plan['source']['text']}"] if plan.get("source") else []
     told += [f"Since run {one['run']}: {one['text']}" for one in plan.get("source_changes", ())]
     told += [f"Prune: {plan['prune']}"] if plan.get("prune") else []
     told += [f"Stays: {one['kind']} {one['namespace']}/{one['name']}: {one['reason']}" for one in plan.get("stays", ())]
     told += [" ".join([f"Addon {a['name']}: {a['decision']}. {a['why']}", *a["notes"]]) for a in plan.get("addons", ())]
-    print(*told, plan["sentence"], *plan["impact"], sep="\n", file=out)
+    _say(*told, plan["sentence"], *plan["impact"], out=out)
     for one in (one for one in objects if one["operation"] != "unchanged"):
         where = f"{one['namespace']}/{one['name']}" if one["namespace"] else one["name"]
         sure = "" if one["certainty"] == "confirmed" else f"  ({one['certainty']})"
-        print(f"{_MARKS.get(one['operation'], 'o')} {one['operation']} {one['kind']} {where}{sure}", file=out)
+        _say(f"{_MARKS.get(one['operation'], 'o')} {one['operation']} {one['kind']} {where}{sure}", out=out)
         for field in one["fields"] if one["operation"] != "delete" else ():
-            print(f"    {field['path']}: {field['live'] or '-'} -> {field['after'] or '-'}", file=out)
-        for conflict in one["conflicts"]:
-            print(f"    ! {conflict['field']} is owned by {conflict['field_manager']}", file=out)
-        for risk in (risk for risk in one["risks"] if risk["level"] != "info"):
-            print(f"    ! {risk['text']}", file=out)
-        notes = {"o": one["left_out"], "x": one["error"]}
-        print("".join(f"    {mark} {text}\n" for mark, text in notes.items() if text), end="", file=out)
-    for problem in plan["problems"]:
-        print(f"x {_name_problem({**problem, 'message': problem['reason']})}", file=out)
-    print(f"Digest {plan['digest']}", file=out)
+            _say(f"    {field['path']}: {field['live'] or '-'} -> {field['after'] or '-'}", out=out)
+        _say(*(f"    ! {c['field']} is owned by {c['field_manager']}" for c in one["conflicts"]), out=out)
+        _say(*(f"    ! {risk['text']}" for risk in one["risks"] if risk["level"] != "info"), out=out)
+        _say(*(f"    {mark} {one[name]}" for mark, name in (("o", "left_out"), ("x", "error")) if one[name]), out=out)
+    _say(*(f"x {_name_problem({**problem, 'message': problem['reason']})}" for problem in plan["problems"]), out=out)
+    _say(f"Digest {plan['digest']}", out=out)
 
 
 class Gate:
@@ -227,7 +228,7 @@ class Gate:
     def _write(self, text: str) -> None:
         if text != self._told:
             self._told = text
-            print(text, file=self._out, flush=True)
+            _say(*text.split("\n"), out=self._out)
 
     def _follow(self, path: str, seen: str) -> dict[str, Any]:
         """Return a changed answer of an address; the server delays it until something changes."""
@@ -293,10 +294,10 @@ class Gate:
         """Print how it ended; return the exit status."""
         run = plan.get("run")
         if run:
-            print(f"Run {run['number']} {run['state_text']}: {run['url']}", file=self._out)
+            _say(f"Run {run['number']} {run['state_text']}: {run['url']}", out=self._out)
             for result in self._api.get(f"runs/{run['number']}/")["objects"]:
                 detail = f": {result['detail']}" if result["detail"] else ""
-                print(f"  {result['outcome_text']}  {result['kind']} {result['name']}{detail}", file=self._out)
+                _say(f"  {result['outcome_text']}  {result['kind']} {result['name']}{detail}", out=self._out)
             return DONE if run["state"] == "applied" and set(run["outcomes"]) <= VERIFIED else REFUSED
         return DONE if plan["status"] in GOOD else REFUSED
 
@@ -390,11 +391,10 @@ def main(given: list[str] | None = None, out: TextIO = sys.stdout) -> int:
             return gate.run(number)
         return DONE if plan["status"] in GOOD else REFUSED if plan["status"] in BAD else WAITING
     except (GateError, json.JSONDecodeError) as error:
-        print(error if isinstance(error, GateError) else f"the list is not JSON: {error}", file=sys.stderr)
+        text = str(error) if isinstance(error, GateError) else f"the list is not JSON: {error}"
+        _say(*(f"! {line}" for line in text.split("\n")), out=sys.stderr)
         return error.status if isinstance(error, GateError) else NOT_ASKED
 
 
 if __name__ == "__main__":
-    if isinstance(sys.stdout, TextIOWrapper):  # a pipeline shows each line at once, not all at the end
-        sys.stdout.reconfigure(line_buffering=True)
     sys.exit(main())
