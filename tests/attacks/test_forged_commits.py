@@ -21,6 +21,7 @@ from applyviz.records.models import (
     RepositoryCredential,
     Review,
     SourceRevision,
+    Team,
     TeamMember,
 )
 from applyviz.workflow.approvals import approving, quorum
@@ -32,7 +33,8 @@ from applyviz.workflow.plans import planner, presets, repository_credentials, re
 from tests.attacks.test_forged_rights import verify
 from tests.builders import make_person, make_policy, open_dangers, set_email
 from tests.following import Stage
-from tests.stories import Team, config_map
+from tests.stories import Team as Story
+from tests.stories import config_map
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 
@@ -216,7 +218,7 @@ def test_same_manifests_are_not_planned_again_as_those_of_nobody(
 
 
 @pytest.mark.parametrize("is_removed", [False, True])
-def test_authors_are_not_lost_with_an_earlier_plan(team: Team, is_removed: bool) -> None:
+def test_authors_are_not_lost_with_an_earlier_plan(team: Story, is_removed: bool) -> None:
     """Alice, who may approve too, wrote the manifests; carol re-plans them."""
     from tests.builders import grant_role  # noqa: PLC0415 - one test
 
@@ -242,7 +244,7 @@ def credential(db: None) -> RepositoryCredential:
 
 
 def join(mallory: User) -> None:
-    team = RepositoryCredential.objects.get().team
+    team = Team.objects.get(slug="ops")
     TeamMember.objects.create(team=team, person=mallory, since=timezone.now())
 
 
@@ -279,7 +281,7 @@ def test_credential_that_was_opened_to_all_is_used_by_nobody(
 def test_forged_membership_gives_no_preset_and_no_identity_of_a_team(credential: RepositoryCredential) -> None:
     root, mallory = User.objects.get(username="root"), make_person("mallory", Role.AUTHOR)
     presets.add_preset(presets.PresetDraft(slug="ops", name="Ops", team=credential.team), by=root)
-    cluster = Team().cluster
+    cluster = Story().cluster
     impersonation.map_identity(cluster, MappingDraft("ops@example", team=credential.team), by=root)
     triggers.lift("default")
     join(mallory)

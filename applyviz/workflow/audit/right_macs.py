@@ -202,7 +202,7 @@ def _list_missing_commits() -> Iterator[BadRight]:
     for plan in Plan.objects.exclude(followed="").filter(commit_range=None).order_by("pk"):
         yield BadRight("commits of plan", plan.pk, str(plan), "they are missing")
     started = AuditEntry.objects.filter(action=AuditAction.FOLLOWING_STARTED).order_by("pk")
-    kept = Counter(Following.objects.values_list("review__number", flat=True))
+    kept: Counter[int | None] = Counter(Following.objects.values_list("review__number", flat=True))
     recorded = set(CommitRange.objects.values_list("plan__review__number", "plan__number"))
     for review, count in Counter(started.values_list("review", flat=True)).items():
         if count > kept[review]:
