@@ -52,3 +52,42 @@ def test_cluster_is_looked_at_and_an_object_adopted(sign_in):
     page.get_by_role("button", name="Open review").click()
 
     expect(page.get_by_role("heading", level=1)).to_contain_text("Bring Deployment frontend under review")
+
+
+def test_entries_are_one_line_high_at_a_desk_and_name_the_field_that_was_found(sign_in):
+    page = sign_in("bob", reduced_motion="reduce")
+    page.goto("/history/")
+    heights = page.locator("#entries tbody tr").evaluate_all("rows => rows.map(row => row.offsetHeight)")
+    assert len(heights) > 20
+    assert max(heights) <= 40
+
+    page.goto("/history/?field=replicas")
+    found = page.locator("#entries tbody tr td:nth-child(3)")
+    expect(found.first).to_contain_text("replicas")
+    assert found.evaluate_all(
+        """cells => cells.every(cell => {
+          const range = document.createRange();
+          const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+          while (walker.nextNode()) {
+            const at = walker.currentNode.data.indexOf("replicas");
+            if (at < 0) continue;
+            range.setStart(walker.currentNode, at);
+            range.setEnd(walker.currentNode, at + 8);
+            return range.getBoundingClientRect().right <= cell.getBoundingClientRect().right;
+          }
+          return false;
+        })"""
+    ), "what was found is not cut off"
+
+
+def test_entries_on_a_phone_leave_no_room_for_what_they_do_not_have(sign_in):
+    page = sign_in("bob", reduced_motion="reduce")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/history/")
+
+    empty = page.locator("#entries tbody td:visible").evaluate_all(
+        "cells => cells.filter(cell => !cell.innerText.trim()).length"
+    )
+    assert empty == 0
+    heights = page.locator("#entries tbody tr").evaluate_all("rows => rows.map(row => row.offsetHeight)")
+    assert sum(heights) / len(heights) <= 150

@@ -36,11 +36,11 @@ class CommentForm(EditForm):
         given = super().clean() or self.cleaned_data
         side, first = given.get("side"), given.get("first")
         given["lines"] = None
-        if side and first is None:
-            self.add_error("first", _("Choose the lines."))
+        if side and first:
+            last = given.get("last") or first
+            given["lines"] = CommentedLines(LineText(side), min(first, last), max(first, last))
         elif side:
-            ends = sorted((first, given.get("last") or first))
-            given["lines"] = CommentedLines(LineText(side), *ends)
+            self.add_error("first", _("Choose the lines."))
         return given
 
 
