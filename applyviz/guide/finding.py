@@ -11,8 +11,10 @@ from applyviz.guide import library
 from applyviz.guide.library import Entry
 
 MAX_WORDS = 12
+# Abbreviations, and what the pages write for them.
+_SHORT = {"ssa": "server-side", "csa": "client-side", "hpa": "autoscaler", "crd": "custom resource", "vs": "compared"}
 _WORD = re.compile(r"[^\s,;:()\[\]{}\"'`|]+")
-# Where a word counts, from the heaviest: the title and the question, the titles of examples, the prose, the rest.
+# Where a word counts, from the heaviest: title, question and keywords, the titles of examples, the prose, the rest.
 _WEIGHTS = (8, 4, 2, 1)
 _MARKS = re.compile(r"[`*]|\]\([^)]*\)|(?<![\w])\[")
 
@@ -28,6 +30,7 @@ class FoundPage:
 @dataclass(frozen=True, slots=True)
 class _Texts:
     entry: Entry
+    keywords: tuple[str, ...]
     parts: tuple[str, ...]
     sentences: tuple[str, ...]
 
@@ -39,11 +42,12 @@ def _list_texts() -> tuple[_Texts, ...]:
 
 def _read_texts(entry: Entry) -> _Texts:
     page = entry.page
-    prose = "\n\n".join((page.prose, *(example.prose for example in page.examples)))
+    prose = "\n\n".join((page.lead, page.rule, *(example.prose for example in page.examples)))
     titles = "\n".join(example.title for example in page.examples)
     blocks = "\n".join(block.text for example in page.examples for block in example.blocks)
-    parts = tuple(part.lower() for part in (f"{page.title} {entry.question}", titles, prose, blocks))
-    return _Texts(entry, parts, tuple(_list_sentences(prose)))
+    head = f"{page.title} {entry.question} {', '.join(entry.keywords)}"
+    parts = tuple(part.lower() for part in (head, titles, prose, blocks))
+    return _Texts(entry, tuple(map(str.lower, entry.keywords)), parts, tuple(_list_sentences(prose)))
 
 
 def _list_sentences(prose: str) -> Iterator[str]:
@@ -57,7 +61,12 @@ def _list_sentences(prose: str) -> Iterator[str]:
 
 
 def _score(texts: _Texts, word: str) -> int:
-    return sum(weight for weight, part in zip(_WEIGHTS, texts.parts, strict=True) if word in part)
+    return sum(weight for weight, part in zip(_WEIGHTS, texts.parts, strict=True) if _has_word(part, word))
+
+
+def _has_word(text: str, word: str) -> bool:
+    """Return whether a text contains a word; a short one only as a whole, because many others contain it."""
+    return word in text if len(word) > 3 else re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
 def _find_excerpt(texts: _Texts, words: Sequence[str]) -> str:
@@ -70,9 +79,14 @@ def _find_excerpt(texts: _Texts, words: Sequence[str]) -> str:
 
 def find_pages(text: str) -> tuple[FoundPage, ...]:
     """Return the pages that contain every word of the text, the best first; no pages for a text without words."""
-    words = tuple(dict.fromkeys(_WORD.findall(text.lower())))[:MAX_WORDS]
+    written = _WORD.findall(text.lower())[:MAX_WORDS]
+    words = tuple(dict.fromkeys(_SHORT.get(word, word) for word in written))
     if not words:
         return ()
+    # Every page with the whole text as a keyword comes before those that only have its words.
     scores = [(texts, [_score(texts, word) for word in words]) for texts in _list_texts()]
-    found = sorted((one for one in scores if all(one[1])), key=lambda one: -sum(one[1]))
+    phrase = " ".join(written)
+    found = sorted(
+        (one for one in scores if all(one[1])), key=lambda one: (phrase not in one[0].keywords, -sum(one[1]))
+    )
     return tuple(FoundPage(texts.entry, _find_excerpt(texts, words)) for texts, _score_of in found)

@@ -1,7 +1,7 @@
 """The pages of the guide, in order, each with the question that it answers.
 
-The pages are the files of `docs/semantics`; the table of its README gives order and questions. Files belong to
-the release and never change while it runs, so they are read once.
+The pages are the files of `docs/semantics`; the table of its README gives order, questions and keywords. Files
+belong to the release and never change while it runs, so they are read once.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from pathlib import Path
 from applyviz.guide.pages import Example, Page, parse_page
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "semantics"
-_ROW = re.compile(r"^\| \[[^\]]+\]\((?P<name>[a-z-]+)\.md\) \| (?P<question>.+?) \|$", re.MULTILINE)
+_ROW = re.compile(
+    r"^\| \[[^\]]+\]\((?P<name>[a-z-]+)\.md\) \| (?P<question>.+?) \| (?P<keywords>.+?) \|$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One page and the question that it answers."""
+    """One page, the question that it answers, and the words by which people look for it."""
 
     page: Page
     question: str
+    keywords: tuple[str, ...]
 
     @property
     def examples(self) -> Mapping[str, Example]:
@@ -36,8 +39,12 @@ def list_entries() -> tuple[Entry, ...]:
     """Return all pages, in the order of the table."""
     rows = _ROW.findall((FOLDER / "README.md").read_text(encoding="utf-8"))
     return tuple(
-        Entry(parse_page(name, (FOLDER / f"{name}.md").read_text(encoding="utf-8")), question.replace("`", ""))
-        for name, question in rows
+        Entry(
+            parse_page(name, (FOLDER / f"{name}.md").read_text(encoding="utf-8")),
+            question.replace("`", ""),
+            tuple(keywords.split(", ")),
+        )
+        for name, question, keywords in rows
     )
 
 

@@ -17,6 +17,8 @@ from enum import StrEnum
 
 _HEADING = re.compile(r"^## Example: (?P<title>.+)$", re.MULTILINE)
 _TITLE = re.compile(r"^# (?P<title>.+)$", re.MULTILINE)
+# The end of the first sentence.
+_END = re.compile(r"(?<=[.?])\s+")
 _FENCE = re.compile(r"^```(?P<language>\w+) (?P<info>[^\n]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -101,11 +103,12 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page: its name in addresses, title, the prose before the examples, and the examples."""
+    """One page: its name in addresses, title, its first sentence, the rule, and the examples."""
 
     name: str
     title: str
-    prose: str
+    lead: str
+    rule: str
     examples: tuple[Example, ...]
 
 
@@ -128,4 +131,8 @@ def parse_page(name: str, text: str) -> Page:
     prose, *sections = _HEADING.split(text)
     pairs = zip(sections[::2], sections[1::2], strict=True)
     examples = tuple(_parse_example(heading, body) for heading, body in pairs)
-    return Page(name, title["title"] if title else name, _TITLE.sub("", prose, count=1).strip(), examples)
+    lead, _space, rule = _TITLE.sub("", prose, count=1).strip().partition("\n\n")
+    end = _END.search(lead)
+    if end is not None:
+        lead, rule = lead[: end.start()], f"{lead[end.end() :]}\n\n{rule}"
+    return Page(name, title["title"] if title else name, lead, rule.strip(), examples)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, clone
 from applyviz.kubernetes.parity.patterns import PatternError, compile_pattern
@@ -272,7 +271,7 @@ def _keyed(items: JSONObject | None, keys: list[str], path: str) -> Iterator[Fie
         yield invalid(f"{path}.items.type", items.get("type", ""), detail)
     properties = items.get("properties") or {}
     for number, key in enumerate(keys):
-        own: Any = properties.get(key)
+        own = properties.get(key)
         if items.get("type") == "object" and own is None:
             yield invalid(f"{path}.{_KEYS}", keys, "entries must all be names of item properties")
         if items.get("type") == "object" and key in keys[:number]:

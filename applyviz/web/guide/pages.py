@@ -80,7 +80,8 @@ class GuidePage:
 
     title: str
     question: str
-    prose: SafeString
+    lead: SafeString
+    rule: SafeString
     examples: tuple[ExampleRow, ...]
     entries: tuple[EntryLink, ...]
 
@@ -196,7 +197,8 @@ def present_guide_page(name: str) -> GuidePage:
     return GuidePage(
         title=entry.page.title,
         question=entry.question,
-        prose=render_prose(entry.page.prose),
+        lead=render_prose(entry.page.lead),
+        rule=render_prose(entry.page.rule),
         examples=tuple(present_example(key, example) for key, example in entry.examples.items()),
         entries=list_entries(name),
     )

@@ -4,6 +4,7 @@ import pytest
 from django.urls import reverse
 
 from applyviz.guide import library
+from applyviz.guide.finding import find_pages
 from applyviz.guide.pages import PagePart
 
 NAMES = [entry.page.name for entry in library.list_entries()]
@@ -69,6 +70,63 @@ def test_page_is_found_by_a_word_that_people_know(client, db, words, name):
 
     assert name in found
     assert len(found) < len(NAMES) / 2
+
+
+WORDS = [(word, entry.page.name) for entry in library.list_entries() for word in entry.keywords]
+
+
+@pytest.mark.parametrize(("word", "name"), WORDS)
+def test_page_is_found_by_each_of_its_words_before_pages_that_only_mention_it(word, name):
+    found = find_pages(word)
+    named = [one.entry.page.name for one in found if word in one.entry.keywords]
+
+    assert name in named
+    assert [one.entry.page.name for one in found][: len(named)] == named
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("overwrite", "conflicts"),
+        ("take over", "conflicts"),
+        ("force", "conflicts"),
+        ("drift", "handing-fields"),
+        ("merge key", "lists-by-key"),
+        ("strategic", "lists-by-key"),
+        ("SSA", "server-side"),
+        ("csa vs ssa", "comparison"),
+        ("hpa", "autoscaler"),
+        ("owner", "server-side"),
+        ("helm", "rendering"),
+        ("gitops", "following"),
+        ("null", "empty-values"),
+        ("kustomize", "rendering"),
+        ("crd", "json-merge"),
+        ("migrate", "migration"),
+    ],
+)
+def test_word_of_a_reader_leads_to_the_page_about_it(words, name):
+    assert name in [one.entry.page.name for one in find_pages(words)[:5]]
+
+
+def test_short_word_is_found_as_a_whole_only():
+    """Many words contain `ec`, and none is it."""
+    assert "quantities" in [one.entry.page.name for one in find_pages("cpu")]
+    assert find_pages("ec") == ()
+
+
+@pytest.mark.parametrize("entry", library.list_entries(), ids=lambda entry: entry.page.name)
+def test_page_begins_with_one_sentence_then_an_example_then_the_rule(client, db, entry):
+    page = entry.page
+    text = client.get(page_url(page.name)).content.decode()
+    lead, example, rule = (
+        text.index(mark) for mark in ('class="prose lead"', 'class="example panel"', 'id="rule-title"')
+    )
+
+    assert page.lead.endswith(".")
+    assert 20 < len(page.lead) < 240
+    assert lead < example < rule
+    assert text.count('class="example panel"', 0, rule) == 1
 
 
 def test_found_pages_stand_in_order_with_the_sentence(client, db):
