@@ -125,15 +125,15 @@ def present_index(text: str) -> GuideIndex:
 
 def _label(block: Block) -> str:
     labels = {
-        PagePart.MANIFEST: _("manifest"),
-        PagePart.LAST_APPLIED: _("last applied"),
-        PagePart.LIVE: _("live"),
+        PagePart.MANIFEST: _("Manifest"),
+        PagePart.LAST_APPLIED: _("Last applied"),
+        PagePart.LIVE: _("Live"),
         PagePart.DEFINITION: _("CRD"),
-        PagePart.SET: _("manifest of the addon") if block.words else _("set"),
-        PagePart.CLUSTER: _("live objects"),
-        PagePart.COMMAND: _("command"),
+        PagePart.SET: _("Manifest of the addon") if block.words else _("Set"),
+        PagePart.CLUSTER: _("Live objects"),
+        PagePart.COMMAND: _("Command"),
         PagePart.CHANNEL: _("kOps channel"),
-        PagePart.BASE: _("rest of the object"),
+        PagePart.BASE: _("Rest of the object"),
         PagePart.APPLY: _("applies (force)") if "force" in block.words else _("applies"),
         PagePart.UPDATE: _("updates"),
         PagePart.MIGRATE: _("takes over the fields of %(names)s") % {"names": ", ".join(block.words[1:])},
@@ -149,16 +149,16 @@ def _present_inputs(example: Example) -> Iterator[TextBlock]:
 
 def _label_prints(example: Example) -> str:
     if example.find(PagePart.CHANNEL) is not None:
-        return _("choice for each addon")
+        return _("Choice for each addon")
     is_deletion = "kubectl delete" in (example.find(PagePart.COMMAND) or "")
-    return _("plan of a Delete review") if is_deletion else _("kubectl output")
+    return _("Plan of a Delete review") if is_deletion else _("kubectl output")
 
 
 def _present_answers(example: Example, answers: Answers) -> Iterator[TextBlock]:
     if answers.patch is not None:
-        yield TextBlock(_("patch sent"), json.dumps(answers.patch, indent=2, ensure_ascii=False))
+        yield TextBlock(_("Patch sent"), json.dumps(answers.patch, indent=2, ensure_ascii=False))
     if answers.after is not None:
-        label = _("objects that kubectl reads") if example.find(PagePart.READ) else _("after apply")
+        label = _("Objects that kubectl reads") if example.find(PagePart.READ) else _("After apply")
         yield TextBlock(label, render_yaml(None, answers.after).rstrip("\n"))
     if answers.prints:
         yield TextBlock(_label_prints(example), "\n".join(answers.prints))
