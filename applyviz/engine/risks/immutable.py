@@ -216,9 +216,14 @@ def _fill(result: JSONValue, live: JSONValue) -> Any:
 
 
 def _is_named(where: PlainPath, named: str) -> bool:
-    """Return whether the field that a server names is this one, or above or below it."""
+    """Return whether the field that a server names is this one, or above or below it.
+
+    - Of volumes and claims the server names some fields without the spec that has them.
+    """
     text = ".".join(str(step) for step in where)
-    return text == named or text.startswith(f"{named}.") or named.startswith((f"{text}.", f"{text}["))
+    return (
+        text in (named, f"spec.{named}") or text.startswith(f"{named}.") or named.startswith((f"{text}.", f"{text}["))
+    )
 
 
 def _find_unanswered(subject: RiskSubject, live: JSONObject, merged: JSONObject) -> list[PlainPath]:

@@ -6,7 +6,7 @@ strategic merge patches: `ports` of a Service merge by `port` alone there, so po
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from applyviz.engine.manifests.documents import PlainPath
@@ -127,14 +127,24 @@ def _pairs(subject: RiskSubject) -> Iterator[_Pair]:
     # indices of entries are not comparable there.
     if subject.manifest is None or subject.live is None or subject.result is None:
         return
-    for container in subject.containers:
-        plain, value, node = container
-        if not isinstance(value, list) or container.is_below_list:
-            continue
+    for plain, node in _list_plain(subject):
         names = [str(step) for step in plain]
         live, result = get_at(subject.live, names), get_at(subject.result, names)
         if isinstance(live, list) and isinstance(result, list) and live != result:
             yield _Pair(plain, node, live, result)
+
+
+def _list_plain(subject: RiskSubject) -> Iterator[tuple[PlainPath, Node | None]]:
+    """Yield the path and schema of each list of the manifest; also of empty ones, which are no containers."""
+    for container in subject.containers:
+        plain, value, node = container
+        if container.is_below_list:
+            continue
+        if isinstance(value, list):
+            yield plain, node
+        elif isinstance(value, Mapping):
+            empty = (name for name, entry in value.items() if isinstance(entry, list) and not entry)
+            yield from (((*plain, name), node.child(name) if node is not None else None) for name in empty)
 
 
 def _sort_texts(entries: Iterable[JSONValue]) -> list[str]:

@@ -74,7 +74,7 @@ def _validate_response(response: JSONObject, path: str) -> Iterator[FieldError]:
         yield forbidden(f"{path}.queuing", "must be nil if limited.limitResponse.type is not Limited")
     elif kind == "Queue" and queuing is None:
         yield required(f"{path}.queuing", "must not be empty if limited.limitResponse.type is Limited")
-    elif kind == "Queue":
+    elif queuing is not None:
         yield from _validate_queuing(queuing, f"{path}.queuing")
 
 
