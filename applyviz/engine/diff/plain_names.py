@@ -46,8 +46,3 @@ def remember(key: NamesKey | None) -> None:
     if len(_plain) >= _MOST:
         _plain.clear()
     _plain[key] = None
-
-
-def forget() -> None:
-    """Remember nothing more."""
-    _plain.clear()

@@ -29,9 +29,9 @@ SECRETS = [{}, {"kind": "Secret", "data": {"a": "hunter22"}}, {"spec": {"passwor
 
 @pytest.fixture(autouse=True)
 def _forget():
-    plain_names.forget()
+    plain_names._plain.clear()
     yield
-    plain_names.forget()
+    plain_names._plain.clear()
 
 
 def make(names, **more):
@@ -45,7 +45,7 @@ def test_remembered_names_are_shown_as_masking_shows_them(names, gvk, policy, mo
     def show():
         return mask(obj, gvk=gvk, tag_key=KEY, scope="x", policy=policy, is_live=is_live)
 
-    plain_names.forget()
+    plain_names._plain.clear()
     first = show()
     for kind in KINDS:  # whatever other objects made it remember
         for other in POLICIES:
@@ -79,7 +79,7 @@ def test_names_that_are_plain_of_one_kind_and_policy_are_masked_by_another(gvk, 
 
     before = mask(make(names), gvk=gvk, tag_key=KEY, policy=policy)
 
-    plain_names.forget()
+    plain_names._plain.clear()
     assert mask(make(names), gvk=gvk, tag_key=KEY, policy=policy) == before
     assert is_masked(before)
 
