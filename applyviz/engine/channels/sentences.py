@@ -30,7 +30,7 @@ _REASONS = {
     AddonReason.OTHER_KUBERNETES: "For Kubernetes {range}; the server runs {kubernetes}.",
     AddonReason.UNREADABLE_RANGE: "The range {range} of Kubernetes versions is invalid: kOps ignores the entry.",
     AddonReason.OTHER_ENTRY: "Two entries of this name are for Kubernetes {kubernetes}: the later one counts, "
-    "{preferred}. This one has hash {hash}, that one {preferred_hash}.",
+    "{preferred}. This one has {difference}.",
     AddonReason.LOWER_ENTRY: "Version {version} is lower than {preferred_version} of {preferred}, which counts.",
     AddonReason.SAME_ENTRY: "It has the id and the hash of {preferred}, which counts.",
     AddonReason.NOT_IN_CHANNEL: "Installed{origin}, but not in this channel: its objects and its annotation stay. To "
@@ -52,6 +52,13 @@ def _shorten(text: str) -> str:
     return text[:_SHOWN] or "none"
 
 
+def _describe_difference(addon: Addon, preferred: Addon) -> str:
+    """Return the hashes of two entries of one name, or their ids if those alone differ."""
+    if addon.manifest_hash == preferred.manifest_hash:
+        return f"id {addon.id or 'none'}, that one {preferred.id or 'none'}"
+    return f"hash {_shorten(addon.manifest_hash)}, that one {_shorten(preferred.manifest_hash)}"
+
+
 def render_choice(plan: AddonPlan, kubernetes: str) -> str:
     """Return why an addon is installed, updated, skipped or not planned."""
     addon, installed = plan.addon, plan.installed or AddonRecord()
@@ -70,7 +77,7 @@ def render_choice(plan: AddonPlan, kubernetes: str) -> str:
         found_hash=plan.found_hash,
         preferred=preferred.position,
         preferred_version=preferred.version,
-        preferred_hash=_shorten(preferred.manifest_hash),
+        difference=_describe_difference(addon, preferred),
         old_id=installed.id or "none",
         old_hash=_shorten(installed.manifest_hash),
         old_version=installed.version,

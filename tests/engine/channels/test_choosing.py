@@ -97,6 +97,7 @@ def test_entry_for_another_kubernetes_is_skipped_and_the_last_fitting_one_counts
         ),
     ]
     assert say(twins[1])[1] == "same-entry"
+    assert say(choose_all(replace(new, id="before"), new)[0])[2].endswith("This one has id before, that one k8s-1.36.")
     assert (found[4].action, found[4].addon) == (AddonAction.INSTALL, new)
     assert [plan.is_applied for plan in twins] == [True, False]
 

@@ -7,12 +7,15 @@ import sys
 from dataclasses import replace
 
 import pytest
+from django.test import Client
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation, Versions
+from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode, SetAction
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.models import ViewedObject
 from applyviz.workflow.approvals import viewed_objects
+from tests.stories import Team, config_map
 from tests.web import builders, reading, rows
 from tests.web.measuring import measure_answer
 
@@ -228,6 +231,24 @@ def test_who_saw_one_of_identical_changes_saw_them_all(as_bob, bob, alice):
     assert 'data-seen-now="0,1,2"' in answer
     assert viewed_objects.find_unopened(plan, by=bob) == ()
     assert ViewedObject.objects.count() == 3
+
+
+@pytest.mark.django_db
+def test_object_without_a_changed_value_is_viewed_in_the_scroll_too(monkeypatch):
+    team = Team().wire_up(monkeypatch)
+    team.apply(config_map(a="1"))
+    team.apply(config_map("gone", a="1"), mode=ApplyMode.CLIENT)
+    pruning = Prune(PruneMode.ALLOWLIST, ("core/v1/ConfigMap",), is_all=True)
+    plans = [
+        team.plan(config_map(a="1"), action=SetAction.CLEAR_OWNERSHIP),
+        team.plan(config_map(a="1"), mode=ApplyMode.CLIENT, namespace="default", prune=pruning),
+    ]
+    browser = Client()
+    browser.force_login(team.bob)
+
+    for plan, text in zip(plans, ("Only field ownership changes", "The object is deleted."), strict=True):
+        page = browser.get(url(plan, "show-changes")).content.decode()
+        assert (text in page, len(re.findall("data-watched=", page))) == (True, 1)
 
 
 @pytest.mark.parametrize("seen", ["x", "1,", "1;2", "1," * 600, "77"])

@@ -132,7 +132,9 @@ class ObjectContent:
             return not self.created.hidden
         if self.diff is not None:  # a deletion alone; the diff of other objects is not whole, and has no such text
             return bool(self.empty_text) and not (self.diff.before or self.diff.after)
-        is_all = bool(self.rows) if not self.show else self.show in (FieldFilter.CHANGES, FieldFilter.ALL)
+        is_all = (
+            bool(self.rows or self.empty_text) if not self.show else self.show in (FieldFilter.CHANGES, FieldFilter.ALL)
+        )
         return is_all and not (self.more_rows or self.first_row or self.next_row)
 
     @property
