@@ -102,6 +102,16 @@ def test_release_notes_hold_no_credential(as_alice, jobs):
     assert notes == "Thank you.\nPassword ••••••, key ••••••, ••••••\n<b>x</b>"
 
 
+def test_sources_of_a_review_show_the_release_notes(as_alice, jobs):
+    rows.make_cluster()
+
+    as_alice.post(URL, bring_archive(chart_values="adminPassword: hunter-two"))
+
+    page = as_alice.get(reverse("reviews:show-activity", args=[Review.objects.get().number, 1])).content.decode()
+
+    assert ("Release notes" in page, "Thank you.\nPassword ••••••" in page, "hunter-two" in page) == (True, True, False)
+
+
 def test_change_record_shows_the_chart(as_alice, jobs):
     rows.make_cluster()
     as_alice.post(URL, bring_archive())

@@ -47,11 +47,15 @@ class ChainFile:
 
 @dataclass(frozen=True, slots=True)
 class VisitorChain:
-    """All files in order; `summary` has the counts at each step, and `more` objects are not listed."""
+    """All files in order; `summary` has the counts at each step, and `more` objects are not listed.
+
+    - `chart_notes`: the NOTES of a chart, without credentials.
+    """
 
     summary: str
     files: tuple[ChainFile, ...]
     more: int
+    chart_notes: str = ""
 
 
 def _read_number(position: JSONValue, name: str) -> int:
@@ -125,4 +129,5 @@ def present_chain(plan: Plan) -> VisitorChain:
     number = len(names) + listed.more
     read = ngettext("%(n)d file", "%(n)d files", number) % {"n": number}
     ways = "" if listed.more else _count_ways(listed.files)
-    return VisitorChain(_summarize(rows, ways, read), files, max(0, len(rows) - MOST_OBJECTS))
+    notes = "" if listed.chart is None else listed.chart.notes
+    return VisitorChain(_summarize(rows, ways, read), files, max(0, len(rows) - MOST_OBJECTS), notes)
