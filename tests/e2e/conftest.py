@@ -170,8 +170,10 @@ def look_through(page: Page) -> None:
     for _ in range(60):
         if not watched.count():
             return
-        watched.first.evaluate(
-            """one => {
+        page.evaluate(  # the last one may be viewed by now
+            """() => {
+              const one = document.querySelector("[data-watched]");
+              if (!one) return;
               for (const fold of one.querySelectorAll(".created details")) fold.open = true;
               const box = one.getBoundingClientRect();
               const isAway = box.top > innerHeight * 0.7 || box.bottom < innerHeight * 0.2;

@@ -43,7 +43,7 @@ def choose_applyset(page: Page) -> None:
 
 
 WAYS = {"allowlist": choose_allowlist, "applyset": choose_applyset}
-COUNTS = {"allowlist": "1 to update, 1 to delete", "applyset": "1 to update, 1 to delete"}
+COUNTS = {"allowlist": "1 to update, 1 to delete", "applyset": "1 to update, 1 to delete · 1 unchanged (3 objects)"}
 
 
 def open_set(page: Page, way: str, files: dict[str, str]) -> str:
