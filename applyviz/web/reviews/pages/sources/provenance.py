@@ -191,7 +191,7 @@ def _describe(provenance: Mapping[str, Any]) -> str:
     return texts.get(kind, kind)
 
 
-def _name_way(provenance: Mapping[str, Any]) -> str:
+def _name_way(provenance: Mapping[str, object]) -> str:
     kind = str(provenance.get("from", ""))
     rendered = {"kustomize": _("rendered by kustomize"), "helm": _("rendered by helm"), "live": _("live")}
     return rendered.get(kind) or (_("from a run") if kind.startswith("run ") else _describe(provenance) or _("given"))
