@@ -30,7 +30,7 @@ _PAGES = {"github.com": "", "gitlab.com": "/-"}
 class FileOrigin:
     """One file of a source, and where it comes from.
 
-    - `way`: how it came, in few words, without what it came from.
+    - `method`: how it came, in few words, without what it came from.
     - `url`: the address that the person gave, and `raw_url` the raw file behind that page, if it is another one.
     - `fetched_at`: when a link was fetched.
     """
@@ -38,7 +38,7 @@ class FileOrigin:
     name: str
     size: int
     text: str
-    way: str
+    method: str
     url: str = ""
     raw_url: str = ""
     fetched_at: object = None
@@ -191,7 +191,7 @@ def _describe(provenance: Mapping[str, Any]) -> str:
     return texts.get(kind, kind)
 
 
-def _name_way(provenance: Mapping[str, object]) -> str:
+def _name_method(provenance: Mapping[str, object]) -> str:
     kind = str(provenance.get("from", ""))
     rendered = {"kustomize": _("rendered by kustomize"), "helm": _("rendered by helm"), "live": _("live")}
     return rendered.get(kind) or (_("from a run") if kind.startswith("run ") else _describe(provenance) or _("given"))
@@ -202,7 +202,7 @@ def _present_file(name: str, size: int, provenance: Mapping[str, Any]) -> FileOr
         name=name,
         size=size,
         text=_describe(provenance),
-        way=_name_way(provenance),
+        method=_name_method(provenance),
         url=hide_query(str(provenance.get("url", ""))),
         raw_url=hide_query(str(provenance.get("raw_url", ""))),
         fetched_at=parse_datetime(str(provenance.get("fetched_at", ""))),

@@ -102,10 +102,10 @@ def _count_documents(rows: Iterable[Row]) -> Iterator[str]:
         yield text % {"n": len(lists), "items": sum(lists)}
 
 
-def _count_ways(files: Iterable[FileOrigin]) -> str:
-    """Return how many files came which way; "" without a file that the plan lists."""
-    ways = Counter(file.way for file in files if file.way)
-    return ", ".join(_("%(n)d %(way)s") % {"n": number, "way": way} for way, number in ways.items())
+def _count_methods(files: Iterable[FileOrigin]) -> str:
+    """Return how many files came by which method; "" without a file that the plan lists."""
+    methods = Counter(file.method for file in files if file.method)
+    return ", ".join(_("%(n)d %(method)s") % {"n": number, "method": method} for method, number in methods.items())
 
 
 def _summarize(rows: Sequence[Row], *before: str) -> str:
@@ -128,6 +128,6 @@ def present_chain(plan: Plan) -> VisitorChain:
     )
     number = len(names) + listed.more
     read = ngettext("%(n)d file", "%(n)d files", number) % {"n": number}
-    ways = "" if listed.more else _count_ways(listed.files)
+    methods = "" if listed.more else _count_methods(listed.files)
     notes = "" if listed.chart is None else listed.chart.notes
-    return VisitorChain(_summarize(rows, ways, read), files, max(0, len(rows) - MOST_OBJECTS), notes)
+    return VisitorChain(_summarize(rows, methods, read), files, max(0, len(rows) - MOST_OBJECTS), notes)
