@@ -150,7 +150,7 @@ def _split_causes(error: str) -> list[str]:
 def _align(causes: list[str], ours: list[str]) -> tuple[list[str], list[str]]:
     """Return both without what is compared by its meaning only; a cause may have the sign between causes in it."""
     is_single = len(causes) == len(ours) == 1
-    if is_single and any(said in causes[0] and ours[0].startswith(found) for said, found in _FOUND.items()):
+    if is_single and any(words in causes[0] and ours[0].startswith(found) for words, found in _FOUND.items()):
         return [], []
     causes, ours = (
         sorted({part for cause in side for part in _UID.sub(_NO_UID, cause).split("; ")}) for side in (causes, ours)

@@ -1,7 +1,7 @@
 """Check the schema of a definition: that it is structural, that its lists and maps are possible, and its defaults.
 
-Rule: `ValidateStructural` and `ValidateDefaults` of k8s.io/apiextensions-apiserver v0.36.3, and
-`ValidateCustomResourceDefinitionOpenAPISchema`. Left out: rules of CEL and their costs.
+Rule: `pkg/apiserver/schema` and `pkg/apis/apiextensions/validation` of k8s.io/apiextensions-apiserver v0.36.3. Left
+out: rules of CEL and their costs.
 """
 
 from __future__ import annotations
