@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -59,7 +59,7 @@ def _allow(plane: ControlPlane) -> None:
         time.sleep(0.1)
 
 
-def _run(product: Product, files: Files, monkeypatch: pytest.MonkeyPatch, **at: object) -> ApplyRun:
+def _run(product: Product, files: Files, monkeypatch: pytest.MonkeyPatch, **at: Callable[[ControlPlane], object]) -> ApplyRun:
     """Plan, approve and run; at named points of the run, somebody changes the cluster."""
     plan = product.plan(files, ApplyOptions(field_manager="kops"))
     acknowledge_all(plan, product.bob)

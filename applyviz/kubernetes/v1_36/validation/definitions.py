@@ -26,9 +26,6 @@ _MOVED = {
     "additionalPrinterColumns": "additionalPrinterColumns",
 }
 _BELOW = "should be a json path under "
-_NOT_PRESERVED = (
-    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-)
 
 
 def list_moved(spec: JSONObject, name: str) -> Iterator[tuple[str, JSONValue]]:
