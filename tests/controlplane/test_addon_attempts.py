@@ -59,7 +59,9 @@ def _allow(plane: ControlPlane) -> None:
         time.sleep(0.1)
 
 
-def _run(product: Product, files: Files, monkeypatch: pytest.MonkeyPatch, **at: Callable[[ControlPlane], object]) -> ApplyRun:
+def _run(
+    product: Product, files: Files, monkeypatch: pytest.MonkeyPatch, **at: Callable[[ControlPlane], object]
+) -> ApplyRun:
     """Plan, approve and run; at named points of the run, somebody changes the cluster."""
     plan = product.plan(files, ApplyOptions(field_manager="kops"))
     acknowledge_all(plan, product.bob)

@@ -20,7 +20,12 @@ class LineText(StrEnum):
     MANIFEST = "manifest"
     LIVE = "live"
     AFTER = "after"
-    LAST_APPLIED = "last_applied"
+    LAST_APPLIED = "last-applied"
+
+    @property
+    def version(self) -> str:
+        """The name of the version of an object that this text is; of a side of the diff, no version."""
+        return self.value.replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class LineChoice:
 
 
 def _name(text: LineText) -> Text:
-    return _DIFF.get(text) or VERSION_WORDS[text.value]
+    return _DIFF.get(text) or VERSION_WORDS[text.version]
 
 
 def offer_texts(change: PlannedObject, text: LineText) -> tuple[LineChoice, ...]:
@@ -49,7 +49,7 @@ def offer_texts(change: PlannedObject, text: LineText) -> tuple[LineChoice, ...]
 
 def _count(change: PlannedObject, text: LineText) -> int:
     if text not in _DIFF:
-        return count_lines(change, text.value)
+        return count_lines(change, text.version)
     live, after = count_sides(change)
     return after if text is LineText.DIFF_AFTER else live
 
@@ -73,4 +73,4 @@ def link_lines(plan: Plan, position: int, lines: CommentedLines) -> str:
     if lines.text in _DIFF:
         return f"{link_alone(plan, position, 'diff')}{marked}"
     start = f"&start={lines.first}" if lines.first > PAGE else ""
-    return f"{link_alone(plan, position, 'yaml')}&version={lines.text}{start}{marked}"
+    return f"{link_alone(plan, position, 'yaml')}&version={lines.text.version}{start}{marked}"

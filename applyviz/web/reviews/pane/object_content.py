@@ -141,7 +141,7 @@ class ObjectContent:
     def lines_text(self) -> str:
         """The text whose lines a comment can be about; "" where the display counts other lines, or there are none."""
         if self.document is not None:
-            return self.document.version
+            return self.document.version.replace("_", "-")
         is_default = self.diff_query in ("", "split=0", "split=1")
         return LineText.DIFF_AFTER.value if self.diff is not None and self.diff.rows and is_default else ""
 
