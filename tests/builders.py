@@ -111,10 +111,13 @@ def make_plan_row(
     number = Review.objects.count() + 1
     review = Review.objects.create(number=number, title="Upgrade", author=author, created_at=now, updated_at=now)
     cluster = Cluster.objects.filter(slug="box").first() or make_cluster_row()
+    revision = SourceRevision(digest="d" * 64, created_at=now, created_by=author)
+    row_macs.vouch(revision)
+    revision.save()
     plan = Plan(
         review=review,
         target=Target.objects.create(review=review, cluster=cluster),
-        revision=SourceRevision.objects.create(digest="d" * 64, created_at=now, created_by=author),
+        revision=revision,
         number=1,
         options={},
         requested_by=requester or author,
