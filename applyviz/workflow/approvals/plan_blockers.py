@@ -15,7 +15,7 @@ from django.db.models import Count, Min, OuterRef, Q, Subquery, Sum, Value
 from applyviz import clock, moments
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
-from applyviz.records.models import AuditEntry, ChangeRequest, CommitRange, ObjectChange, Plan, Review
+from applyviz.records.models import AuditEntry, ChangeRequest, ObjectChange, Plan, Review
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import acknowledgments, quorum, viewed_objects
 from applyviz.workflow.clusters import impersonation, permissions, states
@@ -128,10 +128,6 @@ def find_policy_blockers(plan: Plan, policy: PolicyRules) -> tuple[PlanBlocker, 
 def _list_editor_blockers(plans: Collection[Plan], policy_of: PolicyOf) -> dict[int, tuple[PlanBlocker, ...]]:
     """Return which people behind the commits of plans are not known, unless their policies allow that."""
     asked = [plan for plan in plans if not policy_of[plan.pk].allows_unknown_editors]
-    if len(asked) > 1:
-        ranges = CommitRange.objects.filter(plan__in=asked)
-        with_commits = set(ranges.values_list("plan_id", flat=True))
-        asked = [plan for plan in asked if plan.pk in with_commits]
     return {plan.pk: commit_people.find_unknown(plan) for plan in asked}
 
 
@@ -161,6 +157,8 @@ def list_unsafe(
     plans: Collection[Plan], policy_of: PolicyOf, hidden_of: HiddenOf
 ) -> dict[int, tuple[PlanBlocker, ...]]:
     """Return what `find_unsafe` returns, for many plans by their ids."""
+    if len(plans) > 1:
+        commit_people.read_ranges(plans)
     unfinished = {plan.pk: tuple(_find_unfinished(plan)) for plan in plans if plan.state != PlanState.COMPLETE}
     made = [plan for plan in plans if plan.pk not in unfinished]
     if not made:

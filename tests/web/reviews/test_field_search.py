@@ -72,7 +72,11 @@ def find_names(browser, plan, text):
     """The objects that the list of Changes has for a text."""
     address = reverse("reviews:list-changes", args=[plan.review.number, plan.number])
     page = browser.get(address, {"q": text}, headers={"HX-Request": "true"}).content.decode()
-    return [name for name in ("web", "api", "worker", "settings") if f"/{name}</h3>" in page.replace("</span>", "")]
+    return [
+        name
+        for name in ("web", "api", "worker", "settings")
+        if f"/{name}</h3>" in page.replace("</span>", "").replace("<wbr>", "")
+    ]
 
 
 @pytest.mark.parametrize(
