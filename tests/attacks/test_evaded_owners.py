@@ -1,4 +1,4 @@
-"""Nobody goes around the owners of a file by another name, another folder, or by taking its objects away."""
+"""The owners of a file are not evaded by another name, another folder, or by removing its objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever holds the database hides no editor of commits, follows no branch in another's name, and fetches nothing."""
+"""A person with the database hides no editor of commits, follows no branch in another's name, and fetches nothing."""
 
 from __future__ import annotations
 

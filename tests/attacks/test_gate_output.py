@@ -54,7 +54,7 @@ def test_value_begins_no_line_and_controls_no_terminal(name: str) -> None:
 
 @pytest.mark.django_db
 def test_value_of_a_manifest_is_what_is_printed(team: Team) -> None:
-    """The API states it as it is: whoever prints it must not trust it."""
+    """The API states it as it is: a program that prints it must not trust it."""
     from applyviz.workflow.plans import changes  # noqa: PLC0415 - one attack
 
     plan, out = team.plan(config_map(a=HOSTILE["command"])), io.StringIO()

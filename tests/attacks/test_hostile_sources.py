@@ -1,4 +1,4 @@
-"""Presets, channels, comments and requested reviewers lead nobody to what is not theirs, and nowhere inside."""
+"""Presets, channels, comments and requested reviewers open no data of other teams and no internal address."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def list_table_rows() -> Iterator[Any]:
 
 
 def _name(base: JSONObject, name: str) -> JSONObject:
-    """Return the base as an object of its own, so that the objects of all rows are live together."""
+    """Return the base as a separate object, so that the objects of all rows are live together."""
     namespaced = {"namespace": NAMESPACE} if "namespace" in base["metadata"] else {}
     return {**base, "metadata": {"name": name, **namespaced}}
 

@@ -35,7 +35,7 @@ def choose_allowlist(page: Page) -> None:
 
 
 def choose_applyset(page: Page) -> None:
-    """What the parent records, as `kubectl apply --prune --applyset` does; the first plan creates the parent."""
+    """Return the record of the parent, as `kubectl apply --prune --applyset` writes it; the first plan creates it."""
     open_prune(page)
     page.get_by_role("radio", name=re.compile("^Prune by ApplySet")).check()
     expect(page.locator("#id_prune_allowlist")).to_be_hidden()

@@ -33,7 +33,7 @@ def open_review(page: Page, title: str, text: str, choice: str) -> str:
 
 
 def read_annotation(page: Page, name: str) -> str:
-    """What the page for editing last-applied shows of an object: the annotation that a new plan reads."""
+    """Return the annotation on the page for editing last-applied, as a new plan reads it."""
     address = open_review(page, "Look", config(name, kept="1"), "Client-side")
     open_object(page, address, name)
     page.get_by_role("link", name="Last-applied…").click()

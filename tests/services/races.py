@@ -219,7 +219,7 @@ def revoke_without_order() -> list[Any]:
 
 
 def choose_late(won: Counter[str], number: int) -> tuple[tuple[str, ...], float]:
-    """Who waits in this round, and how long in seconds: the side that has won all rounds so far, longer each time."""
+    """Return who waits in this round, and for how many seconds: the side that always won, longer each time."""
     runs, plans = (sum(won[what] for what in side) for side in (RUNS, PLANS))
     if number < PATIENCE or (runs and plans):
         return (), 0.0

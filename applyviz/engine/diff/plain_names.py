@@ -1,7 +1,7 @@
 """Remember which names of fields show nothing that is masked: those of the next object are then shown unchanged.
 
-The versions of one object, and similar objects of a set, have the same owners of the same fields. What is masked of
-names depends on the kind, the policy and the names alone (`entry_names`), so one answer serves all of them. Only names
+The versions of one object, and similar objects of a set, have the same owners of the same fields. The mask of names
+depends on the kind, the policy and the names alone (`entry_names`), so one answer serves all of them. Only names
 in which nothing is masked are remembered, so no secret is.
 """
 
@@ -25,7 +25,7 @@ def make_key(
 ) -> NamesKey | None:
     """Return all that the mask of names depends on; None for names that are never remembered.
 
-    - `claimed`: what the object says of its own kind.
+    - `claimed`: the `apiVersion` and `kind` of the object.
     """
     try:
         written = write_json([claimed, names])

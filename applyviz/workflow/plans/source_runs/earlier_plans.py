@@ -1,4 +1,4 @@
-"""What the next plan of a review takes over from the plans before it: its authors, and that its commits are recorded.
+"""Facts that the next plan of a review takes over from earlier plans: its authors, and that its commits are recorded.
 
 Rule: it is taken over from genuine rows alone. Whoever changed or removed them in the database would otherwise have the
 next plan confirmed with fewer authors, or without the people behind its commits.
