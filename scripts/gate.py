@@ -223,12 +223,12 @@ class Gate:
                  sleep: Callable[[float], None] = time.sleep) -> None:  # fmt: skip
         self._api, self._out, self._clock, self._sleep = api, out, clock, sleep
         self._until = clock() + seconds
-        self._told = ""
+        self._told: tuple[str, ...] = ()
 
-    def _write(self, text: str) -> None:
-        if text != self._told:
-            self._told = text
-            _say(*text.split("\n"), out=self._out)
+    def _write(self, *lines: str) -> None:
+        if lines != self._told:
+            self._told = lines
+            _say(*lines, out=self._out)
 
     def _follow(self, path: str, seen: str) -> dict[str, Any]:
         """Return a changed answer of an address; the server delays it until something changes."""
@@ -249,7 +249,7 @@ class Gate:
                 raise GateError(f"timed out; it is still: {plan.get('status_text', 'approved')}", WAITING)
             plan = self._follow(f"reviews/{number}/", seen)
             seen = plan["mark"]
-            self._write(_describe_state(plan))
+            self._write(*_describe_state(plan))
         return plan
 
     def show(self, number: int) -> dict[str, Any]:
@@ -302,16 +302,16 @@ class Gate:
         return DONE if plan["status"] in GOOD else REFUSED
 
 
-def _describe_state(plan: dict[str, Any]) -> str:
+def _describe_state(plan: dict[str, Any]) -> list[str]:
     status, text = plan["status"], plan["status_text"]
     if status in ("blocked", "changes-requested"):
-        return "\n".join([f"{text}:", *(f"  {blocker}" for blocker in plan["blockers"])])
+        return [f"{text}:", *(f"  {blocker}" for blocker in plan["blockers"])]
     if status == "plan-failed":
-        return f"{text}: {plan['error']}"
+        return [f"{text}: {plan['error']}"]
     reasons: list[str] = plan["approvals"].get("closed", []) if status == "approved" else []
     if status == "needs-approval":
         reasons = [*plan["approvals"].get("still_needed", ()), *plan["blockers"]]
-    return f"{text}: {'; '.join(reasons)}" if reasons else str(text)
+    return [f"{text}: {'; '.join(reasons)}" if reasons else str(text)]
 
 
 def _read_arguments(given: list[str]) -> argparse.Namespace:

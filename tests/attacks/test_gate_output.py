@@ -52,6 +52,21 @@ def test_value_begins_no_line_and_controls_no_terminal(name: str) -> None:
     assert all(line.isprintable() for line in lines)
 
 
+@pytest.mark.parametrize("status", ["blocked", "changes-requested", "plan-failed", "needs-approval", "approved"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_reason_of_a_state_begins_no_line(name: str, status: str) -> None:
+    """A reviewer writes the reason of a request for changes, and a cluster the error of a plan."""
+    text, out = HOSTILE[name], io.StringIO()
+    reasons = {"still_needed": [text], "closed": [text]}
+    state = {"status": status, "status_text": "s", "blockers": [text], "error": text, "approvals": reasons}
+    follower = gate.Gate(gate.Api("https://applyviz.example", TOKEN), out, seconds=1)
+    follower._write(*gate._describe_state(state))
+
+    lines = out.getvalue().split("\n")
+    assert len(lines) == (3 if status in ("blocked", "changes-requested") else 2)
+    assert all(line.isprintable() for line in lines)
+
+
 @pytest.mark.django_db
 def test_value_of_a_manifest_is_what_is_printed(team: Team) -> None:
     """The API states it as it is: a program that prints it must not trust it."""

@@ -112,7 +112,7 @@ def test_token_that_ends_while_the_gate_waits_ends_it(installation, manifest):
     installation.do(f"approve({number})")  # news: what is asked next is refused
 
     status, said = gate.end()
-    assert (status, said.splitlines()[-1]) == (3, "there is no such token, or it has ended")
+    assert (status, said.splitlines()[-1]) == (3, "! there is no such token, or it has ended")
     assert installation.do(f"str(hasattr(plan({number}), 'run'))") == "False"
 
 
