@@ -1,4 +1,4 @@
-"""`scripts/run --help`: it answers at once, names every option and the data folder, and installs nothing."""
+"""`scripts/run` before it installs: --help names every option and the data folder, and a wrong option is refused."""
 
 from __future__ import annotations
 
@@ -18,10 +18,15 @@ OF_DJANGO = {
 }
 
 
+def copy_script(folder: Path) -> str:
+    """`scripts/run` where nothing is installed and no Python is found."""
+    shutil.copytree(ROOT / "scripts", folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    return str(folder / "scripts" / "run")
+
+
 @pytest.mark.parametrize("options", [["--help"], ["-h"], ["--port", "9000", "--help"]])
 def test_help_names_options_and_data_folder_and_installs_nothing(tmp_path, options):
-    shutil.copytree(ROOT / "scripts", tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-    ask = [str(tmp_path / "scripts" / "run"), *options]
+    ask = [copy_script(tmp_path), *options]
 
     plain = subprocess.run(ask, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True)
     elsewhere = {"PATH": "/usr/bin:/bin", "APPLYVIZ_HOME": "/srv/applyviz"}
@@ -33,3 +38,39 @@ def test_help_names_options_and_data_folder_and_installs_nothing(tmp_path, optio
     assert f"Data folder: {tmp_path / 'var'} " in plain.stdout
     assert "Data folder: /srv/applyviz " in named.stdout
     assert (plain.stderr, (tmp_path / ".venv").exists(), (tmp_path / "var").exists()) == ("", False, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--prot", "9000"], "there is no option --prot"),
+        (["demo"], "there is no option demo"),
+        (["--no-demo", "--port", "http"], "--port needs a number, not http"),
+        (["--port=123456"], "--port needs a number, not 123456"),
+        (["--reset", "--host"], "--host needs a value"),
+        (["--host", "--reset"], "--host needs a value"),
+        (["--port="], "--port needs a value"),
+    ],
+)
+def test_wrong_option_is_named_before_anything_is_installed(tmp_path, options, reason):
+    bare = {"PATH": "/usr/bin:/bin", "PYTHON": "/bin/false"}
+
+    done = subprocess.run([copy_script(tmp_path), *options], env=bare, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"scripts/run: {reason}. See: scripts/run --help\n"
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_options_of_the_help_are_passed_on(tmp_path):
+    run = copy_script(tmp_path)
+    (tmp_path / "scripts" / "venv.sh").write_text("ensure_venv() { :; }\n")
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\necho "$@"\n')
+    python.chmod(0o755)
+    options = ["--host", "0.0.0.0", "--port=9000", "--no-demo", "--reset"]
+
+    done = subprocess.run([run, *options], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True)
+
+    assert done.stdout == f"manage.py serve {' '.join(options)}\n"
