@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
 def run(team: Team) -> ApplyRun:
     """A run with a comment; the attacker holds the database, without any key."""
     run = team.apply(config_map(a="1"), secret(password="one"))
-    comment = comments.add_comment(run.plan, by=team.bob, text="looks good")
+    comment = comments.add_comment(run.plan, by=team.bob, content=comments.check_content("looks good"))
     comments.edit_comment(comment, by=team.bob, text="looks very good")
     team.apply(config_map(a="2"), secret(password="two"))
     assert "refused" not in verify()

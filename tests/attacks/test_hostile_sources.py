@@ -82,7 +82,7 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS)
 def test_comment_writes_no_markup_of_its_own(team: Team, text: str) -> None:
     plan = team.plan(config_map(a="1"))
-    comments.add_comment(plan, by=team.bob, text=text)
+    comments.add_comment(plan, by=team.bob, content=comments.check_content(text))
     client = Client()
     client.force_login(team.alice)
 
@@ -95,7 +95,7 @@ def test_comment_writes_no_markup_of_its_own(team: Team, text: str) -> None:
 
 def test_comment_of_another_is_edited_by_no_address(team: Team) -> None:
     plan: Plan = team.plan(config_map(a="1"))
-    comment = comments.add_comment(plan, by=team.bob, text="I object")
+    comment = comments.add_comment(plan, by=team.bob, content=comments.check_content("I object"))
     other = team.plan(config_map("second", a="1"))
     client = Client()
     client.force_login(team.alice)

@@ -18,7 +18,7 @@ def test_comment_names_what_it_is_about(alice, plan):  # noqa: F811 the cast
     row = plan.changes.get()
 
     for about in ({}, {"row": row}, {"row": row, "field": 1}):
-        comments.add_comment(plan, by=alice, text=" why? ", **about)
+        comments.add_comment(plan, by=alice, content=comments.check_content(" why? ", **about))
 
     assert [(c.text, c.object_key, c.path) for c in comments.list_comments(plan)] == [
         ("why?", "", ""),
@@ -28,7 +28,7 @@ def test_comment_names_what_it_is_about(alice, plan):  # noqa: F811 the cast
 
 
 def test_history_tells_of_a_comment_without_its_text(alice, plan):  # noqa: F811 the cast
-    made = comments.add_comment(plan, by=alice, text="the password is swordfish", row=plan.changes.get(), field=1)
+    made = comments.add_comment(plan, by=alice, content=comments.check_content("the password is swordfish", row=plan.changes.get(), field=1))
 
     entry = AuditEntry.objects.get(action="comment.added")
     assert (entry.name, entry.detail) == ("frontend", {"comment": made.pk, "field": ".spec.replicas"})
@@ -37,16 +37,16 @@ def test_history_tells_of_a_comment_without_its_text(alice, plan):  # noqa: F811
 @pytest.mark.parametrize(("text", "field"), [("  ", None), ("x" * 10_001, None), ("why?", 99)])
 def test_comment_that_cannot_be_used_is_refused(alice, plan, text, field):  # noqa: F811 the cast
     with pytest.raises(NotValidError):
-        comments.add_comment(plan, by=alice, text=text, row=plan.changes.get(), field=field)
+        comments.add_comment(plan, by=alice, content=comments.check_content(text, row=plan.changes.get(), field=field))
 
 
 def test_outsider_may_not_comment(plan):
     with pytest.raises(NotVisibleError):
-        comments.add_comment(plan, by=_person("charlie"), text="hello")
+        comments.add_comment(plan, by=_person("charlie"), content=comments.check_content("hello"))
 
 
 def test_edit_keeps_what_stood_there(alice, plan):  # noqa: F811 the cast
-    made = comments.add_comment(plan, by=alice, text="first")
+    made = comments.add_comment(plan, by=alice, content=comments.check_content("first"))
     comments.edit_comment(made, by=alice, text=" second ")
     made.refresh_from_db()
     comments.edit_comment(made, by=alice, text="third")
@@ -64,7 +64,7 @@ def test_edit_keeps_what_stood_there(alice, plan):  # noqa: F811 the cast
 
 
 def test_only_who_wrote_edits_and_nobody_twice_at_once(alice, bob, plan):  # noqa: F811 the cast
-    made = comments.add_comment(plan, by=alice, text="mine")
+    made = comments.add_comment(plan, by=alice, content=comments.check_content("mine"))
     same = comments.get_comment(made.pk, review_number=plan.review.number, for_user=alice)
     comments.edit_comment(made, by=alice, text="mine, still")
 
@@ -77,7 +77,7 @@ def test_only_who_wrote_edits_and_nobody_twice_at_once(alice, bob, plan):  # noq
 
 
 def test_remark_is_resolved_and_opened_again_by_whoever_may_comment(alice, bob, plan):  # noqa: F811 the cast
-    made = comments.add_comment(plan, by=alice, text="why?")
+    made = comments.add_comment(plan, by=alice, content=comments.check_content("why?"))
     comments.resolve_comment(made, by=bob)
     made.refresh_from_db()
     assert made.resolved_by == bob
@@ -93,7 +93,7 @@ def test_remark_is_resolved_and_opened_again_by_whoever_may_comment(alice, bob, 
 
 
 def test_comment_of_another_review_is_not_there(alice, plan):  # noqa: F811 the cast
-    made = comments.add_comment(plan, by=alice, text="why?")
+    made = comments.add_comment(plan, by=alice, content=comments.check_content("why?"))
 
     with pytest.raises(NotVisibleError):
         comments.get_comment(made.pk, review_number=99, for_user=alice)

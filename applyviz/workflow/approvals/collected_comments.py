@@ -11,11 +11,9 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz import clock
-from applyviz.records.models import CollectedComment, Comment, ObjectChange, Plan
+from applyviz.records.models import CollectedComment, Comment, Plan
 from applyviz.workflow.approvals import approving
-from applyviz.workflow.approvals.commented_lines import CommentedLines
-from applyviz.workflow.approvals.comments import check_text, render_field, render_lines, store_comment
-from applyviz.workflow.approvals.viewed_objects import name_object
+from applyviz.workflow.approvals.comments import CommentContent, check_content, store_comment
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
@@ -30,21 +28,9 @@ def list_collected(plan: Plan, *, by: Person) -> QuerySet[CollectedComment]:
     return found.select_related("plan__review", "plan__target__cluster", "by")
 
 
-def collect_comment(
-    plan: Plan,
-    *,
-    by: Person,
-    text: str,
-    row: ObjectChange | None = None,
-    field: int | None = None,
-    lines: CommentedLines | None = None,
-) -> CollectedComment:
-    """Keep a comment until its author sends it.
-
-    - Raises `NotValidError` as `comments.add_comment` does, `NotPossibleError` when `MOST` are kept.
-    """
+def collect_comment(plan: Plan, *, by: Person, content: CommentContent) -> CollectedComment:
+    """Keep a comment until its author sends it; raises `NotPossibleError` when `MOST` are kept."""
     access.require(by, Action.COMMENT, access.scopes_of(plan.review))
-    text, path, stored = check_text(text), render_field(row, field), render_lines(row, lines)
     with transaction.atomic():
         lock_review(plan.review_id)
         if list_collected(plan, by=by).count() >= MOST:
@@ -52,10 +38,10 @@ def collect_comment(
         return CollectedComment.objects.create(
             plan=plan,
             by=by,
-            object_key=name_object(row) if row is not None else "",
-            path=path,
-            lines=stored,
-            text=text,
+            object_key=content.object_key,
+            path=content.path,
+            lines=content.lines,
+            text=content.text,
             created_at=clock.host_now(),
         )
 
@@ -82,9 +68,9 @@ def send_collected(plan: Plan, *, by: Person, note: str = "", digest: str = "") 
         if digest:
             approving.request_changes(plan, by=by, digest=digest, note=note)
         elif note.strip():
-            store_comment(plan, by=by, text=check_text(note), object_key="", path="")
+            store_comment(plan, by=by, content=check_content(note))
         sent = tuple(
-            store_comment(one.plan, by=by, text=one.text, object_key=one.object_key, path=one.path, lines=one.lines)
+            store_comment(one.plan, by=by, content=CommentContent(one.text, one.object_key, one.path, one.lines))
             for one in found
         )
         CollectedComment.objects.filter(pk__in=[one.pk for one in found]).delete()

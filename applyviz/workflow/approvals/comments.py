@@ -7,6 +7,7 @@ where; it holds no text.
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -27,8 +28,17 @@ from applyviz.workflow.plans import changes
 LONGEST = 10_000
 
 
-def render_field(row: ObjectChange | None, field: int | None) -> str:
-    """Return the path of a field of an object, "" for none; raises `NotValidError` for one that does not exist."""
+@dataclass(frozen=True, slots=True)
+class CommentContent:
+    """The text of a comment and what it is about, checked and in the form in which both are stored."""
+
+    text: str
+    object_key: str = ""
+    path: str = ""
+    lines: str = ""
+
+
+def _render_field(row: ObjectChange | None, field: int | None) -> str:
     if field is None:
         return ""
     fields = changes.read_masked(row).fields if row is not None else ()
@@ -37,8 +47,7 @@ def render_field(row: ObjectChange | None, field: int | None) -> str:
     return render_path(fields[field].path)
 
 
-def render_lines(row: ObjectChange | None, lines: CommentedLines | None) -> str:
-    """Return lines as they are stored, "" for none; raises `NotValidError` for lines of no object, or in no order."""
+def _render_lines(row: ObjectChange | None, lines: CommentedLines | None) -> str:
     if lines is None:
         return ""
     if row is None or not 1 <= lines.first <= lines.last:
@@ -46,8 +55,7 @@ def render_lines(row: ObjectChange | None, lines: CommentedLines | None) -> str:
     return str(lines)
 
 
-def check_text(text: str) -> str:
-    """Return the text of a comment without space around it; raises `NotValidError` when it is empty or too long."""
+def _check_text(text: str) -> str:
     text = text.strip()
     if not text:
         raise NotValidError(_("enter a comment"))
@@ -56,42 +64,39 @@ def check_text(text: str) -> str:
     return text
 
 
-def add_comment(
-    plan: Plan,
-    *,
-    by: Person,
-    text: str,
-    row: ObjectChange | None = None,
-    field: int | None = None,
-    lines: CommentedLines | None = None,
-) -> Comment:
-    """Add a comment to a review, to an object (`row`) of a plan, or to a field or lines of that object.
+def check_content(
+    text: str, row: ObjectChange | None = None, field: int | None = None, lines: CommentedLines | None = None
+) -> CommentContent:
+    """Return the content of a comment on a review, on an object (`row`) of a plan, or on a field or lines of it.
 
-    - Raises `NotValidError` for an empty text, a text that is too long, or a field that does not exist.
+    - Raises `NotValidError` for an empty or too long text, a field that does not exist, or lines of no object.
     """
-    access.require(by, Action.COMMENT, access.scopes_of(plan.review))
-    text = check_text(text)
-    path, stored = render_field(row, field), render_lines(row, lines)
     key = name_object(row) if row is not None else ""
+    return CommentContent(_check_text(text), key, _render_field(row, field), _render_lines(row, lines))
+
+
+def add_comment(plan: Plan, *, by: Person, content: CommentContent) -> Comment:
+    """Add a comment to the review of a plan."""
+    access.require(by, Action.COMMENT, access.scopes_of(plan.review))
     with transaction.atomic():
-        return store_comment(plan, by=by, text=text, object_key=key, path=path, lines=stored)
+        return store_comment(plan, by=by, content=content)
 
 
-def store_comment(plan: Plan, *, by: Person, text: str, object_key: str, path: str, lines: str = "") -> Comment:
-    """Store a comment whose author and text are checked, with its audit entry, in the caller's transaction."""
+def store_comment(plan: Plan, *, by: Person, content: CommentContent) -> Comment:
+    """Store a comment of an author who was checked, with its audit entry, in the caller's transaction."""
     comment = Comment(
         review=plan.review,
         plan=plan,
         by=by,
-        object_key=object_key,
-        path=path,
-        lines=lines,
-        text=text,
+        object_key=content.object_key,
+        path=content.path,
+        lines=content.lines,
+        text=content.text,
         created_at=clock.host_now(),
     )
     row_macs.vouch(comment)
     comment.save(force_insert=True)
-    row = find_row(plan, object_key)
+    row = find_row(plan, content.object_key)
     trail.record(
         AuditAction.COMMENT_ADDED,
         by=by,
@@ -101,7 +106,7 @@ def store_comment(plan: Plan, *, by: Person, text: str, object_key: str, path: s
             plan=plan.number,
             ref=changes.ref_of(row) if row is not None else None,
         ),
-        detail={"comment": comment.pk, "field": path, **({"lines": lines} if lines else {})},
+        detail={"comment": comment.pk, "field": content.path, **({"lines": content.lines} if content.lines else {})},
     )
     return comment
 
@@ -157,7 +162,7 @@ def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
         raise NotAllowedError(_("only the author of a comment can edit it"))
     if row_macs.find_fault(comment):  # an edit would confirm what was changed
         raise NotPossibleError(_("this comment was changed outside of this installation"))
-    text = check_text(text)
+    text = _check_text(text)
     if text == comment.text:
         return
     now = clock.host_now()

@@ -115,7 +115,7 @@ def read_pages(browser, author, texts):
     number = plan.review.number
     type(plan.review).objects.filter(pk=plan.review.pk).update(reason=" ".join(texts), ticket=texts[18][:60])
     for text in texts:
-        comments.add_comment(plan, by=author, text=text)
+        comments.add_comment(plan, by=author, content=comments.check_content(text))
     fill_history(author, texts)
     addresses = {
         "home": reverse("home"),

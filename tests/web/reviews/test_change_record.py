@@ -32,7 +32,7 @@ def change(name, version, operation=Operation.UPDATE):
 
 def test_record_tells_fields_reasons_and_people(as_viewer, alice):
     plan = rows.make_plan(alice, [builders.build_change()])
-    comments.add_comment(plan, by=alice, text="look at *replicas*")
+    comments.add_comment(plan, by=alice, content=comments.check_content("look at *replicas*"))
     page = read(as_viewer, plan)
 
     assert "No approvals." in page

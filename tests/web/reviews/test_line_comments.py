@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, CollectedComment, Comment
 from applyviz.web.components.object_links import link_alone
+from applyviz.web.reviews.pages import object_page
 from applyviz.workflow.approvals.commented_lines import CommentedLines, LineText, parse_lines
 from applyviz.workflow.foundation import row_macs
+from tests.web import rows
 
 HTMX = {"HX-Request": "true"}
 
@@ -102,6 +107,21 @@ def test_page_of_lines_offers_both_sides_of_the_diff_and_one_version(as_bob, pla
     assert ('value="diff-after"' in diff, 'value="diff-live"' in diff, 'value="2"' in diff) == (True, True, True)
     assert ('value="after"' in yaml, 'value="diff-live"' in yaml) == (True, False)
     assert as_bob.get(url, {"text": "other"}).status_code == 404
+
+
+def test_page_of_lines_of_an_object_without_differences_offers_none(as_bob, alice, plan):
+    """Its diff is empty, so that no number names a line of it; a version of it has lines."""
+    change = object_page.read_change(plan, 0)
+    live = replace(change.versions, after=change.versions.live)
+    plan = rows.make_plan(alice, [replace(change, operation=Operation.UNCHANGED, versions=live)])
+    url = address(plan, "line-comments", 0)
+
+    diff = as_bob.get(url, {"text": "diff-after"}).content.decode()
+    yaml = as_bob.get(url, {"text": "after"}).content.decode()
+
+    assert ("there are no lines to comment on" in diff, 'name="first"' in diff) == (True, False)
+    assert ("there are no lines to comment on" in yaml, 'name="first"' in yaml) == (False, True)
+    assert say(as_bob, plan, first=1, last=1, headers={}).status_code == 422
 
 
 @pytest.mark.parametrize("query", ["complete=1", "raw=1"])

@@ -120,8 +120,9 @@ class CollectedPage:
 class CommentThread:
     """The comments on one subject, and the form for a new one.
 
-    - `field`: the one field that the thread is about; `texts`: those whose lines it is about, from `first` to `last`.
-      The form of both sends by htmx, and offers to collect.
+    - `field`: the one field that the thread is about; `texts`: those whose lines it is about, from `first` to `last`;
+      None where it is not about lines, empty where the object has none. The form of both sends by htmx, and offers to
+      collect.
     - `collected`: what the reader has not sent.
     """
 
@@ -134,19 +135,24 @@ class CommentThread:
     can_say: bool = True
     field: int | None = None
     collected: tuple[CollectedRow, ...] = ()
-    texts: tuple[LineChoice, ...] = ()
+    texts: tuple[LineChoice, ...] | None = None
     first: int | None = None
     last: int | None = None
 
     @property
     def is_within(self) -> bool:
         """Return whether the thread stands within the changes of its object."""
-        return self.field is not None or bool(self.texts)
+        return self.field is not None or self.texts is not None
+
+    @property
+    def has_no_lines(self) -> bool:
+        """Return whether it is about lines that the object does not have, so that none can be chosen."""
+        return self.texts == ()
 
     @property
     def most_lines(self) -> int:
         """Return the greatest number of a line."""
-        return max((one.count for one in self.texts), default=0)
+        return max((one.count for one in self.texts or ()), default=0)
 
     @property
     def open_count(self) -> int:

@@ -105,11 +105,14 @@ def leave_out_server_managed(obj: Mapping[str, Any] | None) -> Mapping[str, Any]
     return kept
 
 
+def _find_conflicts(change: PlannedObject) -> frozenset[FieldPath]:
+    return frozenset(r.path for r in change.fields if r.operation is FieldOperation.CONFLICT)
+
+
 def _read_gutter(change: PlannedObject, you: str) -> _Gutter:
     owners = {r.path: present_owners(r.owners_after or r.owners_before, you=you) for r in change.fields}
     lines = {r.path: r.position.line for r in change.fields if r.position.line}
-    conflicts = frozenset(r.path for r in change.fields if r.operation is FieldOperation.CONFLICT)
-    return _Gutter(owners, lines, conflicts)
+    return _Gutter(owners, lines, _find_conflicts(change))
 
 
 def _present_side(side: DiffLine | None) -> Side | None:
@@ -196,8 +199,13 @@ def present_diff(
 
 
 def count_sides(change: PlannedObject) -> tuple[int, int]:
-    """Return how many lines live and after apply have in the diff as it is first shown; 0 for a side without object."""
+    """Return how many lines live and after apply have in the diff as it is first shown.
+
+    - 0 for a side without object, and for both where `present_diff` is empty.
+    """
     before, after = map(leave_out_server_managed, (change.versions.live, change.versions.after))
+    if before == after and not _find_conflicts(change):
+        return 0, 0
     kind = bundled().find_kind(change.ref.gvk)
     found = diff_lines(before, after, root=kind.root if kind else None)
     return sum(row.before is not None for row in found), sum(row.after is not None for row in found)

@@ -66,7 +66,7 @@ def _approve(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpRespon
             messages.success(request, _("Changes requested. The plan is blocked until you withdraw the request."))
         case ApprovalAct.COMMENT:
             access.require(request.user, Action.COMMENT, access.scopes_of(plan.review))
-            made = comments.add_comment(plan, by=request.user, text=note)
+            made = comments.add_comment(plan, by=request.user, content=comments.check_content(note))
             return lead(request, find_place(made, plan, None))
         case ApprovalAct.APPROVE:
             approving.approve_plan(plan, by=request.user, digest=digest, note=note)

@@ -5,7 +5,7 @@ A refused text returns in a form with its error, so that it is not lost.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -22,6 +22,7 @@ from applyviz.web.reviews.forms.comments import CommentForm, EditForm, LinesForm
 from applyviz.web.reviews.pages import object_page
 from applyviz.web.reviews.pages.comments import (
     CommentPage,
+    CommentThread,
     find_place,
     present_bar,
     present_collected,
@@ -69,7 +70,8 @@ def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
     add = collected_comments.collect_comment if form.cleaned_data["collect"] else comments.add_comment
     field = form.cleaned_data["field"]
     try:
-        made = add(found, by=request.user, text=form.cleaned_data["text"], row=row, field=field, lines=lines)
+        content = comments.check_content(form.cleaned_data["text"], row, field, lines)
+        made = add(found, by=request.user, content=content)
     except NotValidError as error:
         form.add_error(None, str(error))
         return _refuse(request, found, form, row)
@@ -82,22 +84,38 @@ def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
     return redirect(find_place(made, found, row.position if row is not None else None))
 
 
-def _render_thread(request: PageRequest, plan: Plan, position: int, index: int, *, is_part: bool) -> HttpResponse:
-    """The comments on one field; `is_part`: with what counts the collected ones, after a change."""
-    row, change = object_page.get_row(plan, position), object_page.read_change(plan, position)
-    if index >= len(change.fields):
-        raise NotVisibleError(f"object {position} has no field {index}")
-    path = render_path(change.fields[index].path)
+@dataclass(frozen=True, slots=True)
+class ShownThread:
+    """A thread of an object, what it is about in words, and whether it is the part that a change sent back."""
+
+    thread: CommentThread
+    about: str
+    position: int
+    is_part: bool
+
+
+def _render_any(request: PageRequest, plan: Plan, shown: ShownThread) -> HttpResponse:
+    """A thread as a fragment of Changes, after a change with what counts the collected comments; or as a page."""
     context: dict[str, object] = {
-        "thread": present_field_thread(plan, row, path, index, for_user=request.user),
-        "is_part": is_part,
+        "thread": shown.thread,
+        "is_part": shown.is_part,
         "collected": present_bar(plan, for_user=request.user),
     }
     if is_fragment(request):
         return render(request, "reviews/changes/_field_thread.html", context)
     back = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
-    page = CommentPage(plan.review.title, "", f"{back}?at={position}#object-{position}")
-    return render(request, "reviews/field_comments.html", {**context, "page": page, "path": path})
+    page = CommentPage(plan.review.title, "", f"{back}?at={shown.position}#object-{shown.position}")
+    return render(request, "reviews/field_comments.html", {**context, "page": page, "path": shown.about})
+
+
+def _render_thread(request: PageRequest, plan: Plan, position: int, index: int, *, is_part: bool) -> HttpResponse:
+    """The comments on one field."""
+    row, change = object_page.get_row(plan, position), object_page.read_change(plan, position)
+    if index >= len(change.fields):
+        raise NotVisibleError(f"object {position} has no field {index}")
+    path = render_path(change.fields[index].path)
+    thread = present_field_thread(plan, row, path, index, for_user=request.user)
+    return _render_any(request, plan, ShownThread(thread, path, position, is_part))
 
 
 @requires(Action.VIEW)
@@ -110,22 +128,14 @@ def show_thread(request: PageRequest, number: int, plan: int, position: int, ind
 def _render_line_thread(
     request: PageRequest, plan: Plan, position: int, form: LinesForm, *, is_part: bool
 ) -> HttpResponse:
-    """The comments on lines of one object, with those chosen that the form names; `is_part`: after a change."""
+    """The comments on lines of one object, with those chosen that the form names."""
     row, change = object_page.get_row(plan, position), object_page.read_change(plan, position)
     if not form.is_valid():
         raise NotVisibleError(f"object {position} has no such lines")
     chosen = form.cleaned_data
     thread = present_line_thread(plan, row, change, LineText(chosen["text"]), for_user=request.user)
-    context: dict[str, object] = {
-        "thread": replace(thread, first=chosen["first"], last=chosen["last"]),
-        "is_part": is_part,
-        "collected": present_bar(plan, for_user=request.user),
-    }
-    if is_fragment(request):
-        return render(request, "reviews/changes/_field_thread.html", context)
-    back = reverse("reviews:show-changes", args=[plan.review.number, plan.number])
-    page = CommentPage(plan.review.title, "", f"{back}?at={position}#object-{position}")
-    return render(request, "reviews/field_comments.html", {**context, "page": page, "path": f"{row.kind}/{row.name}"})
+    thread = replace(thread, first=chosen["first"], last=chosen["last"])
+    return _render_any(request, plan, ShownThread(thread, f"{row.kind}/{row.name}", position, is_part))
 
 
 @requires(Action.VIEW)
