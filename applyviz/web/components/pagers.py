@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -39,6 +39,6 @@ class ListPage(Generic[Row]):
         return self.number + 1 if self.number < self.pages else None
 
 
-def cut_page(rows: QuerySet, number: object, per_page: int = PER_PAGE) -> Page:  # type: ignore[type-arg]  # any rows
+def cut_page(rows: QuerySet | Sequence[object], number: object, per_page: int = PER_PAGE) -> Page:  # type: ignore[type-arg]  # any rows
     """Return the page with a number, or the last page; the first one for what is no number."""
     return Paginator(rows, per_page).get_page(number)  # type: ignore[arg-type]  # it takes anything

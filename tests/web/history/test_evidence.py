@@ -232,6 +232,26 @@ def test_each_sort_of_finding_has_a_page(as_viewer, box, sort):
     assert as_viewer.get(reverse("clusters:list-findings", args=["box", "nonsense"])).status_code == 404
 
 
+def test_findings_of_one_sort_have_pages_and_a_filter(as_viewer, box):
+    scan(box)
+    found = box.findings.get(name="by-hand")
+    for n in range(60):
+        found.pk, found.key, found.name = None, f"{n}", f"made-{n:02}"
+        found.fields = ["data.color" if n % 2 else "data.size"]
+        found.save(force_insert=True)
+    url = reverse("clusters:list-findings", args=["box", "unreviewed"])
+
+    def list_names(query: str = "") -> list[str]:
+        return re.findall(r"made-<wbr>(\d\d)</a>", as_viewer.get(f"{url}{query}").content.decode())
+
+    first, second = list_names(), list_names("?page=2")
+    assert (len(set(first + second)), len(first) <= 50, bool(second)) == (60, True, True)
+    assert list_names("?q=MADE-07") == ["07"]
+    assert set(list_names("?q=configmap+color")) == {f"{n:02}" for n in range(1, 60, 2)}
+    assert "No finding matches" in as_viewer.get(f"{url}?q=nowhere").content.decode()
+    assert f'href="{url}">' in as_viewer.get(reverse("clusters:show-cluster", args=["box"])).content.decode()
+
+
 def test_state_says_health_version_and_rights(as_viewer, box):
     page = as_viewer.get("/clusters/box/state/").content.decode()
 

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from urllib.parse import urlencode
 
 from django.db.models import Count, QuerySet
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -19,11 +20,13 @@ from applyviz.records.models import Cluster, ClusterScan, LiveFinding
 from applyviz.web.components.badges import Appearance
 from applyviz.web.components.object_links import CORE, NO_NAMESPACE, link_object
 from applyviz.web.components.owners import OwnerChip, present_owner
+from applyviz.web.components.pagers import ListPage, cut_page
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.live import scans
 
-SHOWN, MOST = 50, 2_000
+Text = str | Promise
+FEW, SHOWN, MOST = 20, 50, 2_000
 FIELDS_SHOWN = 6
 NAMED, LONGEST = 3, 40
 _STYLES = {
@@ -73,7 +76,7 @@ class FindingGroup:
     """The newest findings of one kind, and their number."""
 
     sort: str
-    title: Any
+    title: Text
     rows: tuple[FindingRow, ...]
     total: int
     url: str
@@ -164,9 +167,8 @@ def present_rows(found: Iterable[LiveFinding], *, for_user: Person) -> tuple[Fin
     return tuple(present_finding(one, can_adopt=can_adopt) for one in found)
 
 
-def present_findings(cluster: Cluster, *, for_user: Person, only: FindingSort | None = None) -> Findings:
-    """Return the open findings by kind; `only`: all rows of one kind."""
-    scan = scans.find_last(cluster, for_user=for_user)
+def _read_open(cluster: Cluster, *, for_user: Person) -> tuple[dict[FindingSort, list[LiveFinding]], dict[str, int]]:
+    """Return the newest open findings of each kind, what is both an outside change and drift once; and all counts."""
     found = scans.list_findings(for_user=for_user).filter(cluster=cluster).select_related("cluster")
     counts = dict(found.order_by().values_list("sort").annotate(count=Count("id")))
     by_sort = {sort: list(found.filter(sort=sort)[:MOST]) if counts.get(sort.value) else [] for sort in FindingSort}
@@ -174,19 +176,71 @@ def present_findings(cluster: Cluster, *, for_user: Person, only: FindingSort | 
     by_sort[FindingSort.DRIFTED] = join_drift(by_sort[FindingSort.CHANGED], by_sort[FindingSort.DRIFTED])
     if drifted:
         counts[FindingSort.DRIFTED.value] -= drifted - len(by_sort[FindingSort.DRIFTED])
-    groups = []
-    for sort in FindingSort if only is None else (only,):
-        rows = present_rows(by_sort[sort][: SHOWN if only is None else MOST], for_user=for_user)
-        url = reverse("clusters:list-findings", args=[cluster.slug, sort.value])
-        groups.append(FindingGroup(sort.value, TITLES[sort], rows, counts.get(sort.value, 0), url))
+    return by_sort, counts
+
+
+def present_findings(cluster: Cluster, *, for_user: Person) -> Findings:
+    """Return the newest open findings of each kind."""
+    scan = scans.find_last(cluster, for_user=for_user)
+    by_sort, counts = _read_open(cluster, for_user=for_user)
+    groups = (
+        FindingGroup(
+            sort.value,
+            TITLES[sort],
+            present_rows(by_sort[sort][:FEW], for_user=for_user),
+            counts[sort.value],
+            reverse("clusters:list-findings", args=[cluster.slug, sort.value]),
+        )
+        for sort in FindingSort
+        if counts.get(sort.value)
+    )
     later = scans.find_later_run(cluster) if scan is not None else None
     return Findings(
         scan=scan,
         is_looking=scan is not None and scan.finished_at is None,
-        groups=tuple(group for group in groups if group.total or only is not None),
+        groups=tuple(groups),
         can_scan=access.may_use(for_user, Action.WRITE, cluster.slug),
         total=sum(counts.values()),
         later_run=later.number if later is not None else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsPage:
+    """One page of the open findings of one kind; `typed` limits them, `read` of `total` were looked through."""
+
+    sort: str
+    title: Text
+    typed: str
+    total: int
+    read: int
+    url: str
+    page: ListPage[FindingRow]
+
+
+def _has_words(finding: LiveFinding, words: Sequence[str]) -> bool:
+    """Whether object, field manager or paths of fields contain every word; values are not looked at."""
+    paths = (str(one.get("path")) if isinstance(one, dict) else str(one) for one in finding.fields)
+    named = (finding.group, finding.kind, f"{finding.namespace}/{finding.name}", finding.manager)
+    text = " ".join((*named, *paths)).casefold()
+    return all(word in text for word in words)
+
+
+def present_kind(cluster: Cluster, sort: FindingSort, *, typed: str, number: str, for_user: Person) -> FindingsPage:
+    """Return a page of the open findings of one kind, the newest first."""
+    by_sort, counts = _read_open(cluster, for_user=for_user)
+    words = typed.casefold().split()
+    found = [one for one in by_sort[sort] if _has_words(one, words)]
+    cut = cut_page(found, number, SHOWN)
+    query = f"&{urlencode({'q': typed})}" if typed else ""
+    return FindingsPage(
+        sort=sort.value,
+        title=TITLES[sort],
+        typed=typed,
+        total=counts.get(sort.value, 0),
+        read=len(by_sort[sort]),
+        url=reverse("clusters:list-findings", args=[cluster.slug, sort.value]),
+        page=ListPage.of(cut, present_rows(cut.object_list, for_user=for_user), query),
     )
 
 

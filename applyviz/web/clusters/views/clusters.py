@@ -29,7 +29,7 @@ from applyviz.web.clusters.pages.clusters import (
     present_state,
 )
 from applyviz.web.clusters.pages.field_manager import present_holdings
-from applyviz.web.clusters.pages.findings import present_findings
+from applyviz.web.clusters.pages.findings import present_findings, present_kind
 from applyviz.web.clusters.pages.own_contexts import OwnContextsPage, present_own_contexts
 from applyviz.web.clusters.views.manage import add_refusal
 from applyviz.web.frame import demo_sessions
@@ -201,8 +201,9 @@ def list_findings(request: PageRequest, slug: str, sort: str) -> HttpResponse:
         raise NotVisibleError(f"there are no findings called {sort}")
     if is_fragment(request) or sort == "all":
         return _render_findings(request, cluster)
-    found = present_findings(cluster, for_user=request.user, only=FindingSort(sort))
-    return render(request, "clusters/findings.html", {"findings": found, "slug": slug, "cluster": cluster})
+    typed, number = ObjectFilterForm.read(request.GET), request.GET.get("page", "")
+    found = present_kind(cluster, FindingSort(sort), typed=typed, number=number, for_user=request.user)
+    return render(request, "clusters/findings.html", {"findings": found, "cluster": cluster})
 
 
 @requires(Action.VIEW)
