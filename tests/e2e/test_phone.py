@@ -15,7 +15,9 @@ PAGES = [
     f"{PLAN}/overview/",
     f"{PLAN}/changes/",
     f"{PLAN}/changes/?only=4",
+    f"{PLAN}/changes/?only=4&view=yaml",
     f"{PLAN}/graph/",
+    f"{PLAN}/graph/?view=table",
     f"{PLAN}/owners/",
     f"{PLAN}/requests/",
     f"{PLAN}/activity/",
@@ -23,6 +25,8 @@ PAGES = [
     f"{PLAN}/confirm/",
     "/runs/1/",
     "/history/",
+    "/history/?field=replicas",
+    "/notifications/choices/",
     "/clusters/demo/",
     "/clusters/demo/objects/",
     "/settings/policies/",
@@ -204,7 +208,7 @@ def test_targets_at_a_desk_are_large_enough_for_a_pointer(sign_in, address):
 
 @pytest.mark.core(2)
 @pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("part", ["requests/", "overview/", "changes/", "risks/", "confirm/"])
+@pytest.mark.parametrize("part", ["requests/", "overview/", "changes/", "graph/?view=table", "risks/", "confirm/"])
 def test_names_and_addresses_break_at_their_signs(sign_in, part, width):
     page = sign_in("bob", reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": 844})
@@ -220,3 +224,12 @@ def test_tools_of_a_tab_stand_below_the_tabs(phone):
     assert tool is not None
     assert tool["y"] >= end_of(phone, "#tab-links") - 1
     assert tool["height"] >= LEAST
+
+
+def test_list_of_risks_begins_below_the_bar_above_it(phone):
+    phone.goto(f"{PLAN}/risks/")
+
+    risks = phone.locator("#risk-list").bounding_box()
+    assert risks is not None
+    assert risks["y"] == pytest.approx(end_of(phone, "#live-bar"), abs=1)
+    assert risks["width"] == SIZE["width"]

@@ -50,6 +50,16 @@ def test_frame_keeps_its_measures(sign_in):
     expect(page.locator(".review-header")).to_be_in_viewport()
 
 
+def test_what_a_reader_can_do_is_not_cut_off_in_the_header(sign_in):
+    """Whoever may apply in an emergency has three lines beside the button."""
+    page = sign_in("dana")
+    page.goto("/reviews/2/plans/1/graph/")
+    why = page.locator("#why")
+
+    expect(why.get_by_role("link", name="Emergency apply…")).to_be_visible()
+    assert why.evaluate("one => one.scrollHeight <= one.clientHeight")
+
+
 def test_tabs_open_by_keys_and_the_last_one_is_kept(sign_in):
     page = sign_in("alice")
     page.goto("/reviews/2/overview/")

@@ -66,7 +66,7 @@ def test_weak_role_is_told_what_it_needs():
     with pytest.raises(NotAllowedError) as raised:
         access.require(make_person("victor", Role.VIEWER), Action.APPROVE)
 
-    assert str(raised.value) == "victor needs the role approver to approve plans"
+    assert str(raised.value) == "to approve plans, victor needs the role approver"
 
 
 def test_deactivated_person_has_no_role():

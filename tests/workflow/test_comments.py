@@ -28,7 +28,8 @@ def test_comment_names_what_it_is_about(alice, plan):  # noqa: F811 the cast
 
 
 def test_history_tells_of_a_comment_without_its_text(alice, plan):  # noqa: F811 the cast
-    made = comments.add_comment(plan, by=alice, content=comments.check_content("the password is swordfish", row=plan.changes.get(), field=1))
+    content = comments.check_content("the password is swordfish", row=plan.changes.get(), field=1)
+    made = comments.add_comment(plan, by=alice, content=content)
 
     entry = AuditEntry.objects.get(action="comment.added")
     assert (entry.name, entry.detail) == ("frontend", {"comment": made.pk, "field": ".spec.replicas"})

@@ -185,8 +185,8 @@ def require(user: Visitor, action: Action, at: Iterable[ScopeEntry] | None = Non
     if not _suffices(grants, action, scopes):
         facts = {"what": _WORDS[action], "name": user.get_username(), "wanted": _wanted(action)}
         if _suffices(grants, action, None):
-            raise NotAllowedError(_("%(name)s needs the role %(wanted)s there to %(what)s") % facts)
-        raise NotAllowedError(_("%(name)s needs the role %(wanted)s to %(what)s") % facts)
+            raise NotAllowedError(_("to %(what)s, %(name)s needs the role %(wanted)s there") % facts)
+        raise NotAllowedError(_("to %(what)s, %(name)s needs the role %(wanted)s") % facts)
     return user
 
 
@@ -195,7 +195,7 @@ def require_on(user: Visitor, action: Action, slug: str) -> Person:
     person = require(user, action)
     if not may_use(person, action, slug):
         raise NotAllowedError(
-            _("%(name)s needs the role %(wanted)s there to %(what)s")
+            _("to %(what)s, %(name)s needs the role %(wanted)s there")
             % {"name": person.get_username(), "wanted": _wanted(action), "what": _WORDS[action]}
         )
     return person
