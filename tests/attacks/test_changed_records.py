@@ -131,7 +131,7 @@ def test_details_of_other_entries_end_in_findings_never_in_an_error(
 
 @pytest.mark.parametrize("forged", ["text", "by"])
 def test_edit_confirms_no_comment_that_was_changed(run: ApplyRun, forged: str) -> None:
-    """Else whoever changed it in the database would have its author, or themselves, confirm it."""
+    """Else a person who changed it in the database would have its author, or themselves, confirm it."""
     mallory = run.plan.requested_by
     Comment.objects.update(**{"by": mallory} if forged == "by" else {"text": "I object"})
     comment = Comment.objects.get()

@@ -78,7 +78,7 @@ def empty_range() -> None:
 
 
 def begin_later() -> None:
-    """As if alice had chosen her commit, so that nobody needs to have pushed it."""
+    """As if alice had chosen her commit, without a push."""
     remove = CommitEditor.objects.exclude(role=EditorRole.AUTHOR)
     remove.delete()
     CommitRange.objects.update(first_commit=CommitRange.objects.latest("pk").commits[0], people=[])

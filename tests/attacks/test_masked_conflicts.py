@@ -33,7 +33,7 @@ def users(role: str) -> dict[str, Any]:
 
 @pytest.fixture
 def plan(team: Team) -> Plan:
-    """Somebody else set the roles of two users, each known by a password."""
+    """Another manager set the roles of two users, each known by a password."""
     assert team.apply(yaml.safe_dump(define(SPEC))).state == "applied"
     assert team.apply(yaml.safe_dump(write(users("a")))).state == "applied"
     body: JSONObject = {**write(users("b")), "spec": users("b")}

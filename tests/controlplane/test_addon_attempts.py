@@ -62,7 +62,7 @@ def _allow(plane: ControlPlane) -> None:
 def _run(
     product: Product, files: Files, monkeypatch: pytest.MonkeyPatch, **at: Callable[[ControlPlane], object]
 ) -> ApplyRun:
-    """Plan, approve and run; at named points of the run, somebody changes the cluster."""
+    """Plan, approve and run; at named points of the run, another manager changes the cluster."""
     plan = product.plan(files, ApplyOptions(field_manager="kops"))
     acknowledge_all(plan, product.bob)
     open_dangers(plan, product.bob)

@@ -51,7 +51,7 @@ def test_frame_keeps_its_measures(sign_in):
 
 
 def test_what_a_reader_can_do_is_not_cut_off_in_the_header(sign_in):
-    """Whoever may apply in an emergency has three lines beside the button."""
+    """The reasons for a person with the role break-glass take three lines beside the button."""
     page = sign_in("dana")
     page.goto("/reviews/2/plans/1/graph/")
     why = page.locator("#why")

@@ -124,7 +124,7 @@ def test_author_of_another_namespace_cannot_ask(team, plan):
 def test_page_says_when_nobody_else_may_approve(team, plan):
     take_roles(team.bob)
     page = read(team.alice, ADDRESS)
-    assert "No one else may approve this review" in page
+    assert "There is no other approver for this review" in page
     assert "Save request" not in page
 
 

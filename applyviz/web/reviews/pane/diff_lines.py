@@ -199,7 +199,7 @@ def present_diff(
 
 
 def count_sides(change: PlannedObject) -> tuple[int, int]:
-    """Return how many lines live and after apply have in the diff as it is first shown.
+    """Return how many lines live and after apply have in the diff as first shown.
 
     - 0 for a side without object, and for both where `present_diff` is empty.
     """
