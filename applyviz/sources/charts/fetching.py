@@ -172,7 +172,10 @@ class _Registry:
         if not challenge.lower().startswith("bearer") or "realm" not in asked:
             raise SourceError(f"{urlsplit(self.root).hostname} asks for a sign-in: upload the chart instead")
         query = urlencode({name: asked[name] for name in ("service", "scope") if name in asked})
-        response = self.client.ask(read_target(f"{asked['realm']}?{query}", self.policy))
+        target = read_target(f"{asked['realm']}?{query}", self.policy)
+        if target.is_internal and not read_target(self.root, self.policy).is_internal:  # its answer would be sent out
+            raise SourceError(f"{urlsplit(self.root).hostname} asks for a token of {target.host}, which is internal")
+        response = self.client.ask(target)
         try:
             answer = _read_json(self._read(response, _MOST_SMALL))
         finally:

@@ -5,9 +5,7 @@ Rule: https://helm.sh/docs/topics/charts/: an archive holds one folder of the ch
 
 from __future__ import annotations
 
-import io
 import posixpath
-import tarfile
 import zlib
 from collections.abc import Mapping
 
@@ -16,6 +14,7 @@ from applyviz.engine.manifests.stream import decode_text
 from applyviz.engine.manifests.yaml_tree import TreeReader
 from applyviz.engine.objects.errors import ManifestError, SourceError
 from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.sources.charts import tar
 from applyviz.sources.charts.model import ChartFacts, ChartPackage
 from applyviz.sources.upload import clean_name
 
@@ -48,15 +47,11 @@ def _gunzip(data: bytes, name: str) -> bytes:
 def _list_members(data: bytes, name: str) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     try:
-        with tarfile.open(fileobj=io.BytesIO(_gunzip(data, name)), mode="r:") as archive:
-            for member in archive:
-                # A sparse file may claim any size.
-                content = None if member.issparse() or not member.isreg() else archive.extractfile(member)
-                if content is not None:
-                    found[clean_name(member.name)] = content.read()
-                if len(found) > MOST_FILES:
-                    raise SourceError(f"{name} holds more than {MOST_FILES:,} files")
-    except (tarfile.TarError, EOFError, ValueError, OverflowError):
+        for path, content in tar.list_files(_gunzip(data, name)):
+            found[clean_name(path)] = content
+            if len(found) > MOST_FILES:
+                raise SourceError(f"{name} holds more than {MOST_FILES:,} files")
+    except ValueError:
         raise SourceError(f"{name} is not a chart archive: it cannot be unpacked") from None
     return found
 
