@@ -19,6 +19,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
+from django.contrib.auth import get_user
+from django.contrib.auth.models import AnonymousUser
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
@@ -26,6 +28,8 @@ from django.http.response import HttpResponseBase
 
 from applyviz import stopping
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.workflow.foundation.access import Visitor
+from applyviz.workflow.foundation.errors import WorkflowError
 
 LIFETIME, PAUSE, SILENCE = 25.0, 0.2, 5.0
 RETRY_MILLISECONDS = 500
@@ -51,7 +55,16 @@ class StreamEvent:
 
 
 Poll = Callable[[str], "StreamEvent | None"]
-"""Returns the changes since the position of the last event ("" for none), or None; reads the database."""
+"""Returns the changes since the position of the last event ("" for none), or None; reads the database.
+
+Raises a `WorkflowError` when its reader lost the right to them (`find_reader`), which ends the stream.
+"""
+
+
+def find_reader(request: HttpRequest) -> Visitor:
+    """Return who reads a stream now: a visitor once the session ended, the password changed or the account left."""
+    key = request.session.session_key
+    return get_user(request) if key and request.session.exists(key) else AnonymousUser()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +111,8 @@ async def _stream_events(poll: Poll, cursor: str, pace: StreamClock) -> AsyncIte
                 spoke = pace.now()
                 yield ": still here\n\n"  # a broken connection is noticed by writing to it
             await pace.sleep(pace.pause)
+    except WorkflowError:  # the browser asks again and reads the refusal
+        return
     finally:
         STREAM_SLOTS.release()
 

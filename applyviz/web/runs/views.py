@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
@@ -13,6 +11,7 @@ from django.utils.translation import gettext as _
 from applyviz.records.enums import RunState
 from applyviz.web.components.list_filters import ListFilterForm
 from applyviz.web.frame import streams
+from applyviz.web.frame.streams import StreamEvent
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.web.runs.forms import RetryForm, RowsForm, ShownForm, UndoForm
 from applyviz.web.runs.pages.live_health import present_live
@@ -24,6 +23,7 @@ from applyviz.web.runs.pages.run_page import present_pane, present_run
 from applyviz.workflow import runs as use_cases
 from applyviz.workflow import worker_requests
 from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans.live_values import list_hidden_results
 
 
@@ -73,8 +73,17 @@ def show_live(request: PageRequest, number: int) -> HttpResponse:
 def stream_moves(request: PageRequest, number: int) -> HttpResponseBase:
     """Stream changes of a run as server-sent events."""
     run = use_cases.get_run(number, for_user=request.user)
-    hidden = [result.pk for result in list_hidden_results(run)]
-    return streams.stream_events(request, partial(find_moves, run.pk, hidden=hidden))
+    hidden = {result.pk for result in list_hidden_results(run)}
+
+    def poll(cursor: str) -> StreamEvent | None:
+        event = find_moves(run.pk, cursor, hidden=hidden)
+        if event is not None:
+            now = use_cases.get_run(number, for_user=streams.find_reader(request))
+            if not hidden.issuperset(result.pk for result in list_hidden_results(now)):
+                raise NotVisibleError("the reader may see less of the run")
+        return event
+
+    return streams.stream_events(request, poll)
 
 
 @requires(Action.VIEW)

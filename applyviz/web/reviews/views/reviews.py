@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
@@ -16,6 +14,7 @@ from applyviz.records.enums import ReviewState
 from applyviz.records.models import Review
 from applyviz.web.components.list_filters import ListFilterForm
 from applyviz.web.frame import streams
+from applyviz.web.frame.streams import StreamEvent
 from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.web.reviews.forms import manifests, patches, prune
 from applyviz.web.reviews.forms.presets import PresetChoiceForm, fill_review
@@ -115,7 +114,14 @@ def check_source(request: PageRequest) -> HttpResponse:
 def stream_arrivals(request: PageRequest, number: int, plan: int) -> HttpResponseBase:
     """Stream each object when it is planned, as server-sent events."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    return streams.stream_events(request, partial(find_arrivals, found.pk))
+
+    def poll(cursor: str) -> StreamEvent | None:
+        event = find_arrivals(found.pk, cursor)
+        if event is not None:
+            planner.get_plan(plan, review_number=number, for_user=streams.find_reader(request))
+        return event
+
+    return streams.stream_events(request, poll)
 
 
 @requires(Action.VIEW)

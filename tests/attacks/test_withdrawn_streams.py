@@ -1,0 +1,80 @@
+"""A stream that is open tells nothing more once its reader lost the session, the account, or the right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.test import AsyncClient
+from django.urls import reverse
+
+from applyviz.records.enums import Outcome, PlanState, Role, RunState
+from applyviz.records.models import ApplyRun, ObjectChange
+from tests.builders import grant_role, make_person, take_roles
+from tests.stories import Team, config_map
+from tests.web import builders, rows
+
+pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
+SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {password: old}}"
+
+
+def end_session(_reader: User) -> None:
+    Session.objects.all().delete()
+
+
+def deactivate(reader: User) -> None:
+    User.objects.filter(pk=reader.pk).update(is_active=False)
+
+
+def set_password(reader: User) -> None:
+    reader.set_password("another")
+    reader.save()
+
+
+@async_to_sync
+async def listen(reader: User, url: str, then: Callable[[], None]) -> str:
+    """Return what an open stream says after something happened to its reader and what it shows."""
+    browser = AsyncClient()
+    await browser.aforce_login(reader)
+    response: Any = await browser.get(url)
+    parts = response.streaming_content
+    first = (await anext(parts)) + (await anext(parts))
+    assert b"event: " in first
+    await sync_to_async(then)()
+    return b"".join([part async for part in parts]).decode()
+
+
+@pytest.mark.parametrize("withdraw", [end_session, take_roles, deactivate, set_password])
+@pytest.mark.parametrize("is_run", [True, False])
+def test_withdrawn_reader_hears_nothing_more(team: Team, withdraw: Callable[[User], None], is_run: bool):
+    vera = make_person("vera", Role.VIEWER)
+    if is_run:
+        url = reverse("runs:run-events", args=[team.start(team.plan(config_map("shop", a="1"))).number])
+    else:
+        plan = rows.make_plan(team.alice, [builders.build_change()], state=PlanState.PLANNING)
+        url = reverse("reviews:plan-events", args=[plan.review.number, plan.number])
+
+    def then() -> None:
+        withdraw(vera)
+        ApplyRun.objects.update(state=RunState.CANCELED)
+        ObjectChange.objects.filter(plan__state=PlanState.PLANNING).delete()
+
+    assert listen(vera, url, then) == ""
+
+
+def test_author_who_became_a_viewer_hears_nothing_of_secrets(team: Team):
+    """The events of a run count what its reader may see: authors also see whether a Secret was written."""
+    team.apply(SECRET)
+    ann = make_person("ann", Role.AUTHOR)
+    run = team.start(team.plan(SECRET.replace("old", "new")))
+
+    def then() -> None:
+        take_roles(ann)
+        grant_role(ann, Role.VIEWER)
+        run.results.update(outcome=Outcome.VERIFIED)
+
+    assert listen(ann, reverse("runs:run-events", args=[run.number]), then) == ""
