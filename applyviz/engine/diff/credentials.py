@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Iterator
 from fnmatch import translate
 from functools import lru_cache
 
-from applyviz.engine.diff.commands import COMMANDS, VALUE
-from applyviz.engine.diff.known_tokens import FORM, HINT
+from applyviz.engine.diff.commands import COMMANDS, VALUE, SoughtForm
+from applyviz.engine.diff.known_tokens import BEGINNING, BEGINNINGS, FORM
 
 LONGEST_NAME = 200
 _ENDS = frozenset(
@@ -55,10 +55,11 @@ _METHODS = frozenset(
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # A cheap first check: text without any of these cannot hold a credential. Both are in small letters: a search that
-# ignores case takes far longer than one in a text that is put in small letters first.
-_HINT = re.compile(
-    r"pass|pwd|token|secret|key|auth|cred|jwt|otp|cookie|bearer|dsn|salt|connection|://|begin|eyj|pin|_pw|_sk|mysql"
-    r"|mariadb|redis-cli|curl|login|bindpw|rootpw|mongo|ldap|smb|zip|7z|sudo|rabbitmqctl|tcp\(|@//|sig=|" + HINT.lower()
+# ignores case takes far longer than one in a text that is put in small letters first, and so does one expression.
+_HINTS = (
+    *("pass", "pwd", "token", "secret", "key", "auth", "cred", "jwt", "otp", "cookie", "bearer", "dsn", "salt", "eyj"),
+    *("connection", "://", "begin", "pin", "_pw", "_sk", "mysql", "mariadb", "redis-cli", "curl", "login", "bindpw"),
+    *("rootpw", "mongo", "ldap", "smb", "zip", "7z", "sudo", "rabbitmqctl", "tcp(", "@//", "sig=", *BEGINNINGS),
 )
 
 _PEM = "PRIVATE KEY-----"
@@ -126,17 +127,25 @@ _HEADER = re.compile(
     re.I,
 )
 _BEARER = re.compile(r"\bbearer[ ]{1,4}([A-Za-z0-9._~+/=-]{16,8192})", re.I)
-_NAMED = (
-    *(_FLAG, _LINE, _FLOW, _JSON_PAIR, _ASSIGNED, _SPACED, _DEFAULT, _SETTING, _INLINE, _XML, *_XML_PAIRS, _PAIR),
-    *(_COMPLEX_KEY, _NEXT_LINE),
+_NAMED = tuple(
+    SoughtForm(expression, needs)
+    for needs, expression in (
+        *((("-",), _FLAG), ((":", "="), _LINE), ((": ", "="), _FLOW), (('"',), _JSON_PAIR), (("=",), _ASSIGNED)),
+        *((("=",), _SPACED), (("${",), _DEFAULT), (("set", "add_header", "_param"), _SETTING), ((": ",), _INLINE)),
+        *((("<",), _XML), ((">",), _XML_PAIRS[0]), (("<value",), _XML_PAIRS[1]), (("value",), _PAIR)),
+        *((("?",), _COMPLEX_KEY), (("\n ", "\n\t"), _NEXT_LINE)),
+    )
 )
+_TURNED = SoughtForm(_PAIR_TURNED, ("value",))
+_WHOLE = (("jwt", SoughtForm(_WEB_TOKEN, ("eyj",))), ("token", SoughtForm(FORM, ("gl", *BEGINNINGS))))
 _GROUPS = (
-    ("url", _URL),
-    ("url", _URL_TOKEN),
+    ("url", SoughtForm(_URL, ("://",))),
+    ("url", SoughtForm(_URL_TOKEN, ("://",))),
     *(("command", one) for one in COMMANDS),
-    ("authorization", _HEADER),
-    ("authorization", _BEARER),
+    ("authorization", SoughtForm(_HEADER, ("auth",))),
+    ("authorization", SoughtForm(_BEARER, ("bearer",))),
 )
+_DSNS = SoughtForm(_DSN, ("@tcp(", "@udp(", "@unix(", "@//"))
 _REFERENCE = re.compile(r"\$\([\w.]+\)|\$\{(?:(?!:-)[^}])*\}|\$\w+|\{\{.*\}\}|<[^<>]*>|\*+")
 _LITERALS = frozenset({"true", "false", "null", "none", "~"})
 
@@ -292,40 +301,46 @@ def _find_below(text: str, start: int, end: int) -> Iterator[tuple[int, int, str
         yield *match.span(2), match[1] or "entry"
 
 
-def _find_forms(text: str) -> Iterator[tuple[int, int, str]]:
+def _find_forms(text: str, small: str) -> Iterator[tuple[int, int, str]]:
     """Yield what its form or its command alone shows."""
     yield from _find_private_keys(text)
-    for name, expression in (("jwt", _WEB_TOKEN), ("token", FORM)):
-        for match in expression.finditer(text):
+    for name, form in _WHOLE:
+        for match in form.find(text, small):
             yield *match.span(), name
-    for name, expression in _GROUPS:
-        for match in expression.finditer(text):
+    for name, form in _GROUPS:
+        for match in form.find(text, small):
             yield *match.span(1), name
-    for match in _DSN.finditer(text):
+    for match in _DSNS.find(text, small):
         yield *match.span(1 if match[1] else 2), "dsn"
 
 
-def _find_spans(text: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield the span of each credential in a text, and the name that it is known by."""
-    yield from _find_forms(text)
-    for expression in _NAMED:
-        for match in expression.finditer(text):
+def _find_spans(text: str, small: str, shown: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the span of each credential in a text, and the name that it is known by; `small`: in small letters."""
+    yield from _find_forms(text, small)
+    for form in _NAMED:
+        for match in form.find(text, small):
             if match[1] not in shown and _names_in_text(match[1], match[2]):
                 yield *match.span(2), match[1]
-    for match in _PAIR_TURNED.finditer(text):
+    for match in _TURNED.find(text, small):
         if match[2] not in shown and _names_in_text(match[2], match[1]):
             yield *match.span(1), match[2]
     yield from _find_listed(text, shown)
     yield from _find_blocks(text, shown)
 
 
+def _may_hold_credential(small: str) -> bool:
+    """Return whether a text, in small letters, is worth a search."""
+    return any(hint in small for hint in _HINTS) or BEGINNING.search(small) is not None
+
+
 def redact(text: str, mask: Callable[[str, str], str], shown: Collection[str] = ()) -> str:
     """Return the text with each credential replaced by `mask(credential, name)`; names in `shown` hold none."""
-    if _HINT.search(text.lower()) is None:
+    small = text.lower()
+    if not _may_hold_credential(small):
         return text
     pieces: list[str] = []
     at = 0
-    for start, end, name in sorted(_find_spans(text, shown), key=lambda span: (span[0], -span[1])):
+    for start, end, name in sorted(_find_spans(text, small, shown), key=lambda span: (span[0], -span[1])):
         found = text[start:end].rstrip(" \t\r,;").strip("\"'")
         if start < at or is_reference(found) or found.lower() in _LITERALS:
             continue
