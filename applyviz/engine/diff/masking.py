@@ -11,8 +11,8 @@ changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -130,7 +130,7 @@ class Masker:
     beside: tuple[Beside, ...] = ()
     is_guarded: bool = False
     gvk: GroupVersionKind | None = None
-    plain: Container[object] = ()
+    plain: PlainValues = field(default_factory=PlainValues)
     is_resolved: bool = True
 
     def mask_value(self, value: JSONValue, path: Path, *, is_encoded: bool = False) -> Any:
@@ -229,7 +229,7 @@ class Masker:
             if get_at(version.raw, path) == value:
                 shown: JSONValue = get_at(version.shown, path)
                 return shown
-        embedded = parse_embedded(value)
+        embedded = self.plain.parse(value)
         if embedded is not None:
             masked = self._mask_embedded(embedded, path, value, is_secret=is_secret)
             if self.repeats.are_in(masked) or self._repeats_decoded(masked):
@@ -275,7 +275,8 @@ class Masker:
         """Mask an object inside text; it has its own author, so only its own values count as secrets."""
         inside = replace(self, beside=(), is_guarded=False, is_resolved=False)
         if self.beside:
-            own = find_secrets({"items": [embedded]}, gvk=GroupVersionKind("", "v1", "Secret" if is_secret else ""))
+            gvk = GroupVersionKind("", "v1", "Secret" if is_secret else "")
+            own = find_secrets({"items": [embedded]}, gvk=gvk, plain=self.plain)
             if isinstance(embedded, Mapping):
                 own |= self.policy.passwords.list_values(embedded, self.gvk)
             inside = replace(inside, repeats=Repeats(own))
@@ -362,6 +363,8 @@ class Masker:
             return text
         if is_registry_login(text):
             return self.mask_value(text, path)
+        if self.plain.holds_no_credential(text):
+            return text
         seen: dict[str, int] = {}  # hot: most texts hold no credential, and a Counter costs more than the search
 
         def make(found: str, name: str) -> str:

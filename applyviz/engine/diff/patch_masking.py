@@ -52,7 +52,7 @@ def mask_patch(
 
 def without_plain(masker: Masker) -> Masker:
     """Return a masker for operations: a value that is plain alone may be a credential where it is written."""
-    return replace(masker, plain=())
+    return replace(masker, plain=PlainValues(paths=("*",)))
 
 
 def mask_operation(operation: JSONValue, obj: JSONObject | None, masker: Masker) -> JSONValue:

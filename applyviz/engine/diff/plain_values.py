@@ -8,8 +8,10 @@ walked. It depends on the value alone, never on other values of the object.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Any
 
 from applyviz.engine.diff.commands import find_arguments
 from applyviz.engine.diff.credentials import (
@@ -60,11 +62,15 @@ def _judge_text(text: str) -> bool:
         decoded = decode_all(text)
         if not decoded.is_whole or any(map(_holds_object, decoded.texts)):
             return False
+    return _holds_no_credential(text)
+
+
+def _holds_no_credential(text: str) -> bool:
     return redact(text, lambda found, name: "") == text
 
 
 def _holds_object(text: str) -> bool:
-    return parse_embedded(text) is not None or looks_secret(text) or redact(text, lambda found, name: "") != text
+    return parse_embedded(text) is not None or looks_secret(text) or not _holds_no_credential(text)
 
 
 class PlainValues:
@@ -74,7 +80,7 @@ class PlainValues:
     - `passwords`: an object of a kind that has any is not plain, nor a text that may hold one.
     """
 
-    __slots__ = ("_has_paths", "_ids", "_kept", "_names", "_passwords", "_seen", "_texts")
+    __slots__ = ("_has_paths", "_ids", "_kept", "_names", "_objects", "_passwords", "_searched", "_seen", "_texts")
 
     def __init__(
         self, names: tuple[str, ...] = (), paths: tuple[str, ...] = (), passwords: Passwords = NO_PASSWORDS
@@ -85,6 +91,8 @@ class PlainValues:
         self._ids: set[int] = set()
         self._seen: set[int] = set()
         self._texts: dict[str, bool] = {}
+        self._searched: dict[str, bool] = {}
+        self._objects: dict[str, Mapping[str, Any] | list[Any] | None] = {}
         self._kept: list[object] = []
 
     def add(self, value: JSONValue | bytes) -> None:
@@ -92,6 +100,20 @@ class PlainValues:
         if not self._has_paths and value is not None:
             self._kept.append(value)
             self._find(value)
+
+    def parse(self, text: str) -> Mapping[str, Any] | list[Any] | None:
+        """Return the object or list that a text holds as JSON, looked through; each text is read once."""
+        if text not in self._objects:
+            found = self._objects[text] = parse_embedded(text)
+            self.add(found)  # type: ignore[arg-type]  # as parsed, its maps are dicts
+        return self._objects[text]
+
+    def holds_no_credential(self, text: str) -> bool:
+        """Return whether no part of a text looks like a credential; each text is searched once."""
+        found = self._searched.get(text)
+        if found is None:
+            found = self._searched[text] = _holds_no_credential(text)
+        return found
 
     def __contains__(self, value: object) -> bool:
         """Return whether a container was looked through, and nothing in it can be masked."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from applyviz.engine.diff.embedded import OBJECT_META, decode_secret, hides_field, names_secret, parse_embedded
+from applyviz.engine.diff.embedded import OBJECT_META, decode_secret, hides_field, names_secret
+from applyviz.engine.diff.plain_values import PlainValues
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONValue
 
@@ -26,16 +27,17 @@ _QUOTES = "\"'`"
 
 
 def find_secrets(
-    obj: Mapping[str, Any], *, gvk: GroupVersionKind | None, plain: Container[object] = ()
+    obj: Mapping[str, Any], *, gvk: GroupVersionKind | None, plain: PlainValues | None = None
 ) -> frozenset[str]:
     """Return every secret value of an object, both encoded and decoded; containers in `plain` are in no Secret."""
     found: set[str] = set()
-    _collect(obj, gvk is None or names_secret(gvk.kind), found, plain, is_resolved=gvk is not None)
+    known = PlainValues() if plain is None else plain
+    _collect(obj, gvk is None or names_secret(gvk.kind), found, known, is_resolved=gvk is not None)
     return frozenset(found)
 
 
 def _collect(
-    value: JSONValue, is_secret: bool, found: set[str], plain: Container[object], *, is_resolved: bool = True
+    value: JSONValue, is_secret: bool, found: set[str], plain: PlainValues, *, is_resolved: bool = True
 ) -> None:
     if not is_secret and value in plain:  # it names no Secret itself
         return
@@ -43,7 +45,7 @@ def _collect(
         for item in value:
             _collect(item, is_secret, found, plain, is_resolved=is_resolved)
     elif isinstance(value, str):
-        embedded = parse_embedded(value) if len(value) > _RUN else None
+        embedded = plain.parse(value) if len(value) > _RUN else None
         if embedded is not None:
             _collect(embedded, is_secret, found, plain, is_resolved=False)
     elif isinstance(value, Mapping):
@@ -59,7 +61,7 @@ def _collect(
                 _collect(below, is_below, found, plain, is_resolved=is_resolved)
 
 
-def _collect_metadata(metadata: Mapping[str, Any], found: set[str], plain: Container[object]) -> None:
+def _collect_metadata(metadata: Mapping[str, Any], found: set[str], plain: PlainValues) -> None:
     for key, value in metadata.items():
         if key not in OBJECT_META:
             _collect_values(value, False, found)

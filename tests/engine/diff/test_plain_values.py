@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import time
 from hashlib import blake2b
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from applyviz.engine.diff import plain_values
+from applyviz.engine.diff.embedded import parse_embedded
 from applyviz.engine.diff.marks import OPEN, is_masked
 from applyviz.engine.diff.masking import Beside, MaskPolicy, mask
 from applyviz.engine.diff.passwords import KindPasswords, Passwords
@@ -36,7 +38,28 @@ TEXTS = [
     ),
     *("-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----", "$(TOKEN)", "Bearer abcdefghijklmnopqrst"),
 ]
-NAMES = ["a", "kind", "name", "value", "data", "stringData", "items", "metadata", "annotations", "spec", "password"]
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+TEXTS += [
+    json.dumps({"kind": "Deployment", "metadata": {"annotations": {LAST_APPLIED: "x"}}, "spec": {"a": "DB_PASS=x1y2"}}),
+    json.dumps({"apiVersion": "v1", "kind": "Secret", "metadata": {}, "stringData": {"a": "secretpw"}}),
+    json.dumps({"spec": {"a": {"kind": "Secret", "a": "hunter22"}}, "metadata": {"annotations": {"a": "hunter22"}}}),
+    json.dumps({"auths": {"x": {"auth": ""}}}),
+    json.dumps([{"name": "DB_PASS", "value": "hunter22"}, {"spec": {"a": "plain"}}]),
+]
+NAMES = [
+    LAST_APPLIED,
+    "a",
+    "kind",
+    "name",
+    "value",
+    "data",
+    "stringData",
+    "items",
+    "metadata",
+    "annotations",
+    "spec",
+    "password",
+]
 NAMES += ["secretKey", "apiToken", "containers", "env", "args", f"{OPEN} x", "last-applied"]
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.just(1.5) | st.sampled_from([*TEXTS, "Secret", "DB_PASS"])
 VALUES = st.recursive(
@@ -46,7 +69,15 @@ OBJECTS = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6)
 
 
 class _NothingIsPlain(PlainValues):
+    """Knows nothing: each text is parsed and searched again."""
+
     def __contains__(self, value: object) -> bool:
+        return False
+
+    def parse(self, text):
+        return parse_embedded(text)
+
+    def holds_no_credential(self, text):
         return False
 
 
