@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 
 from django.db import connections, transaction
 from django.db.models import BooleanField, Q
@@ -64,6 +65,12 @@ def split_words(text: str) -> list[str]:
     return [word[:_LONGEST] for word in _WORD.findall(plain)]
 
 
+@lru_cache(maxsize=8192)
+def _split_again(text: str) -> tuple[str, ...]:
+    """Return the words of a short text: names and values that most entries repeat."""
+    return tuple(split_words(text))
+
+
 def _list_texts(value: JSONValue, found: list[str]) -> None:
     """Add every name and value of a body to a list; hot: a nested generator costs twice as much."""
     if isinstance(value, str):
@@ -77,7 +84,7 @@ def _list_texts(value: JSONValue, found: list[str]) -> None:
         for child in value:
             _list_texts(child, found)
     elif value is not None:
-        found.append(json.dumps(value))
+        found.append(str(value) if type(value) is int else json.dumps(value))
 
 
 def collect_words(columns: Iterable[str], detail: JSONValue) -> str:
@@ -86,7 +93,7 @@ def collect_words(columns: Iterable[str], detail: JSONValue) -> str:
     _list_texts(detail, texts)
     found: dict[str, None] = {}
     for text in dict.fromkeys((*columns, *texts)):
-        found.update(dict.fromkeys(split_words(text)))
+        found.update(dict.fromkeys(_split_again(text) if len(text) <= _LONGEST else split_words(text)))
         if len(found) > _MOST:
             break
     return " ".join(list(found)[:_MOST])

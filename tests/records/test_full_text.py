@@ -13,6 +13,10 @@ def test_words_of_a_body_are_sorted_by_name_and_come_once():
     assert collect_words(["Alice", "shop-one"], MappingProxyType(body)) == collect_words(["Alice", "shop-one"], body)
 
 
+def test_numbers_are_words_as_json_writes_them():
+    assert collect_words([], [1, True, 1.5, -20, 10**30, False]) == f"1 true 5 20 {10**30} false"
+
+
 def test_of_a_very_long_body_only_the_first_words_are_kept(monkeypatch):
     monkeypatch.setattr(full_text, "_MOST", 5)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from applyviz.records import triggers
 from applyviz.records.enums import RunState
@@ -50,6 +51,20 @@ def test_content_is_forgotten_and_read_again(team):
     assert count_held(content) == 2
     assert list(content.each_change()) == [result.change for result in content.results]
     assert count_held(content) == 0
+
+
+def test_what_is_sent_and_what_is_shown_is_one_change_where_nothing_is_masked(team):
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": "hunter2"}}
+    run = start(team, *many(1), yaml.safe_dump(secret))
+    rows = {change.kind: change for change in ObjectChange.objects.filter(plan=run.plan)}
+
+    sent, shown = changes.open_cores(rows["ConfigMap"])
+    assert sent is shown
+    assert sent == changes.open_sealed_core(rows["ConfigMap"]) == changes.read_masked_core(rows["ConfigMap"])
+
+    sent, shown = changes.open_cores(rows["Secret"])
+    assert (sent, shown) == (changes.open_sealed_core(rows["Secret"]), changes.read_masked_core(rows["Secret"]))
+    assert ("hunter2" in str(sent), "hunter2" in str(shown)) == (True, False)
 
 
 @pytest.mark.parametrize("column", ["document", "sealed"])

@@ -59,6 +59,17 @@ def test_objects_of_a_step_are_written_at_once_and_never_more_than_allowed(team,
     assert (run.state, set(team.outcomes(run)), memory.most) == (RunState.APPLIED, {"applied"}, 4)
 
 
+def test_first_writes_are_on_their_way_while_later_objects_are_prepared(team, memory, at_point):
+    sent, seen = threading.Event(), []
+    memory.before = lambda request: sent.set()
+    at_point("run.object", lambda: seen.append(sent.is_set()))
+    at_point("run.object", lambda: seen.append(sent.wait(10)), time=9)
+
+    run = team.work(start(team, *many(16), at_once=16))
+
+    assert (run.state, seen) == (RunState.APPLIED, [False, True])
+
+
 def test_steps_wait_for_each_other(team, memory):
     namespace = yaml.safe_dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     inside = yaml.safe_dump(

@@ -6,10 +6,13 @@ decodes a path before it splits it, so that an encoded "/" in a name leads to an
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote, unquote
 
 # What url.PathEscape of Go leaves as it is, besides letters, digits and "-._~".
 _SAFE = "$&+=:@"
+# Segments of these characters alone are their own encoding; nearly all are, and quoting one takes ten times as long.
+_PLAIN = re.compile(rf"[A-Za-z0-9\-._~{_SAFE}]+")
 _NEVER = (".", "..")
 _NEVER_IN = ("/", "%")
 
@@ -31,7 +34,11 @@ def join_path(*segments: str) -> str:
 
     - A segment that `is_segment` refuses makes a path that `split_path` refuses, and with it every client.
     """
-    return "/" + "/".join(quote(segment, safe=_SAFE, errors="replace") for segment in segments if segment)
+    return "/" + "/".join(_encode(segment) for segment in segments if segment)
+
+
+def _encode(segment: str) -> str:
+    return segment if _PLAIN.fullmatch(segment) else quote(segment, safe=_SAFE, errors="replace")
 
 
 def make_path(

@@ -186,6 +186,14 @@ def open_sealed_core(row: ObjectChange) -> engine.PlannedObject:
     return core_from_json(row.sealed.open_members(CORE))
 
 
+def open_cores(row: ObjectChange) -> tuple[engine.PlannedObject, engine.PlannedObject]:
+    """Return what `open_sealed_core` and `read_masked_core` do; it is one change where nothing is masked."""
+    sealed = row.sealed.open_members(CORE)
+    change = core_from_json(sealed)
+    shown = {name: value for name, value in row.document.items() if name in CORE}
+    return change, change if shown == sealed else core_from_json(shown)
+
+
 def place_rows(rows: Iterable[ObjectChange], ordered: Iterable[engine.PlannedObject]) -> list[ObjectChange]:
     """Give rows the step and position of the finished plan; return the rows that moved.
 

@@ -84,7 +84,7 @@ def count_owned_fields(
 ) -> dict[str, int]:
     """Return the number of fields of each promised owner that the live object states too, by `manager (operation)`."""
     wanted, found = _read(promised, manager, memo), _read(got, manager, memo)
-    shared = {key: sum(1 for _path in fields.intersection(found.get(key, EMPTY))) for key, fields in wanted.items()}
+    shared = {key: len(fields.intersection(found.get(key, EMPTY))) for key, fields in wanted.items()}
     return {_name_key(key): number for key, number in sorted(shared.items()) if number}
 
 

@@ -74,6 +74,7 @@ class _Work:
     renewer: LeaseRenewer
     closing: frozenset[int] = frozenset()
     fresh: dict[int, PlannedObject] = field(default_factory=dict)
+    paths: dict[ObjectRef, str] = field(default_factory=dict)
     log: ReadLog = field(kw_only=True)
 
     def recompute(self, result: ObjectResult) -> PlannedObject:
@@ -99,8 +100,9 @@ class _Work:
         return path
 
     def _try_find_path(self, ref: ObjectRef) -> str:
-        resource = self.prepared.catalog.find_resource(ref.gvk)
-        return resource.path(ref.namespace, ref.name) if resource is not None else ""
+        if ref not in self.paths and (resource := self.prepared.catalog.find_resource(ref.gvk)) is not None:
+            self.paths[ref] = resource.path(ref.namespace, ref.name)
+        return self.paths.get(ref, "")
 
     def take_reads(self, change: PlannedObject) -> Sequence[Mapping[str, JSONValue]]:
         """Return the reads of an object since the last time."""
@@ -205,14 +207,12 @@ def _check_effects(
         work.claim.keep()
         for result, found in stale:
             access.content.load([result])
-            masked = changes.read_masked_core(result.change)
-            sealed = changes.open_sealed_core(result.change)
+            sealed, masked = changes.open_cores(result.change)
             journal = Journal(work.claim, result, sealed, masked, work.tag_key, partial(work.take_reads, sealed))
             journal.conclude(ObjectOutcome(found.outcome, found.detail, found.differences))
         if not stale:
             effect_check.remember_checked(pairs)
-            fresh = {result.pk: change for result, change in pairs if change is not None}
-            work.fresh.update({pk: change for pk, change in fresh.items() if pk not in work.closing})
+            work.fresh.update((r.pk, now) for r, now in pairs if now is not None and r.pk not in work.closing)
     return _read_verdict((result, stop.outcome, stop.detail) for result, stop in stale)
 
 

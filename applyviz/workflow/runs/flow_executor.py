@@ -24,6 +24,7 @@ from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, OutcomeRecorde
 from applyviz.workflow.runs.lease import Claim
 
 T = TypeVar("T")
+_TOGETHER = 8  # how many objects start together at most
 _LOOK_SECONDS = 0.5  # how late a cancellation or a stop is noticed at most
 
 
@@ -98,20 +99,29 @@ class FlowExecutor(Generic[T]):
     ) -> Iterator[T]:
         """Drive flows; yield the result of each as soon as it ends.
 
-        - `may_start()` is called before each start; `may_wait()` says whether objects with an outcome are waited for.
+        - `may_start()` is called before some objects start together; `may_wait()` says whether objects with an outcome
+          are waited for.
         - Ends early when every unfinished object only waits for a long time (`is_parked`).
         - Raises `LeaseLostError` at the first write after the run was lost.
         """
         is_more = True
         while is_more or self._members:
-            while is_more and self._count_busy() < self._width and (is_more := may_start()):
-                is_more = self._start(flows)
+            is_more = is_more and self._start_some(flows, may_start)
             self._persist_pending()
             self._ask()
-            ended = self._take_ended()
-            yield from ended
-            if not (ended and is_more):  # else a slot is free: fill it first
+            yield from self._take_ended()
+            if is_more and self._count_free():  # fill the free slots first
+                self._take_answers()
+            else:
                 self._go_on_waiting(may_wait)
+
+    def _start_some(self, flows: Iterator[ObjectFlow[T]], may_start: Callable[[], bool]) -> bool:
+        """Start objects in free slots; return whether more may follow.
+
+        - Only some at a time: the requests of these are on their way while the next ones are prepared.
+        """
+        free = min(self._count_free(), _TOGETHER)
+        return not free or (may_start() and all(self._start(flows) for _ in range(free)))
 
     def _start(self, flows: Iterator[ObjectFlow[T]]) -> bool:
         flow = next(flows, None)
@@ -122,8 +132,8 @@ class FlowExecutor(Generic[T]):
         member.advance()
         return True
 
-    def _count_busy(self) -> int:
-        return sum(not member.is_concluded for member in self._members)
+    def _count_free(self) -> int:
+        return self._width - sum(not member.is_concluded for member in self._members)
 
     def _take_ended(self) -> list[T]:
         ended = [found for member in self._members for found in member.ended]

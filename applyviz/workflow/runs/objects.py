@@ -112,8 +112,7 @@ class ObjectRun:
         is_begun = result.outcome != Outcome.WAITING and last is not None and last.epoch >= access.claim.first_epoch
         self._last = last if is_begun else None
         self._row = result.change
-        self._change = changes.open_sealed_core(self._row)
-        self._masked = changes.read_masked_core(self._row)
+        self._change, self._masked = changes.open_cores(self._row)
         self._promised = self._change.versions.after or self._change.versions.merged
         self._before = _find_before(self._change)
         # An object that is read after a lost answer may contain writes of controllers: only the plan's fields count.
@@ -373,6 +372,8 @@ class ObjectRun:
             memo=memo,
         )
         wrong = [one for one in found if not conflict_rules.is_left_out(self._change, one.path)]
+        if not wrong:
+            return []
         policy = masking_settings.policy_of(self._access.claim.run.plan)
         shown = show_paths(self._change, self._access.tag_key, policy, [one.path for one in wrong])
         return [{"path": path, **one.name_owners()} for path, one in zip(shown, wrong, strict=True)]
