@@ -23,7 +23,8 @@ _TRANSLATE = re.compile(r"""\{%\s*translate\s+(?:"([^"]*)"|'([^']*)')""")
 _BLOCK = re.compile(r"\{%\s*blocktranslate\b[^%]*%\}(.*?)\{%\s*endblocktranslate\s*%\}", re.DOTALL)
 _PLURAL = re.compile(r"\{%\s*plural\s*%\}")
 _GETTEXT = {"_", "gettext", "gettext_lazy", "ngettext", "ngettext_lazy"}
-_CATALOGUES = {"sentences.py", "advice.py", "server_sentences.py", "ownership_sentences.py", "titles.py"}
+_CATALOGUES = {"sentences.py", "server_sentences.py"}
+_RISKS = ROOT / "applyviz" / "engine" / "risks"  # a risk has its title and its sentences in the module of its rule
 
 
 def find_in_template(text: str) -> Iterator[str]:
@@ -43,7 +44,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def find_in_module(text: str, *, is_catalogue: bool = False) -> Iterator[str]:
-    """Yield the sentences of a module: arguments of gettext, or all texts with a space of a catalogue."""
+    """Yield the sentences of a module: arguments of gettext, or all texts of a catalogue that have several words."""
     tree = ast.parse(text)
     documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     found = []
@@ -51,7 +52,10 @@ def find_in_module(text: str, *, is_catalogue: bool = False) -> Iterator[str]:
         if _is_gettext(node):
             found += [arg for arg in getattr(node, "args", ()) if _is_text(arg)]
         elif (
-            is_catalogue and _is_text(node) and id(node) not in documentation and " " in str(getattr(node, "value", ""))
+            is_catalogue
+            and _is_text(node)
+            and id(node) not in documentation
+            and " " in str(getattr(node, "value", "")).strip()
         ):
             found.append(node)
     found.sort(key=lambda node: (node.lineno, node.col_offset))
@@ -64,10 +68,8 @@ def _list_sections() -> Iterator[tuple[str, list[str]]]:
     for path in sorted((ROOT / "applyviz").rglob("*.py")):
         if "migrations" not in path.parts:
             text = path.read_text(encoding="utf-8")
-            yield (
-                path.relative_to(ROOT).as_posix(),
-                list(find_in_module(text, is_catalogue=path.name in _CATALOGUES)),
-            )
+            is_catalogue = path.name in _CATALOGUES or _RISKS in path.parents
+            yield path.relative_to(ROOT).as_posix(), list(find_in_module(text, is_catalogue=is_catalogue))
 
 
 def render() -> str:

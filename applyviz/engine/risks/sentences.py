@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from applyviz.engine.channels import risk_sentences
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.risks import reach_sentences, restart_sentences
+from applyviz.engine.risks import reach, restart_sentences
 from applyviz.engine.risks.advice import ADVICE, Advice
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
-from applyviz.engine.risks.ownership_sentences import MOVES
+from applyviz.engine.risks.planning import addons
+from applyviz.engine.risks.planning.ownership import MOVES
 from applyviz.engine.risks.pruning import WEBHOOKS
 from applyviz.engine.risks.titles import LOUD_TITLES, TITLES
 
@@ -257,11 +257,11 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.IN_USE: _in_use,
     RiskKind.PRUNE_SHARE: _prune,
     RiskKind.PRUNE_CHANGED: _prune_changed,
-    RiskKind.RBAC_CHANGED: reach_sentences.describe_permissions,
-    RiskKind.CRD_CHANGED: reach_sentences.describe_definition,
-    RiskKind.API_SERVICE_CHANGED: reach_sentences.describe_server,
-    RiskKind.ADMISSION_RULES_CHANGED: reach_sentences.describe_admission,
-    RiskKind.NAMESPACE_CHANGED: reach_sentences.describe_namespace,
+    RiskKind.RBAC_CHANGED: reach.describe_permissions,
+    RiskKind.CRD_CHANGED: reach.describe_definition,
+    RiskKind.API_SERVICE_CHANGED: reach.describe_server,
+    RiskKind.ADMISSION_RULES_CHANGED: reach.describe_admission,
+    RiskKind.NAMESPACE_CHANGED: reach.describe_namespace,
     RiskKind.CLUSTER_SCOPED: "{kind} {name} is cluster-scoped: it affects the whole cluster.",
     RiskKind.SYSTEM_NAMESPACE: "Kubernetes itself runs in namespace {namespace}.",
     RiskKind.DELETED: _deleted,
@@ -334,8 +334,8 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
         else "Helm runs this object as a hook ({hooks}), and may delete it afterwards. Apply creates it like any other "
         "object, and keeps it.",
     ),
-    RiskKind.ADDON_SKIPPED: risk_sentences.skip,
-    RiskKind.NEEDS_ROLLING_UPDATE: risk_sentences.roll,
+    RiskKind.ADDON_SKIPPED: addons.skip,
+    RiskKind.NEEDS_ROLLING_UPDATE: addons.roll,
     RiskKind.CRITICAL_KIND: lambda f: (
         "{kind} {name} is deleted and re-created, and policy {policy} counts its kind as critical."
         if f["operation"] == "replace"

@@ -1,4 +1,4 @@
-"""The sentences of risks about the addons of a channel; `risks/sentences.py` fills in their facts."""
+"""The sentences of risks about the addons of a channel; `sentences.py` fills in their facts."""
 
 from __future__ import annotations
 
