@@ -24,6 +24,7 @@ def changes(sign_in) -> Page:
     return page
 
 
+@pytest.mark.long
 def test_first_field_stands_high_on_the_page(changes):
     changes.set_viewport_size({"width": 1440, "height": 900})
 
@@ -75,6 +76,7 @@ def test_scroll_goes_on_by_itself_and_the_list_follows(changes):
     expect(page.locator(CURRENT)).not_to_contain_text("promotions")
 
 
+@pytest.mark.long
 def test_link_of_the_list_fetches_what_is_not_in_the_page(changes):
     page = changes
     link = page.locator("[data-item] a").filter(has_text="PDB").first
@@ -87,6 +89,7 @@ def test_link_of_the_list_fetches_what_is_not_in_the_page(changes):
     expect(page.locator(f"#object-{position}")).to_be_in_viewport()
 
 
+@pytest.mark.long
 def test_identical_changes_are_one_block_and_open_one_by_one(changes):
     page = changes
     block = page.locator("[data-scroll-object].is-alike")
@@ -97,6 +100,7 @@ def test_identical_changes_are_one_block_and_open_one_by_one(changes):
     expect(page.locator("[data-scroll-object] h3", has_text="Service/cart")).to_be_visible()
 
 
+@pytest.mark.long
 def test_object_shows_its_fields_its_diff_and_its_yaml(changes):
     page = changes
     first = page.locator("[data-scroll-object]").first
@@ -122,6 +126,7 @@ def test_conflict_is_resolved_in_its_row(sign_in):
     expect(alice.locator(".preview")).to_contain_text("Give up the field")
 
 
+@pytest.mark.long
 def test_deck_leads_to_the_conflict_below_the_sticky_heads(sign_in):
     alice = sign_in("alice", reduced_motion="reduce")
     alice.goto("/reviews/2/plans/1/overview/")
@@ -134,6 +139,7 @@ def test_deck_leads_to_the_conflict_below_the_sticky_heads(sign_in):
     assert row.locator("summary").first.evaluate("row => row.getBoundingClientRect().top") >= head - 1
 
 
+@pytest.mark.long
 def test_risk_tag_opens_the_drawer_at_that_risk(changes):
     tag = changes.locator(".object-head .risk-tag", has_text="Blocked by conflict").first
     tag.click()
@@ -145,7 +151,7 @@ def test_risk_tag_opens_the_drawer_at_that_risk(changes):
 WIDTHS = pytest.mark.parametrize("width", [1440, 390])
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @WIDTHS
 def test_field_that_left_the_file_and_stays_is_a_row_and_says_who_keeps_it(changes, width):
     page = changes
@@ -157,7 +163,7 @@ def test_field_that_left_the_file_and_stays_is_a_row_and_says_who_keeps_it(chang
     expect(row.locator(".path").first).to_be_visible()
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @WIDTHS
 def test_owner_history_of_a_conflict_is_not_clipped(changes, width):
     page = changes
@@ -203,7 +209,7 @@ def test_risk_says_what_follows_from_it(changes, width, risk, says):
     expect(page.locator(f"#risk-{risk}")).to_contain_text(says)
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("query", ["", "?show=all", "?view=diff", "?view=yaml"])
 def test_scroll_has_no_finding(sign_in, query):
     page = sign_in("alice", reduced_motion="reduce")

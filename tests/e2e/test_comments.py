@@ -36,6 +36,7 @@ def number_of(page, row: int, side: int):
     return rows.nth(row).locator(".no").nth(side)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1440, 390])
 def test_lines_of_the_diff_are_chosen_by_their_numbers_and_sent_with_the_verdict(sign_in, width):
     page = sign_in("bob", reduced_motion="reduce")
@@ -61,6 +62,7 @@ def test_lines_of_the_diff_are_chosen_by_their_numbers_and_sent_with_the_verdict
     expect(page.locator(".said", has_text=f"Why these, on {width}?")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_drag_over_numbers_of_yaml_chooses_lines_and_the_link_of_the_comment_leads_back(sign_in):
     page = sign_in("bob", reduced_motion="reduce")
     page.goto(f"{CHANGES}?only=1&view=yaml")

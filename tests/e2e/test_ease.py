@@ -19,6 +19,7 @@ def page(sign_in) -> Page:
     return sign_in("alice", reduced_motion="reduce")
 
 
+@pytest.mark.long
 def test_only_one_button_leads_once_a_resolution_is_chosen(page):
     page.goto(f"{PLAN}/changes/")
     leading = page.locator(".button.primary:visible")
@@ -29,6 +30,7 @@ def test_only_one_button_leads_once_a_resolution_is_chosen(page):
     expect(leading).to_have_accessible_name("Resolve 1 field")
 
 
+@pytest.mark.long
 def test_conflict_begins_with_who_owned_the_field(page):
     page.goto(f"{PLAN}/changes/")
     past = page.locator(".is-conflict .schema").first
@@ -49,6 +51,7 @@ def test_next_object_by_key_is_scrolled_to(page):
     assert page.evaluate("scrollY") > 0
 
 
+@pytest.mark.long
 def test_list_on_a_phone_opens_the_object(page):
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{PLAN}/changes/")
@@ -59,7 +62,7 @@ def test_list_on_a_phone_opens_the_object(page):
     expect(page.locator("[data-scroll-object] h3", has_text="inventory").first).to_be_in_viewport()
 
 
-@pytest.mark.core(2)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "address",
     ["/", f"{PLAN}/overview/", f"{PLAN}/changes/", f"{PLAN}/graph/", f"{PLAN}/risks/", f"{PLAN}/confirm/", "/runs/1/"],

@@ -33,6 +33,7 @@ def test_arrows_follow_references_and_enter_opens_the_object(sign_in):
     expect(page.locator(":target .members")).to_contain_text("frontend")
 
 
+@pytest.mark.long
 def test_escape_clears_what_is_chosen(sign_in):
     page = sign_in("alice")
     page.goto(f"{GRAPH}?node=deployment/checkout")
@@ -70,6 +71,7 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll("svg[data-graph] t
   parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"""
 
 
+@pytest.mark.long
 def test_phone_shows_the_picture_in_a_box_of_its_own(sign_in):
     page = sign_in("alice", has_touch=True, is_mobile=True)
     page.set_viewport_size(PHONE)
@@ -88,6 +90,7 @@ def test_phone_shows_the_picture_in_a_box_of_its_own(sign_in):
     expect(canvas).to_have_count(0)
 
 
+@pytest.mark.long
 def test_phone_zooms_by_buttons_and_two_fingers_and_finds(sign_in):
     page = sign_in("alice", has_touch=True, is_mobile=True)
     page.set_viewport_size(PHONE)
@@ -121,7 +124,7 @@ MEASURE = """([letters, font]) => {
 }"""
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("query", ["", "?fold=0"])
 def test_texts_stay_inside_their_boxes(sign_in, query):
     page = sign_in("alice")
@@ -131,6 +134,7 @@ def test_texts_stay_inside_their_boxes(sign_in, query):
     assert page.evaluate(FIND_OVERFLOWING) == []
 
 
+@pytest.mark.long
 def test_letters_are_never_wider_than_the_server_counts(sign_in):
     page = sign_in("alice")
     page.goto(GRAPH)
@@ -142,6 +146,7 @@ def test_letters_are_never_wider_than_the_server_counts(sign_in):
     assert wider == {}
 
 
+@pytest.mark.long
 def test_picture_is_zoomed_by_buttons_keys_and_pinch(sign_in):
     page = sign_in("alice")
     page.goto(GRAPH)
@@ -163,6 +168,7 @@ def test_picture_is_zoomed_by_buttons_keys_and_pinch(sign_in):
     expect(page.locator('[data-zoom="0"]')).to_have_text("165%")
 
 
+@pytest.mark.long
 def test_object_is_found_while_typing(sign_in):
     page = sign_in("alice")
     page.goto(GRAPH)

@@ -6,6 +6,7 @@ pytestmark = pytest.mark.e2e
 FIND_PAGES = """() => [...document.querySelectorAll("main a[href^='/guide/']")].map(one => one.getAttribute("href"))"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [6, pytest.param(1, marks=pytest.mark.long)])
 def test_no_page_of_the_guide_scrolls_sideways_on_a_phone(sign_in, step):
     page = sign_in("bob")

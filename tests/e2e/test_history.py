@@ -28,6 +28,7 @@ def test_words_are_looked_for_by_keyboard(sign_in):
     expect(page.get_by_text("in the chain of run").or_(page.get_by_text("in the global chain"))).to_be_visible()
 
 
+@pytest.mark.long
 def test_evidence_is_for_a_period_and_prints(sign_in):
     page = sign_in("bob")
     page.goto("/history/evidence/")
@@ -42,6 +43,7 @@ def test_evidence_is_for_a_period_and_prints(sign_in):
     assert started.value.suggested_filename.startswith("evidence-")
 
 
+@pytest.mark.long
 def test_cluster_is_looked_at_and_an_object_adopted(sign_in):
     page = sign_in("alice")
     look_now(page)
@@ -70,6 +72,7 @@ def test_findings_of_a_cluster_are_filtered(sign_in, width):
     expect(page.get_by_text("No finding matches.")).to_be_visible()
 
 
+@pytest.mark.long
 def test_entries_are_one_line_high_at_a_desk_and_name_the_field_that_was_found(sign_in):
     page = sign_in("bob", reduced_motion="reduce")
     page.goto("/history/")
@@ -86,6 +89,7 @@ def test_entries_are_one_line_high_at_a_desk_and_name_the_field_that_was_found(s
     assert page.locator("#entries tbody tr td.wrap").evaluate_all(cut) == []
 
 
+@pytest.mark.long
 def test_entries_on_a_phone_leave_no_room_for_what_they_do_not_have(sign_in):
     page = sign_in("bob", reduced_motion="reduce")
     page.set_viewport_size({"width": 390, "height": 844})

@@ -20,6 +20,7 @@ def test_moments_are_relative_with_the_moment_as_tooltip(sign_in):
     expect(shown).to_have_text(re.compile(r"^\d+ \w+ \d\d:\d\d UTC$"))
 
 
+@pytest.mark.long
 def test_audit_log_and_change_record_keep_the_absolute_time(sign_in):
     page = sign_in("alice")
     for address in ("/history/", "/reviews/1/plans/1/record/"):

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.e2e
 OWNERS = "/reviews/2/plans/1/owners/"
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("query", ["", "?view=table", "?object=0", "?object=0&fold=0&defaults=0"])
 def test_owners_have_no_finding_and_fit_a_phone(sign_in, query):
     page = sign_in("alice", reduced_motion="reduce")

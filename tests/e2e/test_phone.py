@@ -102,7 +102,7 @@ def end_of(page: Page, part: str) -> float:
     return box["y"] + box["height"]
 
 
-@pytest.mark.core(2)
+@pytest.mark.long
 @pytest.mark.parametrize("tab", ["overview", "changes", "graph", "owners", "requests", "activity"])
 def test_header_of_a_review_is_low(phone, tab):
     phone.goto(f"{PLAN}/{tab}/")
@@ -110,6 +110,7 @@ def test_header_of_a_review_is_low(phone, tab):
     assert end_of(phone, "#tab-links") <= MOST_HEADER
 
 
+@pytest.mark.long
 def test_bar_leads_back_and_stays(phone):
     phone.goto(f"{PLAN}/changes/")
     bar = phone.locator(".title-bar")
@@ -146,6 +147,7 @@ def test_first_changed_row_is_on_the_first_screen(phone):
     assert box["y"] <= FIRST_ROW
 
 
+@pytest.mark.long
 def test_list_of_objects_opens_above_the_changes(phone):
     phone.goto(f"{PLAN}/changes/")
     objects = phone.locator("#objects")
@@ -161,6 +163,7 @@ def test_list_of_objects_opens_above_the_changes(phone):
     assert heading.evaluate("one => one.getBoundingClientRect().top") >= end_of(phone, ".title-bar")
 
 
+@pytest.mark.long
 def test_views_open_from_a_button(phone):
     phone.goto(f"{PLAN}/changes/")
     phone.get_by_role("button", name="View").click()
@@ -170,6 +173,7 @@ def test_views_open_from_a_button(phone):
     expect(phone).to_have_url(f"{PLAN}/changes/?show=all")
 
 
+@pytest.mark.long
 def test_step_of_a_run_has_words(phone):
     phone.goto("/runs/1/")
 
@@ -178,7 +182,7 @@ def test_step_of_a_run_has_words(phone):
     assert last.evaluate("one => one.offsetHeight") > 15, "no dot, but words"
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("address", PAGES)
 def test_nothing_is_cut_or_wider_than_the_phone(phone, address):
     phone.goto(address)
@@ -187,7 +191,7 @@ def test_nothing_is_cut_or_wider_than_the_phone(phone, address):
     assert phone.evaluate(FIND_CUT) == []
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("address", PAGES)
 def test_targets_are_as_large_as_a_thumb(phone, address):
     phone.goto(address)
@@ -196,7 +200,7 @@ def test_targets_are_as_large_as_a_thumb(phone, address):
     assert phone.evaluate(FIND_SMALL, LEAST) == []
 
 
-@pytest.mark.core(2)
+@pytest.mark.long
 @pytest.mark.parametrize("address", PAGES)
 def test_targets_at_a_desk_are_large_enough_for_a_pointer(sign_in, address):
     desk = sign_in("bob", reduced_motion="reduce")
@@ -206,7 +210,7 @@ def test_targets_at_a_desk_are_large_enough_for_a_pointer(sign_in, address):
     assert desk.evaluate(FIND_SMALL, 24) == []
 
 
-@pytest.mark.core(2)
+@pytest.mark.long
 @pytest.mark.parametrize("width", [390, 1440])
 @pytest.mark.parametrize("part", ["requests/", "overview/", "changes/", "graph/?view=table", "risks/", "confirm/"])
 def test_names_and_addresses_break_at_their_signs(sign_in, part, width):
@@ -217,6 +221,7 @@ def test_names_and_addresses_break_at_their_signs(sign_in, part, width):
     assert page.evaluate(FIND_BROKEN) == []
 
 
+@pytest.mark.long
 def test_tools_of_a_tab_stand_below_the_tabs(phone):
     phone.goto(f"{PLAN}/requests/")
 

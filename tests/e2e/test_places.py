@@ -45,7 +45,7 @@ def test_author_comes_from_home_to_the_conflict(sign_in, size):
     expect(page.locator(".change.is-conflict [data-option]").first).to_be_in_viewport()
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @SIZES
 def test_approver_comes_from_a_notification_to_the_high_risk(sign_in, size):
     author, page = sign_in("alice"), sign_in("bob", reduced_motion="reduce")
@@ -65,7 +65,7 @@ def test_approver_comes_from_a_notification_to_the_high_risk(sign_in, size):
     expect_place(page, name)
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @SIZES
 def test_object_in_the_list_of_risks_leads_to_its_place(sign_in, size):
     page = sign_in("bob", reduced_motion="reduce")
@@ -80,6 +80,7 @@ def test_object_in_the_list_of_risks_leads_to_its_place(sign_in, size):
     expect_place(page, name)
 
 
+@pytest.mark.long
 def test_link_of_the_drawer_to_the_page_below_closes_it(sign_in):
     page = sign_in("bob", reduced_motion="reduce")
     page.goto(f"{PLAN}/changes/")
@@ -94,6 +95,7 @@ def test_link_of_the_drawer_to_the_page_below_closes_it(sign_in):
     expect(page.locator("[data-scroll-object] h3").first).to_be_visible()
 
 
+@pytest.mark.long
 def test_member_of_identical_changes_and_what_stays_have_places(sign_in):
     page = sign_in("bob", reduced_motion="reduce")
     page.goto(f"{PLAN}/changes/")

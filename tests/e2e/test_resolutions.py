@@ -188,6 +188,7 @@ def undo_until_the_rule_answers(alice: Page, address: str) -> None:
     expect(alice.locator("main")).to_contain_text("undid a resolution")
 
 
+@pytest.mark.long
 def test_conflicts_are_decided_home_and_made_a_rule(sign_in, tmp_path):
     alice, bob = sign_in("alice"), sign_in("bob")
     address = conflict_row(alice, bob)

@@ -118,6 +118,7 @@ def test_page_asks_from_time_to_time_where_nothing_streams(sign_in, public_manif
     expect(page.locator(".track")).to_contain_text("no open conflicts")
 
 
+@pytest.mark.long
 def test_list_is_narrowed_in_the_address_and_stands_as_a_tree(boutique):
     page = boutique
     open_tab(page, "Changes")
@@ -177,6 +178,7 @@ def test_what_was_clicked_last_is_what_is_shown(boutique):
     expect(page).to_have_url(re.compile("view=requests"))
 
 
+@pytest.mark.long
 def test_versions_stand_side_by_side_and_a_field_tells_all(boutique):
     page = boutique
     choose(page, "Deployment", "frontend")
@@ -193,6 +195,7 @@ def test_versions_stand_side_by_side_and_a_field_tells_all(boutique):
     expect(row.locator(".opened-field")).to_contain_text(re.compile(r"boutique\.yaml:\d+"))
 
 
+@pytest.mark.long
 def test_requests_can_be_copied_and_kept(boutique):
     page = boutique
     choose(page, "Deployment", "frontend")
@@ -208,6 +211,7 @@ def test_requests_can_be_copied_and_kept(boutique):
     assert saved.value.suggested_filename == "deployment-frontend-request-1.yaml"
 
 
+@pytest.mark.long
 def test_diff_and_owners_show_what_is_new(boutique):
     page = boutique
     choose(page, "Deployment", "frontend")
@@ -273,6 +277,7 @@ def test_address_of_a_field_holds_for_others_who_first_sign_in(boutique, sign_in
     context.close()
 
 
+@pytest.mark.long
 def test_all_requests_of_a_plan_are_taken_away(boutique, tmp_path):
     open_tab(boutique, "Requests")
     with boutique.expect_download() as saved:
@@ -287,6 +292,7 @@ def test_all_requests_of_a_plan_are_taken_away(boutique, tmp_path):
     assert bodies == {str(file.relative_to(script.parent)) for file in script.parent.glob("requests/*")}
 
 
+@pytest.mark.long
 def test_version_is_folded_searched_and_kept(boutique):
     page = boutique
     choose(page, "Deployment", "frontend")

@@ -38,6 +38,7 @@ def make_review(page: Page, template: str, title: str = "One object") -> str:
     return found[0]
 
 
+@pytest.mark.long
 def test_frame_keeps_its_measures(sign_in):
     page = sign_in("alice")
     page.set_viewport_size({"width": 1440, "height": 900})
@@ -78,6 +79,7 @@ def test_tabs_open_by_keys_and_the_last_one_is_kept(sign_in):
     expect(page.locator("[data-next-act]")).to_be_focused()
 
 
+@pytest.mark.long
 def test_risk_is_acknowledged_in_the_drawer(sign_in):
     page = sign_in("alice")
     address = make_review(page, ROLE)
@@ -165,6 +167,7 @@ def test_two_clicks_on_a_phone_approve_what_has_no_high_risk(sign_in):
     expect(bob.locator(".messages")).to_contain_text("You approved plan 1.")
 
 
+@pytest.mark.long
 def test_chosen_files_stay_after_an_error(sign_in):
     page = sign_in("alice", is_let_in=False)  # a 422 is told on the console
     page.goto("/reviews/new/")

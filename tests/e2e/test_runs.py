@@ -28,6 +28,7 @@ def test_run_survives_reload_and_shows_what_was_sent(sign_in):
     expect(page.get_by_text("stops at the first failure")).to_have_count(1)
 
 
+@pytest.mark.long
 def test_what_would_undo_a_run_is_a_review_that_needs_approval(sign_in):
     page = sign_in("alice")
     page.goto("/runs/1/")
@@ -62,7 +63,7 @@ def test_what_another_tool_applies_is_verified_and_never_applied(sign_in):
     assert find_violations(page) == []
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1440, 390])
 def test_runs_are_found_from_the_navigation_and_filtered(sign_in, width):
     page = sign_in("bob")
@@ -100,6 +101,7 @@ def test_search_is_a_key_away_and_leads_to_the_run(sign_in):
     expect(page.get_by_role("heading", level=1)).to_contain_text("Run 1")
 
 
+@pytest.mark.long
 def test_run_is_read_with_keys_and_its_timeline_has_a_name(sign_in):
     page = sign_in("bob")
     page.goto("/runs/1/")

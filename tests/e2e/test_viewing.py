@@ -26,6 +26,7 @@ def count_viewed(page: Page) -> int:
     return int(re.search(r"Viewed (\d+) of", page.locator("#viewed").inner_text())[1])
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("size", SIZES, ids=["desk", "phone"])
 def test_reading_through_the_changes_views_every_high_risk(changes, size):
     page = changes
@@ -41,6 +42,7 @@ def test_reading_through_the_changes_views_every_high_risk(changes, size):
         expect(page.locator(f"#object-{position} .object-folded")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_what_is_flung_past_or_hidden_by_a_bar_does_not_count(changes):
     page = changes
     page.set_viewport_size(SIZES[1])
@@ -62,6 +64,7 @@ def test_what_is_flung_past_or_hidden_by_a_bar_does_not_count(changes):
     assert (before, count_viewed(page)) == (0, 0)
 
 
+@pytest.mark.long
 def test_tick_that_was_taken_away_stays_away(changes):
     page = changes
     position = page.locator("[data-watched]").first.get_attribute("data-watched")
@@ -76,6 +79,7 @@ def test_tick_that_was_taken_away_stays_away(changes):
     assert count_viewed(page) == viewed - 1
 
 
+@pytest.mark.long
 def test_object_alone_has_its_box_and_counts_what_was_on_the_screen(changes):
     page = changes
     position = page.locator("[data-watched]").first.get_attribute("data-watched")
