@@ -81,7 +81,7 @@ def plan_patch(team: Team, operations: list[dict[str, Any]]) -> Plan:
     return team.plan(patch(operations), action=SetAction.PATCH)
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", PATCHES)
 def test_no_page_shows_what_a_patch_makes_of_it(team: Team, name: str) -> None:
     assert team.apply(yaml.safe_dump(write())).state == "applied"

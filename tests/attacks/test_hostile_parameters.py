@@ -96,7 +96,7 @@ def test_the_list_of_parameters_is_not_empty() -> None:
     assert len(list_parameters()) > 40
 
 
-@pytest.mark.core(5)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_no_value_gives_an_internal_error(world: World, kind: str) -> None:
     """All parameters at once, and each of them twice."""

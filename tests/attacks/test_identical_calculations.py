@@ -106,7 +106,7 @@ def test_calculation_and_reads_tell_nothing_of_a_live_value(
     compare(right, wrong)
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("mode", list(ApplyMode))
 def test_calculation_and_reads_differ_for_who_may_read_the_secret(
     monkeypatch: pytest.MonkeyPatch, mode: ApplyMode

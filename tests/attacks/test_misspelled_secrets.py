@@ -52,7 +52,7 @@ def write(found: dict) -> dict:
 def list_answers(world: World, client: Client) -> Iterator[tuple[str, str]]:
     for name in READ:
         if name.startswith(("reviews:", "runs:", "history:", "search", "home")):
-            for address in READ[name](world):
+            for address in dict.fromkeys(READ[name](world)):
                 yield address, "\n".join(read_words(client.get(address)))
 
 

@@ -45,7 +45,7 @@ ENTRIES: dict[str, Any] = {
 }
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("entries", ENTRIES)
 def test_nothing_shows_the_name_of_a_masked_entry(team: Team, entries: str, mode: ApplyMode) -> None:

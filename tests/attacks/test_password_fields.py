@@ -114,7 +114,7 @@ def policy_of(spec: dict[str, Any] = SPEC) -> MaskPolicy:
     return MaskPolicy(passwords=Passwords((KindPasswords("example.com", "Backup", paths),)))
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("place", PLACES)
 def test_no_page_shows_it_beside_its_definition(team: Team, place: str, mode: ApplyMode) -> None:

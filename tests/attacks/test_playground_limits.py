@@ -62,7 +62,7 @@ def write_deployment(count: int, word: str) -> str:
     )
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_web_process_spends_no_time_on_a_large_question(client, mode, monkeypatch):
     monkeypatch.setattr("tests.conftest.flatten", lambda page: page)  # work of the tests, not of the product
