@@ -64,7 +64,7 @@ def _judge(stage: Stage, run: int, about: Any) -> None:
     assert effective[2:] == [("DELETE", f"{MAPS}/gone"), ("PATCH", SYSTEM)], about
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("point", POINTS)
 def test_next_worker_tries_an_addon_again_once_wherever_one_is_killed(stage, point):
     run = _begin(stage)

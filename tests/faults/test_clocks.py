@@ -51,7 +51,7 @@ def test_run_of_a_lost_worker_with_another_clock_waits_for_one_lease(stage, hour
     assert _judge(stage, run).state == "applied"
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("hours", [-24, 24])
 def test_message_of_a_web_process_with_another_clock_is_sent_again(stage, hours):
     """It dies before it hands its message to the broker; the sweep of another host finds the run all the same."""

@@ -29,7 +29,7 @@ def _finish(stage, run):
     assert sum(e.is_effective for e in history.exchanges) == 3
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("refusal", "action"),
     [

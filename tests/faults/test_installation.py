@@ -17,7 +17,7 @@ import redis as client
 
 from tests.faults.kill_trials import config_map
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.long]
 QUEUE = "runs"
 
 
@@ -25,7 +25,6 @@ def test_confirmed_runs_are_carried_out(installation):
     installation.wait(installation.bring(3))
 
 
-@pytest.mark.long
 def test_broker_that_is_away_delays_and_loses_nothing(installation):
     installation.redis.kill()
     try:
@@ -36,7 +35,6 @@ def test_broker_that_is_away_delays_and_loses_nothing(installation):
     installation.wait(runs)
 
 
-@pytest.mark.long
 def test_broker_that_forgets_everything_loses_nothing(installation):
     with installation.without_worker():
         runs = installation.bring(3)
@@ -45,7 +43,6 @@ def test_broker_that_forgets_everything_loses_nothing(installation):
     installation.wait(runs)
 
 
-@pytest.mark.long
 def test_broker_whose_memory_is_full_delays_and_loses_nothing(installation):
     broker = installation.broker()
     broker.config_set("maxmemory", "1mb")
@@ -60,7 +57,6 @@ def test_broker_whose_memory_is_full_delays_and_loses_nothing(installation):
     installation.wait(runs)
 
 
-@pytest.mark.long
 def test_broker_that_takes_no_writes_delays_and_loses_nothing(installation):
     """As a replica does after a failover that nobody told the workers of."""
     broker = installation.broker()
@@ -76,7 +72,6 @@ def test_broker_that_takes_no_writes_delays_and_loses_nothing(installation):
     installation.wait(runs)
 
 
-@pytest.mark.long
 def test_broker_that_holds_messages_back_and_turns_them_round_repeats_no_write(installation):
     with installation.without_worker():
         runs = installation.bring(3)
@@ -90,7 +85,6 @@ def test_broker_that_holds_messages_back_and_turns_them_round_repeats_no_write(i
     installation.wait(runs)
 
 
-@pytest.mark.long
 def test_many_recoveries_and_many_messages_make_one_claim(installation):
     with installation.without_worker():
         runs = installation.bring(2)
@@ -102,7 +96,6 @@ def test_many_recoveries_and_many_messages_make_one_claim(installation):
     assert [run.epoch for run in installation.wait(runs).runs] == [1, 1]
 
 
-@pytest.mark.long
 def test_broker_that_repeats_every_message_repeats_no_write(installation):
     with installation.without_worker():
         runs = installation.bring(2)
@@ -166,7 +159,6 @@ def test_broker_that_makes_messages_up_has_nothing_written(installation, tmp_pat
     assert sum(e.is_write for e in installation.stage.api.exchanges) == writes + 2
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("point", ["run.intended", "run.answered"])
 def test_killed_workers_lose_nothing(installation, point):
     installation.kill_worker()
@@ -193,7 +185,6 @@ def test_confirmation_whose_process_dies_before_it_sends_is_found(installation):
     assert time.monotonic() - began < 60
 
 
-@pytest.mark.long
 def test_crashed_database_comes_back_and_everything_ends(installation):
     runs = installation.bring(6)
     installation.stage.postgres.crash()
@@ -204,7 +195,6 @@ def test_crashed_database_comes_back_and_everything_ends(installation):
     installation.wait(runs, seconds=90)
 
 
-@pytest.mark.long
 def test_wires_that_are_cut_one_after_the_other_lose_nothing(installation):
     runs = []
     for name, way in (("database", "cut"), ("broker", "cut"), ("api", "cut"), ("database", "flap"), ("api", "flap")):
@@ -251,7 +241,6 @@ def _begin_anew(installation) -> None:
     installation.stage.api.choose = lambda seen, number: ""
 
 
-@pytest.mark.long
 def test_worker_that_is_asked_to_stop_starts_no_more_objects(installation):
     _begin_anew(installation)
     installation.stage.api.delay = 0.5
@@ -271,7 +260,6 @@ def test_worker_that_is_asked_to_stop_starts_no_more_objects(installation):
     assert sum(e.is_effective for e in history.exchanges) == 64
 
 
-@pytest.mark.long
 def test_worker_that_waits_for_a_silent_server_stops_in_time_and_the_next_one_reads_live(installation):
     _begin_anew(installation)
     installation.stage.api.choose = lambda seen, number: "silent after acting" if seen.is_write else ""

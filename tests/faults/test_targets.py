@@ -91,6 +91,7 @@ def test_rights_that_were_taken_away_count_for_the_next_worker(stage, name, poin
     assert name in told.error
 
 
+@pytest.mark.long
 def test_confirmations_at_once_make_one_run(stage):
     stage.seed()
     plan = stage.forge.call("plan", texts=[config_map("changed", x="once", y="1")])

@@ -31,7 +31,7 @@ def _judge(stage, run):
     return history
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("second", ["run.checked", "run.intended", "run.claimed", "run.object"])
 @pytest.mark.parametrize("first", ["run.checked", "run.intended"])
 def test_late_write_of_a_frozen_worker_spoils_nothing(stage, first, second):
@@ -117,6 +117,7 @@ def test_retry_whose_processes_are_killed_again_and_again_writes_once(stage):
     assert sum(e.is_effective for e in history.exchanges) == 2
 
 
+@pytest.mark.long
 def test_edit_and_confirmation_at_once_do_not_both_pass(stage):
     stage.seed()
     for n in range(6):
@@ -136,6 +137,7 @@ def test_edit_and_confirmation_at_once_do_not_both_pass(stage):
         assert stage.forge.call("count_later", plan_id=plan) == edited
 
 
+@pytest.mark.long
 def test_plans_that_overlap_end_as_one_after_the_other_would(stage):
     stage.seed()
     texts = [[config_map("changed", x=str(n), y="1"), config_map(f"own-{n}", x="1")] for n in range(10, 18)]
