@@ -37,7 +37,7 @@ def send(control_plane) -> Iterator[Callable[[Request], Answer]]:
     transport.close()
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("case", dict.fromkeys((*CASES.values(), *TOLD.values())), ids=lambda case: case.__name__)
 def test_advice_does_what_it_says(case, send):
     case(RealBox(transport=send))

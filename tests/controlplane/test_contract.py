@@ -114,7 +114,7 @@ def _keep_parameters(send: Send) -> None:
     _write_policy(send, "kept", policy, {"policyName": "kept", "validationActions": ["Deny"], "paramRef": reference})
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", list_stories())
 def test_server_keeps_the_contract(control_plane, name):
     story, send = load_story(name), make_sender(control_plane)
@@ -126,6 +126,7 @@ def test_server_keeps_the_contract(control_plane, name):
     assert judge_story(story, send, f"n-{name}", PolicyWaiter(send)) == []
 
 
+@pytest.mark.long
 def test_policies_are_told_again_on_the_same_server(control_plane):
     story, send = load_story("policies"), make_sender(control_plane)
     _keep_parameters(send)

@@ -93,6 +93,7 @@ def _find_written(before: dict[str, Any], after: dict[str, Any]) -> list[FieldPa
     return [one.path for one in diff_objects(old, new, root=kind.root)]
 
 
+@pytest.mark.long
 def test_controllers_write_what_is_listed(managed_plane: ControlPlane) -> None:
     def kubectl(*arguments: str, **options: Any) -> str:
         return managed_plane.kubectl("-n", SPACE, *arguments, **options).stdout

@@ -71,7 +71,7 @@ def apply_with_product(product: Product, text: str, options: ApplyOptions, *, is
     product.apply(files, options)
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_three_releases_in_a_row_leave_what_kubectl_leaves(control_plane, mode):
     theirs, mine = f"theirs-edge-{mode.value}", f"mine-edge-{mode.value}"

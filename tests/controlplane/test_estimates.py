@@ -65,6 +65,7 @@ def plan(text, options, send):
     return planner.plan().changes
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("mode", list(ApplyMode))
 def test_estimates_and_jobs_are_what_the_server_makes_of_them(send, mode):
     text = SET.replace("NAMESPACE", f"estimated-{mode}")

@@ -60,6 +60,7 @@ def expect(example: Example, outcome: Outcome, *, is_refused_before: bool) -> It
         yield part
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("name", REPLAYED)
 def test_example_is_what_the_real_server_answers(control_plane: ControlPlane, recorder: Recorder, name: str) -> None:
     replay = Replay(control_plane, recorder, EXAMPLES[name], "shop" if name == IN_SHOP else f"guide-{name}")

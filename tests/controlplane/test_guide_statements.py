@@ -118,6 +118,7 @@ def test_change_of_sides_takes_four_requests(person):
     assert (found["data"], ANNOTATION in found["metadata"]["annotations"]) == ({"theme": "dark"}, True)
 
 
+@pytest.mark.long
 def test_another_manager_of_kubectl_moves_fields_too_and_loses_last_applied(person):
     """migration.md: whatever the name in --field-manager."""
     person.apply(config(theme="dark"))
@@ -128,6 +129,7 @@ def test_another_manager_of_kubectl_moves_fields_too_and_loses_last_applied(pers
     assert "annotations" not in person.ask("GET", "v1/configmaps/flags")[1]["metadata"]
 
 
+@pytest.mark.long
 def test_default_that_the_manifest_changes_stops_kubectl(person):
     """migration.md, defaults.md: last-applied has no defaults, and a conflict stops kubectl before it moves."""
     person.apply(workload())
@@ -139,6 +141,7 @@ def test_default_that_the_manifest_changes_stops_kubectl(person):
     assert set(person.list_owners("apps:v1/deployments/web")) == {"kubectl-client-side-apply Update"}
 
 
+@pytest.mark.long
 def test_switch_back_removes_by_the_annotation_and_not_by_owners(person):
     """downgrade.md: nothing at first, then what is dropped, and the Apply entry loses it."""
     person.apply(config(theme="dark", banner="on", season="winter"), "--server-side")
@@ -154,6 +157,7 @@ def test_switch_back_removes_by_the_annotation_and_not_by_owners(person):
     assert "f:banner" not in json.dumps(person.list_owners("v1/configmaps/flags"))
 
 
+@pytest.mark.long
 def test_switch_back_with_a_kept_annotation_removes_at_once(person):
     """downgrade.md: there is no warning."""
     person.apply(config(theme="dark", banner="on"))
@@ -165,6 +169,7 @@ def test_switch_back_with_a_kept_annotation_removes_at_once(person):
     assert person.ask("GET", "v1/configmaps/flags")[1]["data"] == {"theme": "dark"}
 
 
+@pytest.mark.long
 def test_client_side_patch_names_no_version(person):
     """requests.md: the server merges it into a newer object; only a version in the manifest leads to 409."""
     person.apply(config(theme="dark"))
@@ -179,6 +184,7 @@ def test_client_side_patch_names_no_version(person):
     assert "the object has been modified" in text
 
 
+@pytest.mark.long
 def test_null_of_an_absent_field_is_sent_every_time(person):
     """fields.md."""
     obj = workload(paused=None)
@@ -187,6 +193,7 @@ def test_null_of_an_absent_field_is_sent_every_time(person):
     assert [person.apply(obj)[0] for _ in range(2)] == ["deployment.apps/web configured\n"] * 2
 
 
+@pytest.mark.long
 def test_scale_without_an_owner_leaves_none(person):
     """subresources.md: and the next apply resets the number without a conflict."""
     person.apply(workload(), "--server-side")
@@ -199,6 +206,7 @@ def test_scale_without_an_owner_leaves_none(person):
     assert person.ask("GET", "apps:v1/deployments/web")[1]["spec"]["replicas"] == 1
 
 
+@pytest.mark.long
 def test_status_is_dropped_by_an_apply_of_the_object_and_written_by_one_of_status(person, control_plane):
     """subresources.md."""
     control_plane.kubectl("apply", "-f", "-", stdin=WIDGETS)
@@ -219,6 +227,7 @@ def test_status_is_dropped_by_an_apply_of_the_object_and_written_by_one_of_statu
     assert person.ask("PATCH", path, {"spec": {"a": 2}}, MERGE)[0] == 200
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("cleared", [[], [{}]])
 def test_both_spellings_clear_managed_fields(person, cleared):
     """clearing.md: also in a write that changes fields, no field has an owner afterwards."""
@@ -245,6 +254,7 @@ def test_before_first_apply_moves_where_it_owns_last_applied(person):
     assert set(person.list_owners("v1/configmaps/flags")) == {"kubectl Apply", "kubectl-last-applied Apply"}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("version", ["1", "999"])
 def test_any_version_creates_what_is_absent(person, version):
     """binding.md."""
@@ -256,6 +266,7 @@ def test_any_version_creates_what_is_absent(person, version):
     assert person.ask("PATCH", path, obj, APPLY)[0] == 409
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("kind", "refused"), [("StatefulSet", True), ("DaemonSet", False)])
 def test_strategies_without_retain_keys(person, kind, refused):
     """retain-keys.md: a DaemonSet keeps the block of the other strategy."""
@@ -283,6 +294,7 @@ def test_container_without_a_name_is_refused_by_validation(person):
     assert person.ask("PATCH", path, workload(replicas="two"), APPLY)[0] == 500
 
 
+@pytest.mark.long
 def test_granular_to_atomic_conflicts_with_every_former_owner(person, control_plane):
     """topology.md."""
     definition = yaml.safe_load(WIDGETS.replace("trinket", "bauble").replace("Trinket", "Bauble"))
@@ -310,6 +322,7 @@ def test_granular_to_atomic_conflicts_with_every_former_owner(person, control_pl
     assert told == ['conflict with "partner"', 'conflict with "shop"']
 
 
+@pytest.mark.long
 def test_names_of_writers(person):
     """managers.md."""
     obj, path = config(theme="dark"), "v1/configmaps/flags"
@@ -334,6 +347,7 @@ def test_names_of_writers(person):
     assert {"kubectl Update scale", "kubectl-set Update"} <= owners
 
 
+@pytest.mark.long
 def test_replace_removes_what_others_set_and_the_annotation(person):
     """ways.md; an object that create made has no annotation, and the first apply removes nothing."""
     person.apply(config(theme="dark"))

@@ -67,6 +67,7 @@ def apply(plane: ControlPlane, recorder: Recorder, manifest: JSONObject) -> Any:
     return without_annotation(patch) if patch else {}
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(("base", "path", "row"), tuple(list_table_rows()))
 def test_row_is_what_the_real_server_answers(
     control_plane: ControlPlane, recorder: Recorder, base: JSONObject, path: tuple[str, ...], row: Mapping[str, Any]

@@ -109,7 +109,7 @@ def wait_until_scaled(product: Product, namespace: str) -> JSONObject:
     raise AssertionError("the autoscaler did not scale")
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mode", "manager", "owners"),
     [

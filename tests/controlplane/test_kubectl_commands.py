@@ -79,6 +79,7 @@ def box_config(tmp_path: Path):
     server.server_close()
 
 
+@pytest.mark.long
 def test_kubectl_prints_the_same_against_both(control_plane, box_config, tmp_path):
     work = tmp_path / "work"
     work.mkdir()

@@ -55,6 +55,7 @@ def test_others_are_what_kubectl_makes_of_them_and_the_left_out_object_stays(con
     assert compare(found, wanted) == []
 
 
+@pytest.mark.long
 def test_left_out_member_of_an_applyset_is_not_pruned_and_stays_a_member(control_plane):
     product, namespace = Product(control_plane), "set-others"
     control_plane.kubectl("create", "namespace", namespace)

@@ -10,6 +10,7 @@ OBJECTS = 60
 MOST_RATIO, MOST_CPU, MOST_MEGABYTES = 20.0, 500.0, 1000.0
 
 
+@pytest.mark.long
 def test_product_plans_and_runs_beside_kubectl(control_plane):
     result = live.measure(control_plane, name="personal", mode="server", objects=OBJECTS, rounds=1)
 

@@ -96,6 +96,7 @@ def test_five_managers_give_up_their_fields_at_once(control_plane):
     assert {("kubectl-set", "Update"), ("helm", "Update"), (CLIENT_MANAGER, "Update")} & owners_of(live) == set()
 
 
+@pytest.mark.long
 def test_way_back_writes_last_applied_and_leaves_no_apply_entry_of_the_named(control_plane):
     product, namespace = Product(control_plane), "way-back"
     product.plane.kubectl("create", "namespace", namespace)
@@ -120,7 +121,7 @@ def test_way_back_writes_last_applied_and_leaves_no_apply_entry_of_the_named(con
     assert "paused" in left.stdout  # the next client-side apply removes what the manifest drops
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("mode", "manager"), [(ApplyMode.SERVER, "applyviz"), (ApplyMode.CLIENT, CLIENT_MANAGER)])
 def test_hand_edits_are_taken_into_the_file(control_plane, mode, manager):
     product, namespace = Product(control_plane), f"taken-{mode}"
@@ -196,7 +197,7 @@ def test_handover_is_reverted_and_what_somebody_scaled_meanwhile_is_a_conflict(c
     assert "handover-to-hpa" not in {name for name, _ in owners_of(live)}
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("manager", ["kubectl", "shop-team"])
 def test_owners_after_an_upgrade_are_those_that_kubectl_leaves(control_plane, manager):
     """Fields of client-side kubectl move, those of helm stay; last-applied is in step for the manager kubectl."""

@@ -226,7 +226,7 @@ def strip_owners(objects: dict[str, JSONObject]) -> dict[str, JSONObject]:
     return objects
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in CASES if name not in (*WITHOUT_EFFECT, FOR_GOOD)])
 def test_revert_of_a_patch_brings_the_values_back(control_plane, name):
     mine = f"back-{name.replace(' ', '-').lower()}"

@@ -48,6 +48,7 @@ def test_product_plans_nothing_after_it_applied(product):
     assert count_operations(plan) == {"unchanged": 48}
 
 
+@pytest.mark.long
 def test_product_sees_the_conflict_that_the_server_would_answer(product):
     story = tell_shop("conflict")
     options = ApplyOptions(namespace=story.namespace)

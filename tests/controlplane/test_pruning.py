@@ -172,7 +172,7 @@ def test_product_prunes_by_allowlist_what_kubectl_prunes(product, way, request):
     assert {(kind.lower(), name) for kind, name in list_deletions(plan)} == gone
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ApplyMode)
 @pytest.mark.parametrize("kind", ["secret", "configmap", "bundles.prune.example.com"])
 def test_product_keeps_an_applyset_as_kubectl_does(product, kind, mode, request):

@@ -37,6 +37,7 @@ def find_disagreements(family, count, seed):
         return [case for case in made if not judge_case(case, family, "").agrees]
 
 
+@pytest.mark.core(1)
 @pytest.mark.controlplane
 @pytest.mark.parametrize("family", ["jmp3", "smp3"])
 def test_engine_merges_every_kind_as_go_does(family, binaries):

@@ -36,7 +36,7 @@ def test_last_applied_is_set_as_kubectl_sets_it_and_the_next_apply_keeps_the_fie
         assert read(product, namespace)["spec"]["replicas"] == 3
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("how", ClearPatch)
 def test_managed_fields_are_cleared_and_the_next_apply_credits_before_first_apply(control_plane, how):
     product, namespace = Product(control_plane), f"cleared-{how}"

@@ -277,7 +277,7 @@ def wait_until_created(plane: ControlPlane, namespace: str, *, is_refused: bool)
         time.sleep(0.2)
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_object_whose_creation_fails_after_its_deletion_is_offered_back_at_once(control_plane, client, mode):
     product, namespace, kind = Product(control_plane), f"refused-{mode.value}", "core/ConfigMap"

@@ -221,6 +221,7 @@ def test_kubectl_watches_what_other_processes_write(installation):
     ]
 
 
+@pytest.mark.long
 def test_kubectl_watches_objects_by_selector(installation):
     watching = installation.start_kubectl("get", "secrets", "-l", "tier=web", "-w", "-o", "jsonpath={.metadata.name} ")
     time.sleep(2)
@@ -256,6 +257,7 @@ def test_kubectl_waits_for_conditions_fields_and_the_end(installation):
         assert shown == said or not said
 
 
+@pytest.mark.long
 def test_kubectl_wait_ends_by_its_own_timeout(installation):
     installation.kubectl("create", "configmap", "never")
 
@@ -265,6 +267,7 @@ def test_kubectl_wait_ends_by_its_own_timeout(installation):
     assert done.returncode == 1
 
 
+@pytest.mark.long
 def test_installation_stops_although_somebody_watches(installation):
     watching = installation.start_kubectl("get", "configmaps", "-w")
     time.sleep(1)

@@ -47,7 +47,7 @@ def find(namespace):
     return list(LiveFinding.objects.filter(namespace=namespace, gone_at=None).order_by("sort", "name"))
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ApplyMode)
 def test_scan_tells_runs_from_other_hands(product, mode):
     plane, namespace = product.plane, f"scan-{mode}"

@@ -19,6 +19,7 @@ def judge(plane, names, out):
     return run_corpora([out], ["requests", "reading"])
 
 
+@pytest.mark.long
 @pytest.mark.controlplane
 def test_story_is_recorded_and_answered_as_kubectl_does(control_plane, tmp_path):
     report = judge(control_plane, ("odd-lists",), tmp_path)

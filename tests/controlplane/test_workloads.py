@@ -131,6 +131,7 @@ def installation(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -
     running.stop()
 
 
+@pytest.mark.long
 def test_kubectl_follows_a_rollout_and_reads_logs(installation):
     web = yaml.safe_dump(_workload("Deployment", "web", replicas=2)).replace("does-not-exist", "1")
     watching = installation.start_kubectl("get", "pods", "-w", "--no-headers")
@@ -148,6 +149,7 @@ def test_kubectl_follows_a_rollout_and_reads_logs(installation):
     assert len(installation.kubectl("rollout", "history", "deployment/web").strip().splitlines()) == 4
 
 
+@pytest.mark.long
 def test_kubectl_sees_a_rollout_fail(installation):
     bad = yaml.safe_dump(_workload("Deployment", "bad", replicas=1, progressDeadlineSeconds=12))
     installation.kubectl("apply", "-f", "-", stdin=bad)
