@@ -87,6 +87,7 @@ def hunt(story: type[Story], plant: str) -> int:
     return 0
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     "plant", ["skip_cas", "skip_effect_check", "change_bytes", "send_twice", "call_everything_good"]
 )

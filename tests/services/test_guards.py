@@ -118,7 +118,7 @@ def database(keys) -> Iterator[str]:
         yield app
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("trick", list(TRICKS))
 def test_ordinary_role_cannot_take_a_guard_away(database, trick):
     with psycopg.connect(database, autocommit=True) as connection:

@@ -192,7 +192,7 @@ def test_whoever_holds_the_file_is_named_as_well(tmp_path):
     touch(filled)
 
 
-@pytest.mark.core(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sql", "back", "bad"),
     [

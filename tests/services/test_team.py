@@ -187,6 +187,7 @@ def test_kubectl_talks_to_a_sandbox_through_web_and_worker(team):
         assert json.load(answer)["data"] == {"password": base64.b64encode(b"canary").decode()}
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("variable", ["APPLYVIZ_OPENING_KEYS_FILE", "APPLYVIZ_DIGEST_KEY_FILE"])
 def test_web_refuses_to_start_with_a_key_of_workers(team, variable):
     done = subprocess.run(
