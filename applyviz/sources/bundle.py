@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
@@ -31,16 +32,20 @@ class BundledFile:
 
 @dataclass(frozen=True, slots=True)
 class SourceBundle:
-    """All files of one source revision, in the order in which they are read."""
+    """All files of one source revision, in the order in which they are read.
+
+    - `lines`: what the reading child answered for each, if it read them all (`sandboxed.read_files`).
+    """
 
     files: tuple[BundledFile, ...] = ()
+    lines: tuple[bytes, ...] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, files: Iterable[BundledFile]) -> Self:
         """Return a bundle of files; raises `SourceError` if two have one name."""
         bundle = cls(tuple(files))
-        names = [file.name for file in bundle.files]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        names = Counter(file.name for file in bundle.files)
+        twice = sorted(name for name, count in names.items() if count > 1)
         if twice:
             raise SourceError(f"two files are named {', '.join(twice)}")
         return bundle

@@ -24,7 +24,7 @@ from applyviz.workflow.clusters.impersonation import MappingDraft
 from applyviz.workflow.foundation import failpoints
 from applyviz.workflow.foundation.errors import WorkflowError
 from tests.builders import grant_role, make_person, make_policy, take_roles
-from tests.model.world import World, read_here
+from tests.model.world import World, read_files_here
 from tests.promises.conftest import Scene
 from tests.stories import Killed, config_map, let_lease_run_out
 
@@ -113,7 +113,7 @@ def test_target_swapped_in_the_row_of_the_cluster_gets_nothing(scene, monkeypatc
 
 def test_replayed_requests_and_messages_apply_once(scene, monkeypatch):
     """All requests and messages of a whole story, each sent again fifty times, in any order."""
-    monkeypatch.setattr("applyviz.workflow.plans.intake.read_bundle", read_here)
+    monkeypatch.setattr("applyviz.workflow.plans.intake.read_files", read_files_here)
     alice, bob = Client(), Client()
     alice.force_login(scene.alice)
     bob.force_login(scene.bob)

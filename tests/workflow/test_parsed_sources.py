@@ -5,6 +5,7 @@ import zlib
 
 import pytest
 
+from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.fields import seal_for
 from applyviz.records.models import LiveComparison, ParsedSource, SourceFile
 from applyviz.records.sealing import Unsealed
@@ -13,8 +14,9 @@ from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.child import ChildLimits
 from applyviz.sources.wire import encode_file
 from applyviz.workflow.live import plan_comparison
-from applyviz.workflow.plans import calculation, planner, reviews
+from applyviz.workflow.plans import calculation, intake, planner, reviews
 from applyviz.workflow.plans.source_runs import parsed_sources
+from tests.keyless import KeylessWeb
 from tests.stories import SETTINGS, Team, config_map
 
 pytestmark = pytest.mark.django_db
@@ -68,6 +70,53 @@ def test_kept_form_is_what_was_parsed(team, parsed):
 
     assert read_again(plan) == sandboxed.read_bundle(calculation.load_bundle(plan.revision))
     assert len(parsed) == 1
+
+
+def open_from_intake(team, text):
+    """A review of a text that the intake reads, as forms and the API open it."""
+    taken = intake.read_manifests(intake.ReviewInput(text=text), by=team.alice)
+    return reviews.create_review(
+        by=team.alice,
+        title="x",
+        reason="",
+        ticket="",
+        cluster=team.cluster,
+        options=ApplyOptions(),
+        bundle=taken.bundle,
+    )
+
+
+def test_plan_uses_how_the_intake_read_the_files(team, parsed):
+    text = config_map(a="1") + "---\na: [b\n"
+    review = open_from_intake(team, text)
+    planner.make_plan(review.plans.get().pk)
+    plan = review.plans.get()
+
+    assert (parsed, len(plan.problems)) == ([], 1)
+    assert read_again(plan) == sandboxed.read_bundle(calculation.load_bundle(plan.revision))
+    other = team.plan(text)
+    assert [row.effect for row in other.changes.all()] == [row.effect for row in plan.changes.all()]
+    assert len(parsed) == 1  # of the plan that no intake read
+
+
+def test_intake_without_the_key_of_workers_keeps_nothing(team, parsed, settings):
+    web = KeylessWeb(settings)
+    review = open_from_intake(team, config_map(a="1"))
+
+    assert not ParsedSource.objects.exists()
+    with web.as_worker():
+        planner.make_plan(review.plans.get().pk)
+    assert (len(parsed), ParsedSource.objects.count()) == (1, 1)
+
+
+def test_intake_keeps_nothing_of_files_that_a_limit_ended(team, parsed, monkeypatch):
+    impatient = ChildLimits(wall_seconds=0.0)
+    monkeypatch.setattr(intake, "read_files", lambda bundle: sandboxed.read_files(bundle, child_limits=impatient))
+    review = open_from_intake(team, config_map(a="1"))
+
+    assert not ParsedSource.objects.exists()
+    planner.make_plan(review.plans.get().pk)
+    assert (len(parsed), review.plans.get().counts) == (1, {"create": 1})
 
 
 def _move(plan, other):

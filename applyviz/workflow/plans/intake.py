@@ -26,7 +26,7 @@ from applyviz.sources.charts.packages import is_archive_name
 from applyviz.sources.git.model import GitSource
 from applyviz.sources.pinned import FetchPolicy
 from applyviz.sources.rendering.choose import make_runner
-from applyviz.sources.sandboxed import read_bundle
+from applyviz.sources.sandboxed import read_files
 from applyviz.sources.upload import is_manifest_name
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans import charts, git_sources, source_mix
@@ -225,12 +225,11 @@ def _add_notes(bundle: SourceBundle, rendered: _ChartIntake, files: tuple[Parsed
     if rendered.chart is None or not rendered.chart.notes:
         return bundle
     notes = mask_notes(rendered.chart.notes, files, rendered.values)
-    return SourceBundle(
-        tuple(
-            replace(file, provenance={**file.provenance, "notes": notes}) if charts.is_rendered(file) else file
-            for file in bundle.files
-        )
+    files_with_notes = tuple(
+        replace(file, provenance={**file.provenance, "notes": notes}) if charts.is_rendered(file) else file
+        for file in bundle.files
     )
+    return replace(bundle, files=files_with_notes)
 
 
 def read_manifests(given: ReviewInput, *, by: Person) -> Intake:
@@ -242,9 +241,10 @@ def read_manifests(given: ReviewInput, *, by: Person) -> Intake:
     rendered = _ChartIntake()
     bundle = SourceBundle.of(_name_apart(_take_all(given, by, rendered)))
     source_mix.check_limits(bundle)
-    files = read_bundle(bundle)
-    whole = fetch_addons(bundle, files, _fetch_each)
-    files = files if whole is bundle else read_bundle(whole)
-    if read_channel(files, whole) is None:  # entries of a channel for several versions may share objects
-        source_mix.check_duplicates(whole, files, namespace=given.namespace)
-    return Intake(_add_notes(whole, rendered, files), files)
+    found = read_files(bundle)
+    whole = fetch_addons(bundle, found.files, _fetch_each)
+    found = found if whole is bundle else read_files(whole)
+    if read_channel(found.files, whole) is None:  # entries of a channel for several versions may share objects
+        source_mix.check_duplicates(whole, found.files, namespace=given.namespace)
+    whole = replace(whole, lines=found.lines)
+    return Intake(_add_notes(whole, rendered, found.files), found.files)

@@ -40,7 +40,7 @@ from applyviz.workflow.plans.charts import CHART
 from applyviz.workflow.plans.object_choices import take_back
 from applyviz.workflow.plans.presets import UsedPreset
 from applyviz.workflow.plans.resolutions import Choice
-from applyviz.workflow.plans.source_runs import earlier_plans
+from applyviz.workflow.plans.source_runs import earlier_plans, parsed_sources
 
 
 def _list_links(bundle: SourceBundle) -> dict[str, list[str]]:
@@ -98,6 +98,7 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
         )
         for position, file in enumerate(bundle.files)
     )
+    parsed_sources.keep_read(revision, bundle)
     return revision
 
 

@@ -1,9 +1,10 @@
-"""The parsed form of frozen manifests: the first plan makes it; runs, re-plans and comparisons use it.
+"""The parsed form of frozen manifests: the intake or the first plan makes it; plans, runs and comparisons use it.
 
 It is stored beside the files, sealed for its revision, and used only if its MAC fits: the MAC covers the bytes of every
 file, the version of the reader and the parsed form, under a key that workers alone hold. So who writes to the database,
 or holds the key of a web process, makes no run read other manifests than those that were reviewed. A form that does not
-open, does not fit or is of another version is not used: the frozen bytes are parsed again, and replace it.
+open, does not fit or is of another version is not used: the frozen bytes are parsed again, and replace it. An intake
+keeps it only in a process that holds the key: that of a personal installation, or a worker that follows a branch.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import hashlib
 import hmac
 import logging
 import zlib
+
+from django.conf import settings
 
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.values import JSONValue, canonical_json
@@ -53,6 +56,15 @@ def _keep(revision: SourceRevision, bundle: SourceBundle, reader: str, lines: tu
     ParsedSource.objects.bulk_create(
         [row], update_conflicts=True, unique_fields=["revision"], update_fields=["reader", "mac", "content"]
     )
+
+
+def keep_read(revision: SourceRevision, bundle: SourceBundle) -> None:
+    """Keep how the intake read the files of a revision, so that its first plan does not parse them again.
+
+    - Keeps nothing in a process without the key of the MAC, or if the files were not read or a limit ended that.
+    """
+    if bundle.lines is not None and settings.APPLYVIZ_DIGEST_KEY:
+        _keep(revision, bundle, name_reader(), bundle.lines)
 
 
 def parse_source(revision: SourceRevision, bundle: SourceBundle) -> tuple[ParsedFile, ...]:
