@@ -123,12 +123,15 @@ def _compare(ref: ObjectRef, quota: JSONObject, pods: Sequence[_Workload]) -> It
 
 def check_quotas(changes: Sequence[PlannedObject], live: LiveQuotas) -> tuple[QuotaLine, ...]:
     """Return each resource of the quotas in the namespaces where the plan has workloads."""
+    quotas = tuple(_list_quotas(changes, live))
+    if not quotas and not live.unread:  # in most clusters; adding up the pods costs more than the rest
+        return ()
     by_space: dict[str, list[_Workload]] = {}
     for one in _read_pods(changes, read_defaults(live.ranges)):
         by_space.setdefault(one.key[2], []).append(one)
     lines = [
         line
-        for ref, quota in _list_quotas(changes, live)
+        for ref, quota in quotas
         if ref.namespace in by_space
         for line in _compare(ref, quota, by_space[ref.namespace])
     ]
@@ -142,10 +145,11 @@ def check_quotas(changes: Sequence[PlannedObject], live: LiveQuotas) -> tuple[Qu
 
 def find_quota_risks(changes: Sequence[PlannedObject], live: LiveQuotas) -> Iterator[tuple[Key, Risk]]:
     """Yield the workloads whose pods a quota refuses: they take more of it, or leave out an amount that it asks for."""
+    lines = [line for line in check_quotas(changes, live) if line.fit in (Fit.EXCEEDS, Fit.UNSET)]
+    if not lines:
+        return
     pods = [one for one in _read_pods(changes, read_defaults(live.ranges)) if one.is_written]
-    for line in check_quotas(changes, live):
-        if line.fit not in (Fit.EXCEEDS, Fit.UNSET):
-            continue
+    for line in lines:
         resource = _ALIASES[line.resource]
         facts = {
             "quota": line.quota,
