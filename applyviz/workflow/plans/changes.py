@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable
 from dataclasses import replace
 from typing import Any
@@ -34,6 +35,7 @@ from applyviz.records.sealing import Sealed, Unsealed
 from applyviz.workflow.foundation.digests import digest_effect
 from applyviz.workflow.foundation.nuls import draw_nuls, may_hold_nuls
 
+_WRITTEN = re.compile(r"[0-9]{1,20}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _LOUDNESS = [RiskLevel.HIGH, RiskLevel.MEDIUM, RiskLevel.INFO]
 
 
@@ -123,6 +125,35 @@ def mask_object(
     beside = [Beside(one, one) for one in versions if one is not None]
     scope = "/".join(ref.key)
     return masking.mask(obj, gvk=ref.gvk, tag_key=tag_key, scope=scope, policy=policy, beside=beside, is_live=True)
+
+
+def is_shown_by(obj: JSONObject, after: JSONObject | None, ref: ObjectRef, policy: MaskPolicy) -> bool:
+    """Return whether an answer is the planned result, but for what the server writes each time: masking keeps it whole.
+
+    - `after`: the planned result, in which masking found nothing to mask.
+    - What it writes each time are its version and the times of owners; a policy that names fields may name these.
+    """
+    if after is None or names_secret(ref.gvk.kind) or policy.names or policy.paths:
+        return False
+    return _without_written(obj) == _without_written(after)
+
+
+def _without_written(obj: JSONObject) -> JSONObject:
+    """Return an object without the numbers and times that each write sets; one with another value there keeps it."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict):
+        return obj
+    owners = metadata.get("managedFields")
+    found = _drop(metadata, "resourceVersion")
+    if isinstance(owners, list):
+        found = {**found, "managedFields": [_drop(one, "time") if isinstance(one, dict) else one for one in owners]}
+    return {**obj, "metadata": found}
+
+
+def _drop(obj: JSONObject, name: str) -> JSONObject:
+    value = obj.get(name)
+    is_written = isinstance(value, str) and _WRITTEN.fullmatch(value) is not None
+    return {key: kept for key, kept in obj.items() if key != name} if is_written else obj
 
 
 def hide_written(

@@ -118,6 +118,8 @@ class Journal:
             return None
         policy = masking_settings.policy_of(self.claim.run.plan)
         versions = self.masked.versions
+        if self.masked is self.change and changes.is_shown_by(body, versions.after, self.change.ref, policy):
+            return body
         shown = changes.mask_object(body, self.change.ref, tag_key=self.tag_key, policy=policy, shown=versions)
         if all(request.content_type != JSON_PATCH for request in self.change.requests) or versions.after is None:
             return shown
