@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from applyviz.engine.objects.kinds import EVERY_KIND
 from applyviz.engine.risks.model import RiskKind
 from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.policies.owners import OwnerOf, OwnerRule
-from applyviz.workflow.policies.rules import EVERY_KIND, OnFailure, RiskDemand, Rules
+from applyviz.workflow.policies.rules import OnFailure, RiskDemand, Rules
 from applyviz.workflow.policies.weakening import find_weakened
 from applyviz.workflow.policies.windows import Freeze, Window
 

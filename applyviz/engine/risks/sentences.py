@@ -337,9 +337,10 @@ _SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
     RiskKind.ADDON_SKIPPED: addons.skip,
     RiskKind.NEEDS_ROLLING_UPDATE: addons.roll,
     RiskKind.CRITICAL_KIND: lambda f: (
-        "{kind} {name} is deleted and re-created, and policy {policy} counts its kind as critical."
-        if f["operation"] == "replace"
-        else "{kind} {name} is deleted, and policy {policy} counts its kind as critical.",
+        "{kind} {name} is deleted"
+        + (" and re-created" if f["operation"] == "replace" else "")
+        + ", and policy {policy} counts "
+        + ("it, or what goes with it, as critical." if f["reach"] else "its kind as critical."),
     ),
     RiskKind.REFERS_TO_LEFT_OUT: lambda f: (
         "{kind} {name} refers to {target}, which is left out: " + _LEFT[f["exists"]],

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.engine.merge.last_applied import ANNOTATION
+from applyviz.engine.objects.kinds import find_stored
 from applyviz.engine.objects.paths import FieldPath, field, fields
 from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.engine.risks.immutable import find_definition
@@ -91,7 +92,7 @@ def find_same_set(subject: RiskSubject) -> Iterator[Risk]:
 
 
 def _reach_of(subject: RiskSubject) -> tuple[RiskKind, RiskLevel] | None:
-    group, kind = subject.ref.gvk.group, subject.ref.gvk.kind
+    group, kind = find_stored(*subject.ref.key[:2])
     if kind in _RBAC and group == "rbac.authorization.k8s.io":
         return RiskKind.RBAC_CHANGED, RiskLevel.HIGH
     if kind in _WEBHOOKS and group == "admissionregistration.k8s.io":

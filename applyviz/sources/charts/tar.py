@@ -1,7 +1,7 @@
 """Read the regular files of a tar archive in memory, in time that grows with its size.
 
 Rule: POSIX pax archives and GNU long names, as Go's `archive/tar` reads them. Sparse files are refused: they may claim
-any size. Python's `tarfile` is not used: its headers cost the square of their size, nest without end, or never end.
+any size. The module of Python is not used: its headers cost the square of their size, nest without end, or never end.
 """
 
 from __future__ import annotations

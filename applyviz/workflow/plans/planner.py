@@ -57,7 +57,7 @@ from applyviz.workflow.plans import (
     turns,
 )
 from applyviz.workflow.plans.plan_rows import MOST_TOGETHER, PlanRows
-from applyviz.workflow.plans.plan_scopes import store_scopes
+from applyviz.workflow.plans.plan_scopes import store_reached, store_scopes
 
 logger = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 3
@@ -227,10 +227,7 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     known = set(access.scopes_of(plan.review))
     window = _Window()
     for change in renewer.each(prepared.run(renewer.check)):
-        scope = ScopeEntry(plan.target.cluster.slug, change.ref.namespace)
-        if scope not in known:  # an object that the set prunes
-            store_scopes(plan, {scope})
-            known.add(scope)
+        store_reached(plan, change, known)
         if change.ref.gvk not in kinds:
             kinds.add(change.ref.gvk)
             if _learn_passwords(plan, prepared, (change.ref.gvk,)) and not claim.renew(masking=plan.masking):

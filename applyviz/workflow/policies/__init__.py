@@ -23,10 +23,11 @@ from applyviz.records.models import AuditEntry, ObjectChange, Plan, PolicyVersio
 from applyviz.workflow.foundation import plan_rows, row_macs
 from applyviz.workflow.foundation.blockers import PlanBlocker, PolicyChanged, PolicyForged, PolicyMissing
 from applyviz.workflow.foundation.compared import COMPARED, is_compared, list_possible_risks
-from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
+from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.policies import deletions, kept_kinds, owners, risks
 from applyviz.workflow.policies.deletions import Exceeded
 from applyviz.workflow.policies.kept_kinds import KeptObject, group_kept
+from applyviz.workflow.policies.reach import REACHED, list_reached, reaches
 from applyviz.workflow.policies.rules import (
     BUILT_IN,
     POLICY_RISKS,
@@ -90,9 +91,14 @@ def list_scopes(plan: Plan) -> tuple[ScopeEntry, ...]:
 def _list_namespaces(plan: Plan) -> Iterable[str]:
     kept = plan_rows.find_kept(plan)
     if kept is not None:
-        return sorted({row.namespace for row in kept if row.operation != Operation.UNCHANGED or is_compared(row)})
-    rows = plan.changes.filter(_MAY_WRITE)
-    return rows.order_by("namespace").values_list("namespace", flat=True).distinct()
+        written = (row for row in kept if row.operation != Operation.UNCHANGED or is_compared(row))
+        return sorted({one for row in written for one in list_reached(_key_of(row), row.operation)})
+    rows = plan.changes.filter(_MAY_WRITE).order_by()
+    return sorted({one for found in rows.values_list("namespace", REACHED).distinct() for one in found})
+
+
+def _key_of(row: ObjectChange) -> tuple[str, str, str, str]:
+    return row.group, row.kind, row.namespace, row.name
 
 
 def list_in_force() -> tuple[PolicyVersion, ...]:
@@ -140,7 +146,7 @@ def _digest(rows: Iterable[PolicyVersion]) -> str:
 
 def _find_strictest_at(scopes: Collection[ScopeEntry], in_force: Iterable[PolicyVersion]) -> PolicyRules:
     in_force = tuple(in_force)
-    rows = [row for row in in_force if any(holds_at(row, scope) for scope in scopes)]
+    rows = [row for row in in_force if any(reaches(row, scope) for scope in scopes)]
     missing = _list_missing(in_force)
     if not rows:
         return PolicyRules(missing=missing)
@@ -173,12 +179,12 @@ def find_change(plan: Plan, policy: PolicyRules) -> tuple[PlanBlocker, ...]:
 def find_policies(plans: Iterable[Plan]) -> dict[int, PolicyRules]:
     """Return the policies of many plans by their ids, as `find_policy` does of one, in two queries."""
     plans = list(plans)
-    spaces: dict[int, list[str]] = {plan.pk: [] for plan in plans}
-    rows = ObjectChange.objects.filter(_MAY_WRITE, plan__in=spaces)
-    for pk, namespace in rows.order_by("namespace").values_list("plan_id", "namespace").distinct():
-        spaces[pk].append(namespace)
+    spaces: dict[int, set[str]] = {plan.pk: set() for plan in plans}
+    rows = ObjectChange.objects.filter(_MAY_WRITE, plan__in=spaces).order_by()
+    for pk, *namespaces in rows.values_list("plan_id", "namespace", REACHED).distinct():
+        spaces[pk].update(namespaces)
     in_force = list_in_force()
-    return {plan.pk: _find_strictest_at(_list_scopes(plan, spaces[plan.pk]), in_force) for plan in plans}
+    return {plan.pk: _find_strictest_at(_list_scopes(plan, sorted(spaces[plan.pk])), in_force) for plan in plans}
 
 
 def find_kept(plans: Iterable[Plan], *, hidden: Collection[int] = ()) -> dict[int, tuple[KeptObject, ...]]:

@@ -2,7 +2,7 @@
 
 Rule: each policy counts what a plan deletes, prunes or replaces within its clusters and namespaces. The share is that
 of pruned objects in the live objects of the plan there. A plan above a limit is blocked; deleting an object of a
-critical kind is a high risk.
+critical kind is a high risk, and so is deleting what such objects go with (`reach.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.records.models import ObjectChange, Plan, PolicyVersion
 from applyviz.workflow.foundation.blockers import TooManyDeletions, TooMuchPruned
 from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
+from applyviz.workflow.policies.reach import deletes_kind
 from applyviz.workflow.policies.rules import Rules, rules_from_json
 
 _DELETED = frozenset((*DELETIONS, Operation.REPLACE))
@@ -90,8 +91,6 @@ def make_critical_finder(in_force: Iterable[PolicyVersion], cluster: str) -> Cal
         return None
 
     def find(ref: ObjectRef) -> str:
-        name = f"{ref.gvk.group or 'core'}/{ref.gvk.kind}"
-        scope = ScopeEntry(cluster, ref.namespace)
-        return next((v.policy.slug for v, kinds in naming if name in kinds and holds_at(v, scope)), "")
+        return next((v.policy.slug for v, kinds in naming if deletes_kind(ref.key, kinds, v, cluster)), "")
 
     return find

@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz import clock
+from applyviz.engine.objects.kinds import EVERY_KIND
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.digest.serialize import to_json
 from applyviz.engine.requests.replacement import find_odd_kinds
@@ -34,7 +35,7 @@ from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies.deletions import Exceeded, find_exceeded
 from applyviz.workflow.policies.kept_kinds import find_kept
 from applyviz.workflow.policies.owners import is_pattern
-from applyviz.workflow.policies.rules import EVERY_KIND, Demand, Rules, find_strictest, rules_from_json, rules_to_json
+from applyviz.workflow.policies.rules import Demand, Rules, find_strictest, rules_from_json, rules_to_json
 from applyviz.workflow.policies.rules import PolicyRules as Strictest
 from applyviz.workflow.policies.weakening import find_weakened
 from applyviz.workflow.policies.windows import Freeze, Window, find_closed

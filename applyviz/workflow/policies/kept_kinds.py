@@ -1,7 +1,8 @@
 """Objects that policies keep: a plan that would delete one of them cannot be approved or run.
 
-Rule: a policy keeps the kinds that it names (`*`: every kind) within its clusters and namespaces. Deleting, pruning and
-replacing all delete an object. Deleting a Namespace deletes what is in it, so any kind kept there keeps it too.
+Rule: a policy keeps the kinds that it names (`*`: every kind), in each group that serves them, within its clusters and
+namespaces. Deleting, pruning and replacing all delete an object. Deleting a Namespace deletes what is in it, so any
+kind kept there keeps it too; deleting a definition deletes its objects, so a kept kind of its group keeps it.
 """
 
 from __future__ import annotations
@@ -9,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from applyviz.engine.planning.model.plan import DELETIONS, Operation
 from applyviz.records.models import ObjectChange, Plan, PolicyVersion
 from applyviz.workflow.foundation.blockers import ObjectsKept
-from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
-from applyviz.workflow.policies.rules import EVERY_KIND, Rules, rules_from_json
+from applyviz.workflow.policies.reach import DELETING, deletes_kind
+from applyviz.workflow.policies.rules import Rules, rules_from_json
 
-_DELETING = (*DELETIONS, Operation.REPLACE)
-_NAMESPACE = ("", "Namespace")
 InForce = tuple[PolicyVersion, Rules]
 
 
@@ -35,14 +33,9 @@ def select_keeping(in_force: Iterable[PolicyVersion]) -> tuple[InForce, ...]:
     return tuple((version, rules) for version, rules in read if rules.kept_kinds)
 
 
-def _is_kept(rules: Rules, group: str, kind: str) -> bool:
-    return EVERY_KIND in rules.kept_kinds or f"{group or 'core'}/{kind}" in rules.kept_kinds
-
-
 def _keeps(version: PolicyVersion, rules: Rules, row: ObjectChange, cluster: str) -> bool:
-    if _is_kept(rules, row.group, row.kind) and holds_at(version, ScopeEntry(cluster, row.namespace)):
-        return True
-    return (row.group, row.kind) == _NAMESPACE and holds_at(version, ScopeEntry(cluster, row.name))
+    key = row.group, row.kind, row.namespace, row.name
+    return deletes_kind(key, frozenset(rules.kept_kinds), version, cluster)
 
 
 def find_kept(
@@ -57,7 +50,7 @@ def find_kept(
     if not keeping:
         return dict.fromkeys(found, ())
     cluster_of = {plan.pk: plan.target.cluster.slug for plan in plans}
-    rows = ObjectChange.objects.filter(plan__in=found, operation__in=_DELETING).exclude(position__in=hidden)
+    rows = ObjectChange.objects.filter(plan__in=found, operation__in=sorted(DELETING)).exclude(position__in=hidden)
     for row in rows.only("plan_id", "position", "group", "kind", "namespace", "name").order_by("position"):
         for version, rules in keeping:
             if _keeps(version, rules, row, cluster_of[row.plan_id]):

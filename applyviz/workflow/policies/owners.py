@@ -16,12 +16,14 @@ from enum import StrEnum
 from django.db.models import OuterRef, Q, Subquery
 
 from applyviz import moments
+from applyviz.engine.objects.kinds import EVERY_KIND, find_defined_group, list_kind_names
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.workflow.foundation import plan_rows
 from applyviz.workflow.foundation.compared import COMPARED, is_compared
 from applyviz.workflow.foundation.scopes import fits
+from applyviz.workflow.policies.reach import GONE, list_reached
 
 LONGEST = 200
 _ANY_FOLDERS = "**"
@@ -58,7 +60,10 @@ class OwnerRule:
 
 @dataclass(frozen=True, slots=True)
 class OwnedObject:
-    """The kind (`group/Kind`) and the file of objects that a plan writes."""
+    """The kind (`group/Kind`) and the file of objects that a plan writes.
+
+    - `group/*`: the objects of any kind of a group, which go with a definition; `*`: all that go with a Namespace.
+    """
 
     kind: str
     file: str
@@ -87,7 +92,9 @@ def is_pattern(rule: OwnerRule) -> bool:
 def owns(rule: OwnerRule, written: OwnedObject) -> bool:
     """Return whether a rule names an object that is written."""
     if rule.of is OwnerOf.KIND:
-        return fits(rule.pattern, written.kind)
+        group, _slash, kind = written.kind.partition("/")
+        pattern = rule.pattern.partition("/")[0] if kind == EVERY_KIND else rule.pattern
+        return written.kind == EVERY_KIND or fits(pattern, group if kind == EVERY_KIND else written.kind)
     pattern = f"{rule.pattern}{_ANY_FOLDERS}" if rule.pattern.endswith("/") else rule.pattern
     return bool(written.file) and _fits_file(pattern.split("/"), written.file.split("/"))
 
@@ -107,11 +114,11 @@ def list_written(plan: Plan) -> frozenset[OwnedObject]:
     """Return the kinds and files of the objects that a plan writes, each pair once."""
     kept = plan_rows.find_kept(plan)
     if kept is not None:
-        rows = ((row.group, row.kind, row.file) for row in kept if is_compared(row) or _is_written(row))
-        return _name(rows)
+        rows = (row for row in kept if is_compared(row) or _is_written(row))
+        return _name((row.group, row.kind, row.file, _find_deleted(row)) for row in rows)
     changes = plan.changes.order_by()
     written = changes.filter(has_effect=True).exclude(operation__in=_NOT_WRITTEN)
-    names = ("group", "kind", "file")
+    names = ("group", "kind", "file", GONE)
     return _name((*written.values_list(*names).distinct(), *changes.filter(COMPARED).values_list(*names).distinct()))
 
 
@@ -124,7 +131,7 @@ def list_moved(plan: Plan) -> frozenset[OwnedObject]:
     rows = plan.changes.filter(written).order_by().values_list("group", "kind", Subquery(last[:1]))
     return moments.read_once(
         ("last files of plan", plan.pk),
-        lambda: _name((group, kind, file or "") for group, kind, file in rows.distinct()),
+        lambda: _name((group, kind, file or "", "") for group, kind, file in rows.distinct()),
     )
 
 
@@ -132,8 +139,20 @@ def _is_written(row: ObjectChange) -> bool:
     return row.has_effect and row.operation not in _NOT_WRITTEN
 
 
-def _name(rows: Iterable[tuple[str, str, str]]) -> frozenset[OwnedObject]:
-    return frozenset(OwnedObject(f"{group or 'core'}/{kind}", file) for group, kind, file in rows)
+def _find_deleted(row: ObjectChange) -> str:
+    """Return the name of what is deleted with everything that goes with it; "" for another row."""
+    return row.name if len(list_reached((row.group, row.kind, row.namespace, row.name), row.operation)) > 1 else ""
+
+
+def _name(rows: Iterable[tuple[str, str, str, str]]) -> frozenset[OwnedObject]:
+    """Return what a plan writes: each object under the names of its kind, and what goes with a deleted one."""
+    found = set()
+    for group, kind, file, gone in rows:
+        found |= {OwnedObject(name, file) for name in list_kind_names(group, kind)}
+        if gone:
+            defined = find_defined_group(group, kind, gone)
+            found.add(OwnedObject(f"{defined}/{EVERY_KIND}" if defined else EVERY_KIND, ""))
+    return frozenset(found)
 
 
 def select_owners(rules: Collection[OwnerRule], plan: Plan) -> tuple[OwnerRule, ...]:

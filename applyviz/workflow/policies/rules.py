@@ -46,7 +46,6 @@ POLICY_RISKS = (
     RiskKind.MANY_OBJECTS,
 )
 AT_ONCE = 16
-EVERY_KIND = "*"
 
 
 class OnFailure(StrEnum):

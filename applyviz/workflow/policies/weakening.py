@@ -11,9 +11,10 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.kinds import EVERY_KIND
 from applyviz.workflow.foundation.grant_scopes import Scope
 from applyviz.workflow.policies.owners import OwnerRule
-from applyviz.workflow.policies.rules import EVERY_KIND, OnFailure, RiskDemand, Rules
+from applyviz.workflow.policies.rules import OnFailure, RiskDemand, Rules
 
 
 def find_weakened(before: tuple[Scope, Rules] | None, after: tuple[Scope, Rules], *, now: datetime) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from applyviz.engine.objects.kinds import DEFINITIONS, SPACES
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.model.plan import DELETIONS, Operation, PlannedObject
 from applyviz.engine.planning.objects.write_risks import name_object
@@ -17,7 +18,8 @@ from applyviz.engine.risks.rules import sort_risks
 
 
 def _add(change: PlannedObject, policy: str) -> PlannedObject:
-    facts = {**name_object(change.ref), "policy": policy, "operation": change.operation.value}
+    reach = "yes" if change.ref.key[:2] in (*SPACES, *DEFINITIONS) else ""
+    facts = {**name_object(change.ref), "policy": policy, "operation": change.operation.value, "reach": reach}
     risk = Risk(RiskKind.CRITICAL_KIND, RiskLevel.HIGH, facts=facts)
     return replace(change, risks=sort_risks((*change.risks, risk)))
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from applyviz.engine.objects.kinds import find_stored
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.model.plan import DELETIONS, PlannedObject
@@ -45,7 +46,7 @@ def deletes(change: PlannedObject) -> bool:
 
 
 def _is(change: PlannedObject, kind: tuple[str, str]) -> bool:
-    return change.ref.key[:2] == kind
+    return find_stored(*change.ref.key[:2]) == kind
 
 
 def _list_defined(change: PlannedObject) -> tuple[Resource, ...]:

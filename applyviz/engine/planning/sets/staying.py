@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.objects.kinds import list_kind_names
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.planning.model.plan import Staying, StayReason
@@ -20,7 +21,6 @@ from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.options import ApplyOptions, PruneMode
 from applyviz.engine.requests.prune import Prunable, read_allowlist
-from applyviz.engine.requests.replacement import name_kind
 
 MOST_READ = 50
 """So many objects of the last run are read; of more, the others are not named."""
@@ -57,7 +57,7 @@ def describe_search(options: ApplyOptions, context: PlanningContext, namespaces:
 
 def is_excepted(found: Prunable, options: ApplyOptions) -> bool:
     """Return whether the options keep the kind of an object that prune found."""
-    return name_kind(found.ref) in options.prune.excepted
+    return not list_kind_names(*found.ref.key[:2]).isdisjoint(options.prune.excepted)
 
 
 def list_excepted(found: Iterable[Prunable], options: ApplyOptions) -> tuple[Staying, ...]:

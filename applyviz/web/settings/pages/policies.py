@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 
 from applyviz import clock
 from applyviz.engine.diff.free_form import FreeDifference, diff_free
+from applyviz.engine.objects.kinds import EVERY_KIND
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.schema.walk import MISSING
@@ -25,7 +26,7 @@ from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Demand, Rules, rules_from_json
 from applyviz.workflow.policies.editing import Evaluation
 from applyviz.workflow.policies.owners import OwnerRule
-from applyviz.workflow.policies.rules import EVERY_KIND, OnFailure, PolicyRules
+from applyviz.workflow.policies.rules import OnFailure, PolicyRules
 from applyviz.workflow.policies.windows import Freeze, find_closed, find_opening
 
 

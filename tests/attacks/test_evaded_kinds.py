@@ -1,0 +1,184 @@
+"""Rules about kinds and namespaces are not evaded: by another group, or by deleting what objects go with."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from applyviz.engine.objects.kinds import list_kind_names
+from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode, SetAction
+from applyviz.records.enums import PlanState, Role
+from applyviz.records.models import Plan, ReviewScope
+from applyviz.workflow import policies
+from applyviz.workflow.foundation import access
+from applyviz.workflow.people import teams
+from applyviz.workflow.policies.owners import OwnerOf, OwnerRule
+from tests.blockers import name_blockers
+from tests.builders import grant_role, make_person, make_policy, take_roles
+from tests.stories import Team, config_map
+
+pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
+DELETE = {"action": SetAction.DELETE}
+GROUP = "shop.example.com"
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+SETTINGS = config_map(a="1").replace("name: settings", "name: settings\n  namespace: shop")
+NAMES = {"plural": "promotions", "singular": "promotion", "kind": "Promotion", "listKind": "PromotionList"}
+SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+DEFINITION = yaml.safe_dump(
+    {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"promotions.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "names": NAMES,
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": SCHEMA}],
+        },
+    }
+)
+NARROW = {"namespace": "shop", "is_cluster_scoped": False}
+EVENTS = [("v1", "involvedObject", "events.k8s.io"), ("events.k8s.io/v1", "regarding", "core")]
+
+
+def write_event(version: str, about: str) -> str:
+    event = {"apiVersion": version, "kind": "Event", "metadata": {"name": "e", "namespace": "default"}}
+    return yaml.safe_dump({**event, about: {"kind": "Pod", "name": "a", "namespace": "default"}, "type": "Normal"})
+
+
+def list_teams(plan: Plan) -> list[str]:
+    return [one.team for one in policies.find_demands(plan, policies.find_policy(plan)) if one.team]
+
+
+def list_kept(plan: Plan) -> list[str]:
+    return [text for text in name_blockers(plan) if "allow deleting" in text]
+
+
+def own(pattern: str, **scope: object) -> None:
+    root = make_person("root", Role.ADMINISTRATOR)
+    teams.create_team(by=root, slug="owners", name="Owners")
+    make_policy("owned", owners=(OwnerRule(OwnerOf.KIND, pattern, "owners"),), **scope)
+
+
+@pytest.mark.parametrize(("version", "about", "other"), EVENTS)
+def test_another_group_of_the_same_objects_evades_no_rule(team: Team, version: str, about: str, other: str):
+    event = write_event(version, about)
+    created = team.plan(event)
+    team.work(team.start(created))
+    own(f"{other}/Event")
+    make_policy(kept_kinds=(f"{other}/Event",), critical_kinds=(f"{other}/Event",))
+
+    changed, deleted = team.plan(event.replace("Normal", "Warning")), team.plan(event, **DELETE)
+
+    assert (list_teams(changed), list_teams(deleted)) == (["owners"], ["owners"])
+    assert list_kept(deleted) == ["policy strict does not allow deleting Event/e"]
+    assert ["critical-kind", "high"] in deleted.changes.get().risk_levels
+
+
+@pytest.mark.parametrize(
+    ("excepted", "found"), [("events.k8s.io/Event", {"create"}), ("apps/Event", {"create", "prune"})]
+)
+def test_kind_that_prune_excepts_is_kept_in_each_of_its_groups(team: Team, excepted: str, found: set[str]):
+    prune = Prune(PruneMode.ALLOWLIST, ("core/v1/Event",), is_all=True, excepted=(excepted,))
+    team.apply(write_event(*EVENTS[0][:2]), mode=ApplyMode.CLIENT)
+
+    plan = team.plan(config_map(a="1"), prune=prune, mode=ApplyMode.CLIENT)
+
+    assert {row.operation for row in plan.changes.all()} == found
+
+
+def test_groups_of_the_same_objects():
+    assert list_kind_names("extensions", "Ingress") == {"networking.k8s.io/Ingress", "extensions/Ingress"}
+    assert list_kind_names("", "Namespace") == {"core/Namespace", "project.openshift.io/Project"}
+    assert list_kind_names("authorization.openshift.io", "Role") == {
+        "authorization.openshift.io/Role",
+        "rbac.authorization.k8s.io/Role",
+    }
+    assert list_kind_names("extensions", "Scale") == {"extensions/Scale"}
+
+
+@pytest.fixture
+def shop(team: Team) -> Team:
+    """A namespace and a definition exist."""
+    team.apply(NAMESPACE)
+    team.apply(SETTINGS, DEFINITION)
+    return team
+
+
+@pytest.mark.parametrize("text", [NAMESPACE, DEFINITION], ids=["namespace", "definition"])
+def test_policy_of_a_namespace_covers_the_deletion_of_its_objects_with_it(shop: Team, text: str):
+    make_policy(**NARROW, approvals=3)
+
+    plan = shop.plan(text, **DELETE)
+
+    policy = policies.find_policy(plan)
+    assert [demand.approvals for demand in policies.find_demands(plan, policy)] == [3]
+    assert policies.find_policies([plan])[plan.pk] == policy
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [(NAMESPACE, "core/ConfigMap"), (DEFINITION, f"{GROUP}/Promotion"), (DEFINITION, "*.example.com/*")],
+    ids=["namespace", "definition", "pattern"],
+)
+def test_owners_are_asked_when_their_objects_go_with_another(shop: Team, text: str, pattern: str):
+    own(pattern)
+
+    assert list_teams(shop.plan(text, **DELETE)) == ["owners"]
+    assert list_teams(shop.plan(text.replace("metadata: {", "metadata: {labels: {a: b}, "))) == []
+
+
+def test_owners_of_other_kinds_are_not_asked_for_a_definition(shop: Team):
+    own("other.example.com/Promotion")
+
+    assert list_teams(shop.plan(DEFINITION, **DELETE)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "named"),
+    [
+        (NAMESPACE, "core/ConfigMap", "Namespace/shop"),
+        (DEFINITION, f"{GROUP}/Promotion", f"CustomResourceDefinition/promotions.{GROUP}"),
+        (DEFINITION, "*", f"CustomResourceDefinition/promotions.{GROUP}"),
+    ],
+    ids=["namespace", "definition", "every-kind"],
+)
+def test_what_a_kept_or_critical_kind_goes_with_is_kept_and_critical(shop: Team, text: str, kind: str, named: str):
+    critical = () if kind == "*" else (kind,)
+    make_policy(**NARROW, kept_kinds=(kind,), critical_kinds=critical)
+
+    plan = shop.plan(text, **DELETE)
+
+    assert list_kept(plan) == [f"policy strict does not allow deleting {named}"]
+    assert (["critical-kind", "high"] in plan.changes.get().risk_levels) is bool(critical)
+
+
+@pytest.mark.parametrize(
+    ("text", "namespace", "is_planned"),
+    [
+        (NAMESPACE, "default", False),
+        (NAMESPACE, "[shop]", True),
+        (DEFINITION, "default", False),
+        (DEFINITION, "*", True),
+    ],
+)
+def test_author_deletes_no_namespace_and_no_kind_beyond_their_scope(
+    shop: Team, text: str, namespace: str, is_planned: bool
+):
+    """The right to objects of no namespace does not reach into the namespaces whose objects would go."""
+    take_roles(shop.alice)
+    for pattern in ("default", "shop") if namespace == "[shop]" else (namespace,):
+        grant_role(shop.alice, Role.AUTHOR, namespace=pattern)
+
+    plan = shop.plan(text, **DELETE)
+
+    assert (plan.state == PlanState.COMPLETE) is is_planned
+
+
+def test_approver_of_another_namespace_does_not_count_for_its_deletion(shop: Team):
+    plan = shop.plan(NAMESPACE, **DELETE)
+    take_roles(shop.bob)
+    grant_role(shop.bob, Role.APPROVER, namespace="default")
+
+    assert set(ReviewScope.objects.filter(review=plan.review).values_list("namespace", flat=True)) >= {"", "shop"}
+    assert not access.can(shop.bob, access.Action.APPROVE, policies.list_scopes(plan))
