@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -9,11 +10,12 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
-from django.test import AsyncClient
+from django.test import AsyncClient, Client
 from django.urls import reverse
 
-from applyviz.records.enums import Outcome, PlanState, Role, RunState
-from applyviz.records.models import ApplyRun, ObjectChange
+from applyviz.records.enums import Outcome, PlanState, Role, RunState, TokenScope
+from applyviz.records.models import ApiToken, ApplyRun, ObjectChange
+from applyviz.workflow.people import tokens
 from tests.builders import grant_role, make_person, take_roles
 from tests.stories import Team, config_map
 from tests.web import builders, rows
@@ -28,6 +30,10 @@ def end_session(_reader: User) -> None:
 
 def deactivate(reader: User) -> None:
     User.objects.filter(pk=reader.pk).update(is_active=False)
+
+
+def revoke_tokens(_reader: User) -> None:
+    ApiToken.objects.update(revoked_at="2020-01-01T00:00:00Z")
 
 
 def set_password(reader: User) -> None:
@@ -64,6 +70,24 @@ def test_withdrawn_reader_hears_nothing_more(team: Team, withdraw: Callable[[Use
         ObjectChange.objects.filter(plan__state=PlanState.PLANNING).delete()
 
     assert listen(vera, url, then) == ""
+
+
+@pytest.mark.parametrize("withdraw", [revoke_tokens, deactivate, take_roles])
+def test_answer_of_the_api_that_waits_is_refused_once_its_token_ended(team: Team, withdraw: Callable[[User], None]):
+    vera = make_person("vera", Role.VIEWER)
+    text = tokens.make_token(by=vera, account=vera, name="ci", scope=TokenScope.READ, days=7)[1]
+    url = reverse("api:show-run", args=[team.start(team.plan(config_map("shop", a="1"))).number])
+    mark = Client().get(url, headers={"Authorization": f"Bearer {text}"}).json()["mark"]
+
+    async def wait() -> bytes:
+        response: Any = await AsyncClient().get(
+            f"{url}?wait=8&seen={mark}", headers={"Authorization": f"Bearer {text}"}
+        )
+        await sync_to_async(withdraw)(vera)
+        await sync_to_async(ApplyRun.objects.update)(state=RunState.CANCELED)
+        return b"".join([part async for part in response.streaming_content])
+
+    assert json.loads(async_to_sync(wait)())["error"]["code"] == "forbidden"
 
 
 def test_author_who_became_a_viewer_hears_nothing_of_secrets(team: Team):

@@ -40,6 +40,7 @@ from applyviz.workflow.following import branches
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.live import plan_comparison
+from applyviz.workflow.people import tokens
 from applyviz.workflow.people.tokens import Caller
 from applyviz.workflow.plans import planner, reviews
 
@@ -201,16 +202,25 @@ def _wait_for_plan(request: HttpRequest, caller: Caller, number: int, plan: int)
         listed = responses.list_objects(found, start=start, count=count)
         return {**document, "objects": listed, "objects_in_all": found.changes.count()}
 
-    return _wait(request, read, finish)
+    return _wait(request, caller, read, finish)
 
 
 def _wait(
-    request: HttpRequest, read: Callable[[], JSONObject], finish: Callable[[JSONObject], JSONObject]
+    request: HttpRequest,
+    caller: Caller,
+    read: Callable[[], JSONObject],
+    finish: Callable[[JSONObject], JSONObject],
 ) -> HttpResponseBase:
     chosen = check(WaitForm(request.GET))
+
+    def poll() -> JSONObject:
+        if chosen["wait"]:
+            tokens.require_valid(caller)
+        return read()
+
     return streams.answer_when(
         request,
-        read,
+        poll,
         is_enough=lambda document: document["mark"] != chosen["seen"],
         finish=finish,
         seconds=(chosen["wait"] or 0) if chosen["seen"] else 0,
@@ -287,7 +297,7 @@ def show_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
         run = runs.get_run(number, for_user=caller.person)
         return responses.add_managed_fields(document, run, start=chosen["start"] or 0, count=chosen["count"])
 
-    return _wait(request, read, finish)
+    return _wait(request, caller, read, finish)
 
 
 @requires(Action.APPLY, "POST")

@@ -194,10 +194,17 @@ def _count_request(token: ApiToken, address: str) -> None:
         raise TooManyError(f"this token made {PER_MINUTE} requests within a minute", left)
 
 
+def _list_valid() -> QuerySet[ApiToken]:
+    return ApiToken.objects.select_related("person").filter(revoked_at=None, expires_at__gt=clock.host_now())
+
+
 def _find_token(text: str) -> ApiToken | None:
-    rows = ApiToken.objects.select_related("person").filter(revoked_at=None, expires_at__gt=clock.host_now())
-    similar = rows.filter(hint=_hint(text)) if text.startswith(BEGIN) else ()
-    token = next((row for row in similar if hmac.compare_digest(row.token_hash, _hash(text, row))), None)
+    similar = _list_valid().filter(hint=_hint(text)) if text.startswith(BEGIN) else ()
+    return _keep(next((row for row in similar if hmac.compare_digest(row.token_hash, _hash(text, row))), None))
+
+
+def _keep(token: ApiToken | None) -> ApiToken | None:
+    """Return a token, None when its account or the owner of that was deactivated."""
     owner = ServiceAccount.objects.filter(person=token.person).select_related("owner").first() if token else None
     has_ended = token is None or not token.person.is_active or (owner is not None and not owner.owner.is_active)
     return None if has_ended else token
@@ -206,6 +213,12 @@ def _find_token(text: str) -> ApiToken | None:
 def is_valid(text: str) -> bool:
     """Return whether a token opens the API; asking counts as no request."""
     return _find_token(text) is not None
+
+
+def require_valid(caller: Caller) -> None:
+    """Raise `NotKnownError` once a token has ended, while its request waits; asking counts as no request."""
+    if _keep(_list_valid().filter(pk=caller.token.pk).first()) is None:
+        raise NotKnownError("there is no such token, or it has ended")
 
 
 def find_caller(text: str, *, address: str) -> Caller:
