@@ -68,6 +68,20 @@ def test_object_that_is_left_out_and_pruned_needs_its_owners(owned: Team) -> Non
     assert name_demands(plan) == ["payments"]
 
 
+def test_object_that_is_applied_in_another_group_needs_the_owners_of_its_file(owned: Team) -> None:
+    fields = "metadata: {name: e}, type: Normal, "
+    first = f"{{apiVersion: v1, kind: Event, {fields}involvedObject: {{kind: Pod, name: a, namespace: default}}}}"
+    again = f"{{apiVersion: events.k8s.io/v1, kind: Event, {fields}regarding: {{kind: Pod, name: b}}}}"
+    plan = make_plan(owned, FILE, first)
+    for who in (owned.bob, User.objects.get(username="pay")):
+        acknowledge_all(plan, who)
+        open_dangers(plan, who)
+        approving.approve_plan(plan, by=who, digest=plan.digest)
+    assert owned.work(owned.start(plan)).state == "applied"
+
+    assert name_demands(make_plan(owned, "mine.yaml", again)) == ["payments"]
+
+
 def test_owners_of_the_old_file_are_asked_until_it_has_moved(owned: Team) -> None:
     plan = make_plan(owned, "app.yaml", config_map(a="2"))
     assert name_demands(plan) == ["payments"]

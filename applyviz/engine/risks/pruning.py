@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from applyviz.engine.objects.kinds import find_stored
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 
@@ -25,7 +26,7 @@ def find_prune_risks(pruned: Sequence[ObjectRef], members: int) -> tuple[Risk, .
     found = [
         Risk(RiskKind.PRUNE_SHARE, RiskLevel.HIGH, (), {"what": str(ref), "kind": ref.gvk.kind})
         for ref in pruned
-        if ref.gvk.kind in CRITICAL_KINDS
+        if find_stored(*ref.key[:2])[1] in CRITICAL_KINDS
     ]
     is_large = bool(members) and len(pruned) >= SMALL_SET and len(pruned) / members >= LARGE_SHARE
     if is_large or len(pruned) >= LARGE_NUMBER:

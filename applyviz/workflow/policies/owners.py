@@ -9,14 +9,14 @@ or not it changes, because everyone sees how many approvals a plan needs.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from django.db.models import OuterRef, Q, Subquery
 
 from applyviz import moments
-from applyviz.engine.objects.kinds import EVERY_KIND, find_defined_group, list_kind_names
+from applyviz.engine.objects.kinds import EVERY_KIND, find_defined_group, list_kind_names, list_same
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectChange, Plan
@@ -124,15 +124,21 @@ def list_written(plan: Plan) -> frozenset[OwnedObject]:
 
 def list_moved(plan: Plan) -> frozenset[OwnedObject]:
     """Return the kinds of the objects that a plan writes with the files from which they were last applied."""
-    same = {name: OuterRef(name) for name in ("group", "kind", "namespace", "name")}
+    return moments.read_once(("last files of plan", plan.pk), lambda: _name(_find_moved(plan)))
+
+
+def _find_moved(plan: Plan) -> Iterator[tuple[str, str, str, str]]:
+    same = {name: OuterRef(name) for name in ("namespace", "name")}
     applied = ObjectChange.objects.filter(**same, plan__lt=plan.pk, plan__target__cluster=plan.target.cluster_id)
     last = applied.filter(results__outcome__in=Outcome.written()).exclude(file="").order_by("-pk").values("file")
-    written = Q(has_effect=True) & ~Q(operation__in=sorted(_NOT_WRITTEN)) | COMPARED
-    rows = plan.changes.filter(written).order_by().values_list("group", "kind", Subquery(last[:1]))
-    return moments.read_once(
-        ("last files of plan", plan.pk),
-        lambda: _name((group, kind, file or "", "") for group, kind, file in rows.distinct()),
-    )
+    rows = plan.changes.filter(Q(has_effect=True) & ~Q(operation__in=sorted(_NOT_WRITTEN)) | COMPARED).order_by()
+    as_written = last.filter(group=OuterRef("group"), kind=OuterRef("kind"))[:1]
+    for group, kind, file in rows.values_list("group", "kind", Subquery(as_written)).distinct():
+        yield group, kind, file or "", ""
+        for other in {*list_same(group, kind)} - {(group, kind)}:  # the same object, applied in another group
+            found = last.filter(group=other[0], kind=other[1])[:1]
+            for moved in rows.filter(group=group, kind=kind).values_list(Subquery(found), flat=True).distinct():
+                yield group, kind, moved or "", ""
 
 
 def _is_written(row: ObjectChange) -> bool:
